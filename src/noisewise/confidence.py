@@ -1,0 +1,55 @@
+"""Ellipsoid: where the parameter lies, and what that says of a score."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from . import linalg
+from .inputs import features, numbers
+from .protocols import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Ellipsoid:
+    r"""The set of :math:`\mu` with :math:`\|\mu - c\|_H \le r`, kept as c, :math:`H^{-1}`, r.
+
+    Examples
+    --------
+    >>> disc = Ellipsoid(np.zeros(2), np.diag([4.0, 1.0]), 1.0)
+    >>> float(disc.upper([1.0, 0.0])), disc.contains([1.9, 0.0]), disc.contains([0.0, 1.1])
+    (2.0, True, False)
+    """
+
+    centre: Array
+    inverse: Array
+    radius: float
+
+    def width(self, x: ArrayLike) -> Any:
+        """Return half the range of the score ``x . mu`` over the set."""
+        x, single = features(x, len(self.centre))
+        variance = np.einsum("ij,ij->i", x @ self.inverse, x)
+        half = self.radius * np.sqrt(np.maximum(variance, 0.0))
+        return float(half[0]) if single else half
+
+    def upper(self, x: ArrayLike) -> Any:
+        """Return the largest score ``x . mu`` over the set."""
+        return np.asarray(x, dtype=np.float64) @ self.centre + self.width(x)
+
+    def lower(self, x: ArrayLike) -> Any:
+        """Return the smallest score ``x . mu`` over the set."""
+        return np.asarray(x, dtype=np.float64) @ self.centre - self.width(x)
+
+    def distance(self, theta: ArrayLike) -> float:
+        """Return ||theta - centre|| in the norm of H."""
+        away = numbers("theta", theta)
+        if away.shape != self.centre.shape:
+            raise ValueError(f"theta has shape {away.shape}; pass {self.centre.shape}")
+        away = away - self.centre
+        inside = linalg.solve(linalg.factor(self.inverse), away)
+        return float(np.sqrt(max(float(away @ inside), 0.0)))
+
+    def contains(self, theta: ArrayLike) -> bool:
+        """Return whether ``theta`` lies in the set."""
+        return self.distance(theta) <= self.radius

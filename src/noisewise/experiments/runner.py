@@ -1,0 +1,199 @@
+"""Runs a study: trials in parallel, each batch written once, an interrupted run continued.
+
+A study is a module with
+
+``TITLE``, ``CLAIM``
+    a line and a paragraph for the page;
+``TRIALS``, ``ROUNDS``
+    the default scale;
+``cells(rounds)``
+    the settings, a list of dicts;
+``data(cell, rng)``
+    the rows of one trial of one cell, a list of dicts;
+``plot(table)``, ``holds(table)``, ``numbers(table)``
+    the figure, what was claimed and whether it held, and a small table for the page.
+
+Every (cell, trial) has its own child of the seed, so the table does not depend on the number of
+jobs, on the order of work, or on how often the run was interrupted.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+from tqdm import tqdm
+
+from .. import __version__
+from . import EXPERIMENTS, canvas
+
+
+@dataclass(frozen=True)
+class Run:
+    """One study at one scale, with the folder its results go to."""
+
+    name: str
+    out: Path
+    trials: int | None = None
+    rounds: int | None = None
+    seed: int = 0
+    jobs: int = 2
+
+    @property
+    def study(self) -> Any:
+        """The module of the study."""
+        return import_module(EXPERIMENTS[self.name])
+
+    @property
+    def command(self) -> str:
+        """The command that makes this run again."""
+        words = ["noisewise", "reproduce", self.name, "--trials", str(self.scale)]
+        if self.rounds is not None:
+            words += ["--rounds", str(self.rounds)]
+        return " ".join([*words, "--seed", str(self.seed)])
+
+    @property
+    def scale(self) -> int:
+        """The number of trials."""
+        return self.trials or int(self.study.TRIALS)
+
+    @property
+    def cells(self) -> list[dict[str, Any]]:
+        """The settings of the study."""
+        return list(self.study.cells(self.rounds or self.study.ROUNDS))
+
+    @property
+    def parts(self) -> Path:
+        """Where finished batches lie; another seed, horizon or version has another place."""
+        key = json.dumps([self.name, __version__, self.seed, self.cells], sort_keys=True)
+        return self.out / "parts" / self.name / hashlib.sha256(key.encode()).hexdigest()[:16]
+
+    def execute(self) -> dict[str, Any]:
+        """Run what is missing, then write table, figure and summary; return the summary."""
+        began = time.perf_counter()
+        self.parts.mkdir(parents=True, exist_ok=True)
+        for _ in range(3):
+            missing = self._missing()
+            if not missing:
+                break
+            try:
+                self._work(missing)
+            except TerminatedWorkerError:
+                continue  # what the other workers finished is on disk
+        if self._missing():
+            raise RuntimeError(
+                f"study {self.name}: workers were killed three times (memory?); run the same "
+                "command again to continue, with fewer --jobs"
+            )
+        table = self._table()
+        summary = self._summary(table, time.perf_counter() - began)
+        _replace(self.out / f"{self.name}.parquet", lambda p: table.to_parquet(p, index=False))
+        canvas.write(self.study.plot, table, self.out / f"{self.name}.svg")
+        text = json.dumps(summary, indent=1)
+        _replace(self.out / f"{self.name}.json", lambda p: p.write_text(text))
+        return summary
+
+    def _missing(self) -> list[tuple[int, list[int]]]:
+        """Return (cell, trials) batches that no part holds yet, small enough to share out."""
+        done: dict[int, set[int]] = defaultdict(set)
+        for path in self.parts.glob("*.parquet"):
+            cell, first, last = map(int, path.stem.split("-"))
+            done[cell].update(range(first, last))
+        size = max(1, min(25, self.scale // (2 * self.jobs)))
+        batches = []
+        for cell in range(len(self.cells)):
+            left = [t for t in range(self.scale) if t not in done[cell]]
+            batches += [(cell, run) for run in _runs(left, size)]
+        return batches
+
+    def _work(self, batches: list[tuple[int, list[int]]]) -> None:
+        total = sum(len(trials) for _, trials in batches)
+        with (
+            tqdm(total=total, desc=self.name, unit="trial", leave=False) as bar,
+            joblib.parallel_config(backend="loky", inner_max_num_threads=1),
+        ):
+            pool = joblib.Parallel(n_jobs=self.jobs, return_as="generator_unordered")
+            for count in pool(joblib.delayed(_batch)(self, *batch) for batch in batches):
+                bar.update(count)
+
+    def _table(self) -> pd.DataFrame:
+        frames = []
+        for path in sorted(self.parts.glob("*.parquet")):
+            try:
+                frames.append(pd.read_parquet(path))
+            except (OSError, ValueError) as error:
+                raise ValueError(
+                    f"{path} can't be read ({error}); delete it and run the same command again"
+                ) from None
+        table = pd.concat(frames)
+        table = table[table["trial"] < self.scale].sort_values(["_cell", "trial"], kind="stable")
+        return table.drop(columns="_cell").reset_index(drop=True)
+
+    def _summary(self, table: pd.DataFrame, seconds: float) -> dict[str, Any]:
+        study = self.study
+        digest = hashlib.sha256(table.to_csv(index=False, float_format="%r").encode()).hexdigest()
+        return {
+            "study": self.name,
+            "title": study.TITLE,
+            "claim": study.CLAIM,
+            "command": self.command,
+            "seed": self.seed,
+            "trials": self.scale,
+            "cells": self.cells,
+            "holds": {claim: bool(held) for claim, held in study.holds(table).items()},
+            "numbers": json.loads(study.numbers(table).to_json(orient="split", index=False)),
+            "digest": digest,
+            "seconds": round(seconds, 1),
+            "versions": {
+                "noisewise": __version__,
+                "numpy": np.__version__,
+                "python": platform.python_version(),
+            },
+        }
+
+
+def _batch(run: Run, cell: int, trials: list[int]) -> int:
+    setting = run.cells[cell]
+    study_key = int.from_bytes(hashlib.sha256(run.name.encode()).digest()[:4], "big")
+    rows = []
+    for trial in trials:
+        seed = np.random.SeedSequence(run.seed, spawn_key=(study_key, cell, trial))
+        made = run.study.data(setting, np.random.default_rng(seed))
+        rows += [{**row, "trial": trial, "_cell": cell} for row in made]
+    path = run.parts / f"{cell}-{trials[0]}-{trials[-1] + 1}.parquet"
+    _replace(path, lambda p: pd.DataFrame(rows).to_parquet(p, index=False))
+    return len(trials)
+
+
+def _replace(path: Path, write: Any) -> None:
+    """Write beside ``path`` and rename, so that a file is there whole or not at all."""
+    part = path.with_name(f"{path.name}.{os.getpid()}-{uuid.uuid4().hex}.part")
+    try:
+        write(part)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _runs(trials: list[int], size: int) -> Iterator[list[int]]:
+    """Split sorted trials into consecutive runs of at most ``size``."""
+    run: list[int] = []
+    for trial in trials:
+        if run and (trial != run[-1] + 1 or len(run) == size):
+            yield run
+            run = []
+        run.append(trial)
+    if run:
+        yield run

@@ -1,0 +1,90 @@
+"""Arguments turned into arrays, or into one clear sentence about what is wrong with them."""
+
+import math
+from numbers import Integral, Real
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .protocols import Array
+
+
+def positive(name: str, value: object, *, zero: bool = False) -> float:
+    """Return ``value`` as a finite float above zero (or at least zero)."""
+    wanted = "a finite number " + (">= 0" if zero else "> 0")
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ValueError(f"{name} is {value!r}; pass {wanted}")
+    number = float(value)
+    if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
+        raise ValueError(f"{name} is {value!r}; pass {wanted}")
+    return number
+
+
+def probability(name: str, value: object) -> float:
+    """Return ``value`` as a float strictly between 0 and 1."""
+    number = positive(name, value)
+    if number >= 1:
+        raise ValueError(f"{name} is {value!r}; pass a number strictly between 0 and 1")
+    return number
+
+
+def dimension(value: object) -> int:
+    """Return the number of features as an int of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"dim is {value!r}; pass the number of features, an integer >= 1")
+    return int(value)
+
+
+def one_of(name: str, value: object, allowed: tuple[str, ...]) -> str:
+    """Return ``value`` if it is one of the allowed words."""
+    if value not in allowed:
+        raise ValueError(f"{name} is {value!r}; pass one of {', '.join(map(repr, allowed))}")
+    return str(value)
+
+
+def numbers(name: str, value: ArrayLike) -> Array:
+    """Return ``value`` as a float array without NaN or infinity."""
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} can't be read as numbers ({error}); pass a float array") from None
+    if not np.isfinite(array).all():
+        first = np.argwhere(~np.isfinite(np.atleast_1d(array)))[0]
+        at = ", ".join(map(str, first))
+        raise ValueError(
+            f"{name} holds {np.atleast_1d(array)[tuple(first)]} at index ({at}); "
+            "drop or fill such rows before passing them"
+        )
+    return array
+
+
+def features(x: ArrayLike, dim: int, name: str = "x") -> tuple[Array, bool]:
+    """Return ``x`` as ``(n, dim)`` and whether it was a single row."""
+    array = numbers(name, x)
+    if array.ndim not in (1, 2) or array.shape[-1] != dim:
+        raise ValueError(
+            f"{name} has shape {array.shape}; pass ({dim},) for one row or (n, {dim}) for a block"
+        )
+    return np.atleast_2d(array), array.ndim == 1
+
+
+def column(name: str, value: ArrayLike, count: int, single: bool, *, spread: bool = False) -> Array:
+    """Return one number a row as ``(count,)``; with ``spread`` one number may serve all rows."""
+    array = numbers(name, value)
+    if array.ndim == 0 and (single or spread):
+        return np.full(count, array)
+    if array.shape != (count,) or single:
+        shape = "a single number" if single else f"shape ({count},), one number a row of x"
+        raise ValueError(f"{name} has shape {array.shape}; pass {shape}")
+    return array
+
+
+def weights(value: ArrayLike, count: int, single: bool) -> Array:
+    """Return the weights as ``(count,)``, none of them negative."""
+    array = column("weight", value, count, single, spread=True)
+    if (array < 0).any():
+        at = int(np.argmax(array < 0))
+        raise ValueError(
+            f"weight is {array[at]} at row {at}; weights multiply losses, pass numbers >= 0"
+        )
+    return array

@@ -1,0 +1,35 @@
+"""Symmetric positive definite matrices: factors, inverses, norms."""
+
+import numpy as np
+from scipy.linalg import lapack
+
+from .protocols import Array
+
+
+def factor(H: Array) -> Array:
+    """Return the lower Cholesky factor of ``H``."""
+    c, info = lapack.dpotrf(H, lower=1, clean=1)
+    if info != 0:
+        raise np.linalg.LinAlgError("matrix is not positive definite to working precision")
+    return np.asarray(c)
+
+
+def solve(c: Array, v: Array) -> Array:
+    """Solve ``H u = v`` from the factor ``c`` of H."""
+    return np.asarray(lapack.dpotrs(c, v, lower=1)[0])
+
+
+def invert(c: Array) -> Array:
+    """Return the inverse of H from its factor ``c``."""
+    lower = np.tril(lapack.dpotri(c, lower=1)[0])
+    return np.asarray(lower + np.tril(lower, -1).T)
+
+
+def log_det(c: Array) -> float:
+    """Return log det H from its factor ``c``."""
+    return 2 * float(np.log(np.diag(c)).sum())
+
+
+def norm(v: Array, M: Array) -> float:
+    """Return ||v||_M = sqrt(v'Mv)."""
+    return float(np.sqrt(max(float(v @ M @ v), 0.0)))

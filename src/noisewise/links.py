@@ -1,0 +1,195 @@
+"""Links: the mean as an increasing function of the linear score, its slope and its potential."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy import special
+
+from .inputs import positive
+from .protocols import Array
+
+Function = Callable[[Array], Array]
+expit: Function = special.expit
+ndtr: Function = special.ndtr
+
+
+@dataclass(frozen=True, repr=False)
+class Link:
+    r"""An increasing link :math:`\varphi` with slope :math:`\varphi'` and potential
+    :math:`m(z) = \int_0^z \varphi`.
+
+    Parameters
+    ----------
+    name : str
+    mean, slope, potential : vectorised functions of the score
+        Use named functions (not lambdas) if the link is to be pickled. Without ``potential`` it is
+        integrated numerically.
+    self_concordance : float, or a function of the score bound, or None
+        M with :math:`|\varphi''| \le M \varphi'` on the scores in use; None if unknown.
+    turning_points : tuple of float, optional
+        Every score at which the slope has a local minimum or maximum. With it the slopes over an
+        interval are exact, without it they come from a grid and a safety margin.
+
+    Examples
+    --------
+    >>> LINKS["logistic"].slope(np.array([0.0]))
+    array([0.25])
+    """
+
+    name: str
+    mean: Function
+    slope: Function
+    potential: Function | None = None
+    self_concordance: float | Callable[[float], float] | None = None
+    turning_points: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise ValueError(f"name is {self.name!r}; pass a non-empty string")
+        for part in ("mean", "slope", "potential"):
+            value = getattr(self, part)
+            if not callable(value) and not (part == "potential" and value is None):
+                raise ValueError(f"{part} is {value!r}; pass a vectorised function of the score")
+        if self.self_concordance is not None and not callable(self.self_concordance):
+            positive("self_concordance", self.self_concordance, zero=True)
+
+    def __repr__(self) -> str:
+        return f"Link({self.name!r})"
+
+
+def _one(z: Array) -> Array:
+    return np.ones_like(z)
+
+
+def _identity(z: Array) -> Array:
+    return +z
+
+
+def _half_square(z: Array) -> Array:
+    return 0.5 * z * z
+
+
+def _logistic_slope(z: Array) -> Array:
+    return expit(z) * expit(-z)
+
+
+def _logistic_potential(z: Array) -> Array:
+    return np.logaddexp(0.0, z) - np.log(2.0)
+
+
+def _normal_density(z: Array) -> Array:
+    return np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
+
+
+def _probit_potential(z: Array) -> Array:
+    return z * ndtr(z) + _normal_density(z) - 1 / np.sqrt(2 * np.pi)
+
+
+def _tanh_slope(z: Array) -> Array:
+    return 4 * expit(2 * z) * expit(-2 * z)
+
+
+def _tanh_potential(z: Array) -> Array:
+    return np.logaddexp(z, -z) - np.log(2.0)
+
+
+def _algebraic(z: Array) -> Array:
+    return z / np.hypot(1.0, z)
+
+
+def _algebraic_slope(z: Array) -> Array:
+    return np.hypot(1.0, z) ** -3.0
+
+
+def _algebraic_potential(z: Array) -> Array:
+    return z * _algebraic(z) / (1 + 1 / np.hypot(1.0, z))
+
+
+def _probit_concordance(score_bound: float) -> float:
+    return score_bound
+
+
+def _algebraic_concordance(score_bound: float) -> float:
+    return 3 * score_bound / (1 + score_bound**2) if score_bound < 1 else 1.5
+
+
+LINKS: dict[str, Link] = {
+    link.name: link
+    for link in (
+        Link("identity", _identity, _one, _half_square, 0.0, ()),
+        Link("logistic", expit, _logistic_slope, _logistic_potential, 1.0, (0.0,)),
+        Link("probit", ndtr, _normal_density, _probit_potential, _probit_concordance, (0.0,)),
+        Link("tanh", np.tanh, _tanh_slope, _tanh_potential, 2.0, (0.0,)),
+        Link(
+            "algebraic",
+            _algebraic,
+            _algebraic_slope,
+            _algebraic_potential,
+            _algebraic_concordance,
+            (0.0,),
+        ),
+        Link("exponential", np.exp, np.exp, np.expm1, 1.0, ()),
+    )
+}
+
+
+def slope_range(link: Link, score_bound: float) -> tuple[float, float]:
+    """Return the least and the largest slope over ``[-score_bound, score_bound]``.
+
+    Exact where the turning points are known. Else a grid of 8193 scores, each cell widened by the
+    largest change of slope in it and in its two neighbours.
+    """
+    S = score_bound
+    if link.turning_points is not None:
+        z = np.array([-S, S, *(p for p in link.turning_points if -S < p < S)])
+        with np.errstate(over="ignore"):
+            slopes = link.slope(z)
+        return float(slopes.min()), float(slopes.max())
+    slopes = link.slope(np.linspace(-S, S, 8193))
+    change = np.abs(np.diff(slopes))
+    margin = np.maximum(change, np.maximum(np.append(change[1:], 0), np.append(0, change[:-1])))
+    low = np.minimum(slopes[:-1], slopes[1:]) - margin
+    high = np.maximum(slopes[:-1], slopes[1:]) + margin
+    return float(low.min()), float(high.max())
+
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
+
+
+def integrate(function: Function, left: Array, right: Array) -> Array:
+    """Integrate over each interval ``[left, right]`` by Gauss's rule with 12 nodes."""
+    half = 0.5 * (right - left)
+    middle = 0.5 * (right + left)
+    values = function(middle[..., None] + half[..., None] * _NODES)
+    return np.asarray(half * (values @ _WEIGHTS))
+
+
+@lru_cache(maxsize=64)
+def quadrature(mean: Function, score_bound: float) -> Function:
+    """Return the potential of ``mean`` on ``[-score_bound, score_bound]``, by quadrature.
+
+    Panels are halved until the integral from 0 to every knot is settled to 1e-13 of the largest;
+    a score inside a panel then costs one rule of 12 nodes from the nearest knot.
+    """
+    panels, before = 16, None
+    while True:
+        knots = np.linspace(0.0, score_bound, panels + 1)
+        right = np.append(0.0, np.cumsum(integrate(mean, knots[:-1], knots[1:])))
+        left = np.append(0.0, np.cumsum(integrate(mean, -knots[:-1], -knots[1:])))
+        if before is not None:
+            change = max(np.abs(right[::2] - before[0]).max(), np.abs(left[::2] - before[1]).max())
+            if change <= 1e-13 * max(np.abs(right).max(), np.abs(left).max()) or panels >= 1 << 16:
+                break
+        before = (right, left)
+        panels *= 2
+    width = score_bound / panels
+
+    def potential(z: Array) -> Array:
+        z = np.asarray(z, dtype=np.float64)
+        nearest = np.minimum(np.rint(np.abs(z) / width).astype(np.int64), panels)
+        known = np.where(z < 0, left[nearest], right[nearest])
+        return np.asarray(known + integrate(mean, np.sign(z) * knots[nearest], z))
+
+    return potential

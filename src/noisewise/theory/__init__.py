@@ -1,0 +1,5 @@
+"""The theory as functions: radii of confidence ellipsoids."""
+
+from . import radii
+
+__all__ = ["radii"]

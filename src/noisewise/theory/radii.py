@@ -1,0 +1,169 @@
+r"""Radii of the confidence ellipsoids of FTRL.
+
+Letters: kappa, K slopes, lam the ridge, A, B norm bounds, S = AB, L = log(1/delta), and
+:math:`\underline H_t = 2\lambda I + \kappa \sum_{s\le t} w_s x_s x_s^\top`. Every radius bounds
+:math:`\|\hat\mu_{t+1} - \mu^*\|` in the norm of :math:`\underline H_t` for all t at once with
+probability at least 1 - delta, provided the link is extended.
+"""
+
+import math
+import warnings
+
+import numpy as np
+
+from ..glm import GLM
+from ..noise import Bounded, Likelihood, Noise, SubGaussian
+from ..protocols import Array
+
+RADII = ("adaptive", "self-normalised", "freedman", "printed")
+
+# s with E exp(t eps) <= exp(t^2 s^2 / 2) for labels of the family, at weight and dispersion 1
+_FAMILY_SCALE = {"logistic": 0.5, "probit": 0.5, "tanh": 1.0}
+_FAMILIES = ("identity", "logistic", "exponential", "tanh", "probit")
+
+
+def conversion_constant(glm: GLM, noise: Noise) -> float:
+    """Return C of the adaptive radius: the price of log(1/delta), fixed before the first round.
+
+    sigma^2/kappa (sub-Gaussian), max(2(e-2) sigma^2/kappa, 2 bound S max_weight) (bounded), or the
+    dispersion (likelihood).
+    """
+    kappa = glm.min_slope
+    if isinstance(noise, SubGaussian):
+        if glm.link.name == "exponential":
+            warnings.warn(
+                "counts are not sub-Gaussian: for Poisson labels pass noise=Likelihood()",
+                stacklevel=3,
+            )
+        return noise.sigma**2 / kappa
+    if isinstance(noise, Bounded):
+        return max(
+            2 * (math.e - 2) * noise.sigma**2 / kappa,
+            2 * noise.bound * glm.score_bound * noise.max_weight,
+        )
+    _require_family(glm, noise)
+    return noise.dispersion
+
+
+def noise_scale(glm: GLM, noise: Noise) -> float:
+    """Return the sub-Gaussian scale s at weight 1 that `self_normalised` uses."""
+    if isinstance(noise, SubGaussian):
+        return noise.sigma
+    if isinstance(noise, Bounded):
+        return noise.bound * math.sqrt(noise.max_weight)
+    _require_family(glm, noise)
+    if glm.linear:
+        return math.sqrt(noise.dispersion)
+    if glm.link.name not in _FAMILY_SCALE:
+        raise ValueError(
+            f"radius is 'self-normalised', but labels of the {glm.link.name} family have no "
+            "sub-Gaussian scale; use radius='adaptive'"
+        )
+    return _FAMILY_SCALE[glm.link.name]
+
+
+def _require_family(glm: GLM, noise: Noise) -> None:
+    if not isinstance(noise, Likelihood):
+        raise ValueError(f"noise is {noise!r}; pass SubGaussian, Bounded or Likelihood")
+    name = glm.link.name
+    if name not in _FAMILIES or (name == "probit" and glm.score_bound > 3):
+        reason = "beyond score bound 3 " if name == "probit" else ""
+        raise ValueError(
+            f"noise is Likelihood, but link {name!r} {reason}is not the mean of a family for which "
+            "it is proved; pass SubGaussian or Bounded"
+        )
+
+
+def growth_bound(glm: GLM, *, dim: int, count: int, ridge: float, max_weight: float = 1.0) -> float:
+    """Return d log(1 + n kappa A^2 / (2 d lam)), the largest log-determinant n rows can reach."""
+    kappa, A2 = glm.min_slope, glm.feature_bound**2 * max_weight
+    return dim * math.log1p(count * kappa * A2 / (2 * dim * ridge))
+
+
+def self_normalised(glm: GLM, noise: Noise, *, log_det: float, ridge: float, delta: float) -> float:
+    """Return kappa^{-1/2} s sqrt(log det(UH/2lam) + 2L) + sqrt(2 lam) B."""
+    s, kappa = noise_scale(glm, noise), glm.min_slope
+    noise_part = s * math.sqrt((log_det + 2 * math.log(1 / delta)) / kappa)
+    return noise_part + math.sqrt(2 * ridge) * glm.parameter_bound
+
+
+def printed(glm: GLM, noise: Noise, *, dim: int, count: int, ridge: float, delta: float) -> float:
+    """Return kappa^{-1/2} [8 sigma sqrt(G log(4t^2/delta)) + 4 R log(4t^2/delta)] + sqrt(2 lam) B.
+
+    The paper's Bernstein radius with the factor kappa^{-1/2} that its statement lost; constants of
+    Zhou, Gu and Szepesvari (2021). R and A grow by sqrt(max_weight).
+    """
+    noise = _require_bounded("printed", noise)
+    start = math.sqrt(2 * ridge) * glm.parameter_bound
+    if count == 0:
+        return start
+    R = noise.bound * math.sqrt(noise.max_weight)
+    G = growth_bound(glm, dim=dim, count=count, ridge=ridge, max_weight=noise.max_weight)
+    ell = math.log(4 * count**2 / delta)
+    return (8 * noise.sigma * math.sqrt(G * ell) + 4 * R * ell) / math.sqrt(glm.min_slope) + start
+
+
+def freedman(glm: GLM, noise: Noise, *, dim: int, count: int, ridge: float, delta: float) -> float:
+    """Return a Bernstein-type radius with small constants, proved by a stopped supermartingale.
+
+    For horizon n, v = kappa A^2/(2 lam): p = sigma sqrt(2GL) + R sqrt(v) L/3,
+    c = sigma^2 G + R sqrt(v) sigma sqrt(2GL) + R^2 v L/3, radius kappa^{-1/2}(p + sqrt(p^2 + c)).
+    Anytime by doubling: n = 2^k >= t and L = log((k+1)(k+2)/delta).
+    """
+    noise = _require_bounded("freedman", noise)
+    R, sigma, kappa = noise.bound * math.sqrt(noise.max_weight), noise.sigma, glm.min_slope
+    k = math.ceil(math.log2(max(count, 1)))
+    L = math.log((k + 1) * (k + 2) / delta)
+    G = growth_bound(glm, dim=dim, count=2**k, ridge=ridge, max_weight=noise.max_weight)
+    v = kappa * glm.feature_bound**2 * noise.max_weight / (2 * ridge)
+    root = sigma * math.sqrt(2 * G * L)
+    p = root + R * math.sqrt(v) * L / 3
+    c = sigma**2 * G + R * math.sqrt(v) * root + R**2 * v * L / 3
+    return (p + math.sqrt(p * p + c)) / math.sqrt(kappa) + math.sqrt(
+        2 * ridge
+    ) * glm.parameter_bound
+
+
+def _require_bounded(radius: str, noise: Noise) -> Bounded:
+    if not isinstance(noise, Bounded):
+        raise ValueError(
+            f"radius is {radius!r}, which needs noise=Bounded(bound, sigma); got {noise!r}"
+        )
+    return noise
+
+
+def adaptive_level(glm: GLM, noise: Noise, *, ridge: float, excess: float, delta: float) -> float:
+    r"""Return b of the event :math:`L_t(\mu^*) - \min L_t \le b_t` behind the adaptive radius.
+
+    b = lam B^2 + excess + C log(1/delta), where ``excess`` is the played loss (scores clipped to
+    [-S, S]) less the minimum of the regularised loss: FTRL's own observable regret.
+    """
+    C = conversion_constant(glm, noise)
+    return max(ridge * glm.parameter_bound**2 + excess + C * math.log(1 / delta), 0.0)
+
+
+def localise(
+    level: float,
+    gap: float,
+    ridge: float,
+    curvature: Array,
+    concordance: float,
+    reach: float,
+    longest: float,
+) -> tuple[float, float]:
+    r"""Return c and r with :math:`\|\mu^*-\hat\mu\| \le r` in the norm of :math:`2\lambda I + cG`.
+
+    G is the curvature :math:`\sum w\varphi'(x\cdot\hat\mu)xx^\top` at the estimate, and
+    c = 2/(2 + M rho) with rho at least the largest change of a score between estimate and truth.
+    ``reach`` is a first such rho; each radius gives a smaller one, until it settles.
+    """
+    smallest = max(float(np.linalg.eigvalsh(curvature)[0]), 0.0)
+    rho = reach
+    while True:
+        c = 2 / (2 + concordance * rho)
+        e = gap / math.sqrt(c)
+        radius = e + math.sqrt(e * e + 2 * level)
+        closer = longest * radius / math.sqrt(2 * ridge + c * smallest)
+        if closer >= 0.999 * rho:
+            return c, radius
+        rho = closer

@@ -1,0 +1,30 @@
+"""Every instance the shared tests run over, listed once."""
+
+import numpy as np
+
+import noisewise as nw
+
+
+def cauchit_mean(z):
+    return 0.5 + np.arctan(z) / np.pi
+
+
+def cauchit_slope(z):
+    return 1 / (np.pi * (1 + z * z))
+
+
+CAUCHIT = nw.Link("cauchit", cauchit_mean, cauchit_slope, self_concordance=1.0)
+BARE = nw.Link("bare", cauchit_mean, cauchit_slope)
+
+LINKS = [*nw.LINKS.values(), CAUCHIT, BARE]
+
+REGRESSORS = [nw.FTRL(nw.GLM(link, 1.0, 2.0), tolerance=0) for link in LINKS] + [
+    nw.FTRL(nw.GLM("logistic", 3.0, 1.0), ridge=0.01, tolerance=0),
+    nw.FTRL(nw.GLM("identity", 0.5, 2.0), ridge=1e-3, tolerance=0),
+    nw.FTRL(nw.GLM("logistic")),
+]
+
+
+def sphere(rng, rounds, dim, radius=1.0):
+    x = rng.normal(size=(rounds, dim))
+    return radius * x / np.linalg.norm(x, axis=1, keepdims=True)

@@ -1,0 +1,143 @@
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from noisewise import __version__
+from noisewise.cli import main
+
+SMALL = ["reproduce", "links", "--trials", "2", "--rounds", "20", "--jobs", "1"]
+
+
+def invoke(*words):
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+def test_version_info_and_list():
+    assert invoke("--version").output.strip() == f"noisewise {__version__}"
+    info = invoke("info").output
+    assert "FTRL" in info
+    assert "logistic" in info
+    assert "links" in invoke("reproduce", "--list").output.split()
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    out = tmp_path_factory.mktemp("results")
+    done = invoke(*SMALL, "--out", out)
+    assert done.exit_code == 0, done.output
+    return out
+
+
+def summary(out):
+    return json.loads((out / "links.json").read_text())
+
+
+def test_reproduce_writes_what_it_promises(results):
+    assert {"links.parquet", "links.svg", "links.json", "index.html"} <= set(os.listdir(results))
+    table = pd.read_parquet(results / "links.parquet")
+    assert {"link", "rounds", "trial", "estimate", "lower", "upper", "error", "gap"} <= set(table)
+    assert table["trial"].nunique() == 2
+    found = summary(results)
+    assert found["seed"] == 0
+    assert "--trials 2" in found["command"]
+    assert all(isinstance(held, bool) for held in found["holds"].values())
+    page = (results / "index.html").read_text()
+    assert "://" not in page
+    assert "<svg" in page
+    assert all(claim.split(",")[0] in page for claim in found["holds"])
+
+
+def test_the_table_does_not_depend_on_jobs_or_interruptions(results, tmp_path):
+    digest = summary(results)["digest"]
+    assert invoke(*SMALL[:-1], "2", "--out", tmp_path / "two").exit_code == 0
+    assert summary(tmp_path / "two")["digest"] == digest
+    parts = sorted((tmp_path / "two" / "parts").rglob("*.parquet"))
+    stamps = {part: part.stat().st_mtime_ns for part in parts[1:]}
+    parts[0].unlink()
+    (parts[0].parent / "0-0-1.parquet.77.part").write_bytes(b"half")
+    assert invoke(*SMALL, "--out", tmp_path / "two").exit_code == 0
+    assert summary(tmp_path / "two")["digest"] == digest
+    assert {part: part.stat().st_mtime_ns for part in stamps} == stamps
+
+
+def test_more_trials_reuse_what_is_there(results, tmp_path):
+    out = tmp_path / "grow"
+    words = [*SMALL[:3], "1", *SMALL[4:], "--out", out]
+    assert invoke(*words).exit_code == 0
+    first = pd.read_parquet(out / "links.parquet")
+    old = {part: part.stat().st_mtime_ns for part in (out / "parts").rglob("*.parquet")}
+    assert invoke(*SMALL, "--out", out).exit_code == 0
+    assert summary(out)["digest"] == summary(results)["digest"]
+    assert {part: part.stat().st_mtime_ns for part in old} == old
+    again = pd.read_parquet(out / "links.parquet").query("trial == 0").reset_index(drop=True)
+    pd.testing.assert_frame_equal(first, again)
+
+
+def test_another_seed_gives_other_numbers(results, tmp_path):
+    assert invoke(*SMALL, "--seed", 5, "--out", tmp_path).exit_code == 0
+    assert summary(tmp_path)["digest"] != summary(results)["digest"]
+
+
+def test_a_killed_run_continues(results, tmp_path):
+    command = [sys.executable, "-c", "from noisewise.cli import main; main()"]
+    command += [*SMALL, "--out", str(tmp_path)]
+    run = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while not list(Path(tmp_path).rglob("*.parquet")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.killpg(run.pid, signal.SIGKILL)
+    run.wait()
+    assert invoke(*SMALL, "--out", tmp_path).exit_code == 0
+    assert summary(tmp_path)["digest"] == summary(results)["digest"]
+
+
+def test_bad_requests(tmp_path):
+    (tmp_path / "file").write_text("")
+    for words, sentence in (
+        (["reproduce", "nonsense", "--out", tmp_path], "links"),
+        (["reproduce", "--trials", "0"], "--trials"),
+        (["reproduce", "--out", tmp_path / "file" / "x"], "can't be written"),
+        (["check", "nonsense"], "MODULE:NAME"),
+        (["check", "no_such_module:x"], "no_such_module"),
+        (["check", "noisewise:nothing"], "nothing"),
+        (["check", "noisewise:save"], "start, predict and update"),
+    ):
+        done = invoke(*words)
+        assert done.exit_code == 2, (words, done.output)
+        assert sentence in done.output
+
+
+def test_a_part_cut_short_is_named(results, tmp_path):
+    assert invoke(*SMALL, "--out", tmp_path).exit_code == 0
+    part = next((tmp_path / "parts").rglob("*.parquet"))
+    part.write_bytes(part.read_bytes()[:100])
+    done = invoke(*SMALL, "--out", tmp_path)
+    assert done.exit_code == 2
+    assert part.name in re.sub(r"\s+", "", done.output)
+
+
+def test_check_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(
+        "import numpy as np, noisewise as nw\n"
+        "def slope(z): return np.cosh(z) ** -2.0\n"
+        "def wrong(z): return 1.1 * np.cosh(z) ** -2.0\n"
+        "good = nw.Link('mine', np.tanh, slope)\n"
+        "bad = nw.Link('mine', np.tanh, wrong)\n"
+    )
+    done = invoke("check", "mine:good")
+    assert done.exit_code == 0, done.output
+    assert "0 failed" in done.output
+    done = invoke("check", "mine:bad")
+    assert done.exit_code == 1
+    assert "FAIL" in done.output
+    assert invoke("check", "noisewise:FTRL").exit_code == 0

@@ -1,0 +1,75 @@
+"""The rules of the house: what may import what, what imports cost, what files may say."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import noisewise
+
+ROOT = Path(__file__).resolve().parents[1]
+HEAVY = {"numba", "pandas", "matplotlib", "sklearn", "pyarrow", "joblib"}
+
+
+def modules_after(code):
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys\nprint(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return {name.partition(".")[0] for name in done.stdout.split()}
+
+
+def test_import_is_light():
+    assert not modules_after("import noisewise") & (HEAVY | {"numpy", "scipy"})
+    used = "import noisewise as nw; nw.LINKS; nw.GLM; nw.FTRL; nw.save"
+    assert not modules_after(used) & HEAVY
+
+
+def test_help_is_quick():
+    """0.3 s of CPU is promised; the imports behind --help are what decides, so they are tested."""
+    code = "from click.testing import CliRunner; from noisewise.cli import main\n"
+    code += "assert CliRunner().invoke(main, ['--help']).exit_code == 0"
+    assert not modules_after(code) & (HEAVY | {"numpy", "scipy"})
+
+
+def test_numba_only_in_kernels():
+    for path in (ROOT / "src").rglob("*.py"):
+        if "kernels" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not any(name.split(".")[0] == "numba" for name in names), path
+
+
+def test_every_public_name_is_there_and_documented():
+    for name in noisewise.__all__:
+        thing = getattr(noisewise, name)
+        assert name in ("__version__", "LINKS") or thing.__doc__, name
+    assert set(noisewise.__all__) <= set(dir(noisewise))
+    with pytest.raises(AttributeError, match="nothing"):
+        noisewise.nothing  # noqa: B018
+
+
+def test_readme_example_runs():
+    text = (ROOT / "README.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), {})
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
+def test_examples_run(path):
+    subprocess.run([sys.executable, path], check=True, capture_output=True, cwd=path.parent)
+
+
+def test_markdown_links_point_somewhere():
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\((?!http|#)([^)#\s]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} points to {target}"
