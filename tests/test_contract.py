@@ -56,7 +56,7 @@ class Faulty(nw.FTRL):
 
     def predict(self, state, x):
         if self.fault == "predict writes":
-            state.count += 1
+            state.folded += 1
         return super().predict(state, x)
 
     def update(self, state, x, y, weight=1.0):
@@ -71,7 +71,7 @@ class Faulty(nw.FTRL):
             x = np.array(x, dtype=float)
             x[..., 0] *= 0.5
         if self.fault == "touches before checking":
-            state.count += 1
+            state.folded += 1
         if self.fault == "block as one" and np.ndim(x) == 2:
             before = self.predict(state, x)
             super().update(state, x, y, weight)

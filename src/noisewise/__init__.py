@@ -19,7 +19,7 @@ _HOME = {
     "Likelihood": "noise",
     "Ellipsoid": "confidence",
     "FTRL": "regression.ftrl",
-    "FTRLState": "regression.ftrl",
+    "FTRLState": "regression.state",
     "Rows": "regression.rows",
     "predictions": "simulate",
     "save": "archive",
@@ -38,8 +38,9 @@ if TYPE_CHECKING:
     from .links import LINKS, Link
     from .noise import Bounded, Likelihood, SubGaussian
     from .protocols import Rounds
-    from .regression.ftrl import FTRL, FTRLState
+    from .regression.ftrl import FTRL
     from .regression.rows import Rows
+    from .regression.state import FTRLState
     from .simulate import predictions
 
 

@@ -304,5 +304,5 @@ def _same(a: Any, b: Any) -> bool:
     if isinstance(a, list | tuple):
         return len(a) == len(b) and all(map(_same, a, b))
     if hasattr(a, "__dict__") and not callable(a):
-        return _same(vars(a), vars(b))
+        return _same(a.__getstate__(), b.__getstate__())
     return bool(a == b)

@@ -42,13 +42,13 @@ def one_of(name: str, value: object, allowed: tuple[str, ...]) -> str:
     return str(value)
 
 
-def numbers(name: str, value: ArrayLike) -> Array:
-    """Return ``value`` as a float array without NaN or infinity."""
+def numbers(name: str, value: ArrayLike, *, check: bool = True) -> Array:
+    """Return ``value`` as a float array; ``check`` that it holds no NaN or infinity."""
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} can't be read as numbers ({error}); pass a float array") from None
-    if not np.isfinite(array).all():
+    if check and not np.isfinite(array).all():
         first = np.argwhere(~np.isfinite(np.atleast_1d(array)))[0]
         at = ", ".join(map(str, first))
         raise ValueError(
@@ -58,9 +58,9 @@ def numbers(name: str, value: ArrayLike) -> Array:
     return array
 
 
-def features(x: ArrayLike, dim: int, name: str = "x") -> tuple[Array, bool]:
+def features(x: ArrayLike, dim: int, name: str = "x", *, check: bool = True) -> tuple[Array, bool]:
     """Return ``x`` as ``(n, dim)`` and whether it was a single row."""
-    array = numbers(name, x)
+    array = numbers(name, x, check=check)
     if array.ndim not in (1, 2) or array.shape[-1] != dim:
         raise ValueError(
             f"{name} has shape {array.shape}; pass ({dim},) for one row or (n, {dim}) for a block"

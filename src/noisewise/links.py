@@ -1,5 +1,6 @@
 """Links: the mean as an increasing function of the linear score, its slope and its potential."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -107,8 +108,19 @@ def _algebraic_potential(z: Array) -> Array:
     return z * _algebraic(z) / (1 + 1 / np.hypot(1.0, z))
 
 
+# the largest |phi''|/phi' on [-S, S]
+
+
+def _logistic_concordance(score_bound: float) -> float:
+    return math.tanh(score_bound / 2)
+
+
 def _probit_concordance(score_bound: float) -> float:
     return score_bound
+
+
+def _tanh_concordance(score_bound: float) -> float:
+    return 2 * math.tanh(score_bound)
 
 
 def _algebraic_concordance(score_bound: float) -> float:
@@ -119,9 +131,30 @@ LINKS: dict[str, Link] = {
     link.name: link
     for link in (
         Link("identity", _identity, _one, _half_square, 0.0, ()),
-        Link("logistic", expit, _logistic_slope, _logistic_potential, 1.0, (0.0,)),
-        Link("probit", ndtr, _normal_density, _probit_potential, _probit_concordance, (0.0,)),
-        Link("tanh", np.tanh, _tanh_slope, _tanh_potential, 2.0, (0.0,)),
+        Link(
+            "logistic",
+            expit,
+            _logistic_slope,
+            _logistic_potential,
+            _logistic_concordance,
+            (0.0,),
+        ),
+        Link(
+            "probit",
+            ndtr,
+            _normal_density,
+            _probit_potential,
+            _probit_concordance,
+            (0.0,),
+        ),
+        Link(
+            "tanh",
+            np.tanh,
+            _tanh_slope,
+            _tanh_potential,
+            _tanh_concordance,
+            (0.0,),
+        ),
         Link(
             "algebraic",
             _algebraic,

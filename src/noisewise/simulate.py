@@ -36,10 +36,6 @@ def predictions(
     w = weights(1.0 if weight is None else weight, len(x), False)
     state = regressor.start(x.shape[1])
     glm = getattr(regressor, "glm", None)
-    if not scores or glm is None:
-        return np.asarray(regressor.update(state, x, y, w))
-    played = np.empty(len(x))
-    for t in range(len(x)):
-        played[t] = x[t] @ state.theta  # type: ignore[attr-defined]
-        regressor.update(state, x[t], y[t], w[t])
-    return played
+    if scores and glm is not None:
+        return np.asarray(regressor.update(state, x, y, w, scores=True))  # type: ignore[call-arg]
+    return np.asarray(regressor.update(state, x, y, w))

@@ -7,47 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import linalg
 from ..confidence import Ellipsoid
 from ..glm import GLM
-from ..inputs import column, dimension, features, one_of, positive, probability, weights
-from ..noise import Bounded, Noise
+from ..inputs import column, dimension, features, numbers, one_of, positive, probability, weights
+from ..kernels import layout as at
+from ..noise import Noise
 from ..protocols import Array
 from ..theory import radii
-from .newton import EPS, minimise, visit
+from . import newton, solver
 from .rows import Rows
-
-BUFFER = 512
-
-
-@dataclass(eq=False)
-class FTRLState:
-    """What FTRL knows after ``count`` rows: written by `FTRL.update` and `FTRL.solve` only.
-
-    ``theta`` is the estimate (a copy) and ``gap`` a proved bound on its distance from the exact
-    minimiser in the norm of 2 ridge I + min_slope sum w x x'.
-    """
-
-    dim: int
-    ridge: float
-    centre: Array
-    moment: Array  # sum w y x
-    gram: Array  # sum w x x', identity link: of the rows that have left the buffer
-    inverse: Array  # of 2 ridge I + min_slope sum w x x'
-    rows: Rows  # curved links: all; identity link: the buffer
-    count: int = 0
-    gap: float = 0.0
-    excess: float = 0.0  # played loss, scores clipped, less the minimum
-    played: float = 0.0
-    log_det: float = 0.0
-    heaviest: float = 0.0
-    longest: float = 0.0
-    total: float = field(default=0.0)  # sum w |x| (|y| + |mean|), the size of the gradient's terms
-
-    @property
-    def theta(self) -> Array:
-        """The current estimate."""
-        return self.centre.copy()
+from .sets import ellipsoids
+from .state import FTRLState
 
 
 @dataclass(frozen=True)
@@ -106,103 +76,106 @@ class FTRL:
     def start(self, dim: int) -> FTRLState:
         """Make the state of a fresh learner: estimate 0, exact."""
         d = dimension(dim)
-        ridge = self.glm.ridge if self.ridge is None else self.ridge
-        zeros = np.zeros((d, d))
-        return FTRLState(
-            d, ridge, np.zeros(d), np.zeros(d), zeros, np.eye(d) / (2 * ridge), Rows(d)
-        )
+        glm, a = self.glm, at.allocate(d)
+        M = glm.self_concordance
+        a[at.DIM], a[at.PADDED] = d, at.padded(d)
+        a[at.CODE] = self._code()
+        a[at.BOUND] = glm.score_bound
+        a[at.LIMIT] = (glm.feature_bound * (1 + 1e-9)) ** 2
+        a[at.SPREAD] = np.sqrt(glm.max_slope / glm.min_slope)
+        a[at.TOLERANCE] = self.tolerance * np.sqrt(d)
+        a[at.SCALE] = a[at.STALE_LOW] = a[at.STALE_HIGH] = 1.0
+        a[at.CALIBRATED] = self.certificate == "calibrated"
+        a[at.RIDGE] = a[at.SMALLEST] = 2 * (glm.ridge if self.ridge is None else self.ridge)
+        if M is not None:
+            a[at.CONCORDANCE], a[at.THIRD] = M, solver.third_derivative(glm)
+        state = FTRLState(d, a, Rows(d, self.aggregate), np.zeros((d, d)))
+        np.fill_diagonal(state.views.inverse, 1 / a[at.RIDGE])
+        if state.kernels is not None:
+            state.kernels.prepare(a)
+        return state
+
+    def _code(self) -> int:
+        """Which solver serves: a compiled link's, that for a user's link, or exact passes."""
+        if self.glm.linear:
+            return at.CODES["identity"]
+        known = self.glm.self_concordance is not None and self.glm.extend
+        return solver.link_code(self.glm) if self.tolerance > 0 and known else at.EXACT
 
     def predict(self, state: FTRLState, x: ArrayLike) -> Any:
         """Return the predicted mean at each row of ``x``."""
         x, single = features(x, state.dim)
-        mean = self.glm.mean(x @ state.centre)
+        mean = self.glm.mean(x @ state.theta)
         return float(mean[0]) if single else mean
 
-    def update(self, state: FTRLState, x: ArrayLike, y: ArrayLike, weight: ArrayLike = 1.0) -> Any:
-        """Learn the rows in order; return the mean predicted for each before its label."""
-        x, single = features(x, state.dim)
+    def update(
+        self,
+        state: FTRLState,
+        x: ArrayLike,
+        y: ArrayLike,
+        weight: ArrayLike = 1.0,
+        *,
+        scores: bool = False,
+    ) -> Any:
+        """Learn the rows in order; return the mean predicted for each before its label.
+
+        With ``scores`` the linear scores are returned instead of the means.
+        """
+        if state.compiled is not None and not scores:
+            try:
+                mean = state.compiled(state.array, x, y, weight)
+            except TypeError:  # not one contiguous row of floats
+                pass
+            else:
+                if mean == mean:
+                    return mean
+                if state.array[at.STATUS] != at.FINE:
+                    mean = float(state.array[at.MEAN])
+                    solver.attend(self.glm, state)
+                    return mean
+        x, single = features(x, state.dim, check=False)
+        self._refuse(x, state)
         y = column("y", y, len(x), single)
         w = weights(weight, len(x), single)
-        length = np.sqrt(np.einsum("ij,ij->i", x, x))
-        self._refuse_oversize(length)
-        learn = self._learn_linear if self.glm.linear else self._learn_curved
-        scores = np.empty(len(x))
-        for i in range(len(x)):
-            scores[i] = x[i] @ state.centre
-            if w[i] > 0:
-                state.count += 1
-                state.heaviest = max(state.heaviest, float(w[i]))
-                state.longest = max(state.longest, float(length[i]))
-                learn(state, x[i], float(y[i]), float(w[i]), float(scores[i]))
-        means = self.glm.mean(scores)
-        return float(means[0]) if single else means
+        what = at.SCORES if scores or state.compiled is None else at.MEANS
+        out = self._play(state, x, y, w, what)
+        if what == at.SCORES and not scores:
+            out = self.glm.mean(out)
+        return float(out[0]) if single else out
 
-    def _refuse_oversize(self, length: Array) -> None:
+    def _refuse(self, x: Array, state: FTRLState) -> None:
+        """Raise, or warn, if a row is too long; raise if one is not finite."""
+        if state.kernels is not None:
+            flat = np.ascontiguousarray(x).reshape(-1)
+            if state.kernels.survey(flat, state.dim, state.array[at.LIMIT]) < 0:
+                return
+        numbers("x", x)
+        length = np.sqrt(np.einsum("ij,ij->i", x, x))
         A = self.glm.feature_bound
         if length.size and length.max() > A * (1 + 1e-9):
-            at = int(np.argmax(length))
-            words = f"x has norm {length[at]:.6g} at row {at}, above feature_bound {A:g}"
+            row = int(np.argmax(length))
+            words = f"x has norm {length[row]:.6g} at row {row}, above feature_bound {A:g}"
             if self.oversize == "raise":
                 raise ValueError(f"{words}; scale the features or pass a larger feature_bound")
-            warnings.warn(f"{words}; the guarantees do not cover such rows", stacklevel=3)
+            warnings.warn(f"{words}; the guarantees do not cover such rows", stacklevel=4)
 
-    def _learn_linear(self, s: FTRLState, x: Array, y: float, w: float, z: float) -> None:
-        P, S = s.inverse, self.glm.score_bound
-        k = P @ x
-        q = float(x @ k)
-        shrink = w / (1 + w * q)
-        P -= np.outer(shrink * k, k)
-        s.centre = s.centre + k * (shrink * (y - z))
-        s.moment += w * y * x
-        s.rows.append(x, y, w)
-        s.log_det += float(np.log1p(w * q))
-        inside = min(max(z, -S), S)
-        s.excess += 0.5 * w * shrink * (y - z) ** 2 * q
-        s.excess += w * (inside - z) * (0.5 * (inside + z) - y)
-        length = float(np.sqrt(x @ x))
-        s.total += w * length * (abs(y) + length * float(np.sqrt(s.centre @ s.centre)))
-        if s.count in (2 * s.dim, 4 * s.dim) or s.rows.count == BUFFER:
-            self._refactor(s)
-        self._measure_linear(s)
-
-    def _refactor(self, s: FTRLState) -> None:
-        for x, w, _ in s.rows:
-            s.gram += x.T @ (w[:, None] * x)
-        s.rows.clear()
-        c = linalg.factor(s.gram + 2 * s.ridge * np.eye(s.dim))
-        s.centre, s.inverse = linalg.solve(c, s.moment), linalg.invert(c)
-        s.log_det = linalg.log_det(c) - s.dim * float(np.log(2 * s.ridge))
-
-    def _measure_linear(self, s: FTRLState) -> None:
-        gradient = 2 * s.ridge * s.centre + s.gram @ s.centre - s.moment
-        for x, w, _ in s.rows:
-            gradient += x.T @ (w * (x @ s.centre))
-        blur = EPS * (s.dim + np.sqrt(s.count)) * s.total
-        s.gap = linalg.norm(gradient, s.inverse) + blur * float(np.sqrt(np.trace(s.inverse)))
-
-    def _learn_curved(self, s: FTRLState, x: Array, y: float, w: float, z: float) -> None:
-        S = self.glm.score_bound
-        inside = min(max(z, -S), S)
-        s.played += w * (float(self.glm.potential(inside)) - y * inside)
-        s.rows.append(x, y, w)
-        s.gram += np.outer(w * x, x)
-        c = linalg.factor(self.glm.min_slope * s.gram + 2 * s.ridge * np.eye(s.dim))
-        s.inverse = linalg.invert(c)
-        s.log_det = linalg.log_det(c) - s.dim * float(np.log(2 * s.ridge))
-        self.solve(s)
+    def _play(self, state: FTRLState, x: Array, y: Array, w: Array, what: int) -> Array:
+        """Learn checked rows; return their scores, or another field of the compiled step."""
+        out = np.empty(len(x))
+        if state.compiled is not None:
+            solver.play(self.glm, state, x, y, w, what, out)
+            return out
+        learn = newton.learn if state.array[at.CODE] == at.EXACT else solver.learn
+        for i in range(len(x)):
+            out[i] = x[i] @ state.theta
+            if w[i] > 0:
+                learn(self.glm, state, x[i], float(y[i]), float(w[i]), float(out[i]))
+        return out
 
     def solve(self, state: FTRLState) -> None:
         """Drive the gap to rounding error now."""
-        s = state
-        if self.glm.linear:
-            if s.count:
-                self._refactor(s)
-                self._measure_linear(s)
-            return
-        best, s.gap = minimise(self.glm, s.ridge, s.rows, s.centre, s.inverse)
-        s.centre = best.theta
-        # value - min <= gap^2 / 2 by strong convexity
-        s.excess = s.played - best.value + s.gap**2 / 2
+        exact = state.array[at.CODE] == at.EXACT
+        (newton if exact else solver).solve(self.glm, state)
 
     def ellipsoid(
         self, state: FTRLState, noise: Noise, delta: float = 0.05, radius: str = "adaptive"
@@ -213,13 +186,13 @@ class FTRL:
         "adaptive", "self-normalised", "freedman", "printed" (the last two need `Bounded`); see
         `noisewise.theory.radii`.
         """
-        return self._ellipsoids(state, noise, delta, radius, local=False)[0]
+        return self._sets(state, noise, delta, radius, local=False)[0]
 
     def confidence(
         self, state: FTRLState, noise: Noise, delta: float = 0.05, radius: str = "adaptive"
     ) -> tuple[Ellipsoid, ...]:
         """Return the global ellipsoid and, where there is one, the local form; valid together."""
-        return self._ellipsoids(state, noise, delta, radius, local=True)
+        return self._sets(state, noise, delta, radius, local=True)
 
     def interval(
         self,
@@ -242,39 +215,9 @@ class FTRL:
         lower, upper = self.glm.mean(lower), self.glm.mean(upper)
         return (float(lower[0]), float(upper[0])) if single else (lower, upper)
 
-    def _ellipsoids(
-        self, s: FTRLState, noise: Noise, delta: float, radius: str, local: bool
+    def _sets(
+        self, state: FTRLState, noise: Noise, delta: float, radius: str, local: bool
     ) -> tuple[Ellipsoid, ...]:
         probability("delta", delta)
         one_of("radius", radius, radii.RADII)
-        if isinstance(noise, Bounded) and s.heaviest > noise.max_weight * (1 + 1e-9):
-            raise ValueError(
-                f"a row of weight {s.heaviest:g} was learnt, but noise promises max_weight "
-                f"{noise.max_weight:g}; pass Bounded(..., max_weight={s.heaviest:g})"
-            )
-        if radius != "adaptive":
-            return (Ellipsoid(s.theta, s.inverse.copy(), self._radius(s, noise, delta, radius)),)
-        level = radii.adaptive_level(self.glm, noise, ridge=s.ridge, excess=s.excess, delta=delta)
-        whole = Ellipsoid(s.theta, s.inverse.copy(), float(np.sqrt(2 * level)) + s.gap)
-        M = self.glm.self_concordance
-        if not local or M is None or self.glm.linear:
-            return (whole,)
-        G = visit(self.glm, s.ridge, s.rows, s.centre).curvature
-        smallest = 1 / float(np.linalg.eigvalsh(s.inverse)[-1])
-        reach = s.longest * min(
-            whole.radius / float(np.sqrt(smallest)),
-            self.glm.parameter_bound + float(np.linalg.norm(s.centre)),
-        )
-        c, r = radii.localise(level, s.gap, s.ridge, G, M, reach, s.longest)
-        H = c * G + 2 * s.ridge * np.eye(s.dim)
-        return whole, Ellipsoid(s.theta, linalg.invert(linalg.factor(H)), r)
-
-    def _radius(self, s: FTRLState, noise: Noise, delta: float, radius: str) -> float:
-        if radius == "self-normalised":
-            r = radii.self_normalised(
-                self.glm, noise, log_det=s.log_det, ridge=s.ridge, delta=delta
-            )
-        else:
-            shape = radii.freedman if radius == "freedman" else radii.printed
-            r = shape(self.glm, noise, dim=s.dim, count=s.count, ridge=s.ridge, delta=delta)
-        return r + s.gap
+        return ellipsoids(self.glm, state, noise, delta, radius, local)

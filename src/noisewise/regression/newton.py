@@ -5,16 +5,17 @@ with a Lipschitz gradient (the extended link has kinks in its slope), so each st
 Armijo's rule: undamped steps diverge when weights span four orders of magnitude.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from .. import linalg
 from ..glm import GLM
+from ..kernels import layout as at
 from ..protocols import Array
-from .rows import Rows
-
-EPS = float(np.finfo(np.float64).eps)
+from .rows import Block
+from .state import EPS, FTRLState
 
 
 @dataclass(eq=False)
@@ -33,14 +34,15 @@ class Point:
     blur: float
 
 
-def visit(glm: GLM, ridge: float, rows: Rows, theta: Array) -> Point:
+def visit(glm: GLM, ridge: float, blocks: Iterable[Block], theta: Array) -> Point:
     """Return value, gradient and curvature (without the ridge's) of the objective."""
-    d = len(theta)
+    d, count = len(theta), 0
     length = float(np.linalg.norm(theta))
     value, size, blur = ridge * length**2, ridge * length**2, 2 * ridge * length
     gradient = 2 * ridge * theta
     curvature = np.zeros((d, d))
-    for x, w, wy in rows:
+    for rows, numbers, n in blocks:
+        x, w, wy = rows[:n], numbers[0, :n], numbers[1, :n]
         z = x @ theta
         potential, pull = w * glm.potential(z), wy * z
         mean, slope = w * glm.mean(z), w * glm.slope(z)
@@ -50,35 +52,36 @@ def visit(glm: GLM, ridge: float, rows: Rows, theta: Array) -> Point:
         reach = np.sqrt(np.einsum("ij,ij->i", x, x))
         size += float((np.abs(potential) + np.abs(pull)).sum())
         blur += float(reach @ (np.abs(mean) + np.abs(wy) + slope * reach * length))
-    spread = EPS * (d + np.sqrt(rows.count))
+        count += n
+    spread = EPS * (d + np.sqrt(count))
     return Point(theta, value, gradient, curvature, spread * size, spread * blur)
 
 
 def minimise(
-    glm: GLM, ridge: float, rows: Rows, theta: Array, inverse: Array
+    glm: GLM, ridge: float, blocks: list[Block], theta: Array, inverse: Array, tolerance: float = 0
 ) -> tuple[Point, float]:
     r"""Return the minimiser, started at ``theta``, and a bound on its distance from the exact one.
 
     ``inverse`` is the inverse of :math:`\underline H`. The objective is 1-strongly convex in that
-    norm, so the distance is at most :math:`\|\nabla L\|_{\underline H^{-1}}`.
+    norm, so the distance is at most :math:`\|\nabla L\|_{\underline H^{-1}}`. Stops when that is
+    rounding error, or below ``tolerance``.
     """
 
     def excess(point: Point) -> float:
         return linalg.norm(point.gradient, inverse)
 
     stretch = float(np.sqrt(np.trace(inverse)))  # ||v||_inverse <= stretch ||v||
-    here = visit(glm, ridge, rows, theta)
+    here = visit(glm, ridge, blocks, theta)
     for _ in range(200):
         left = excess(here)
-        if left <= stretch * here.blur:
+        if left <= max(stretch * here.blur, tolerance - stretch * here.blur):
             break
-        H = here.curvature.copy()
-        H.flat[:: len(H) + 1] += 2 * ridge
+        H = here.curvature + 2 * ridge * np.eye(len(theta))
         step = -linalg.solve(linalg.factor(H), here.gradient)
         decrement = -float(here.gradient @ step)
         s = 1.0
         while s > 1e-12:
-            there = visit(glm, ridge, rows, here.theta + s * step)
+            there = visit(glm, ridge, blocks, here.theta + s * step)
             drop = here.value - there.value
             # below the rounding of the value only the gradient can tell progress
             settled = decrement <= 100 * here.noise and excess(there) < left
@@ -89,3 +92,29 @@ def minimise(
             break
         here = there
     return here, excess(here) + stretch * here.blur
+
+
+def learn(glm: GLM, state: FTRLState, x: Array, y: float, w: float, z: float) -> None:
+    """Learn one row of played score ``z`` and minimise anew: exact FTRL, a pass or more a round."""
+    a, S = state.array, glm.score_bound
+    inside = min(max(z, -S), S)
+    a[at.PLAYED] += w * (float(glm.potential(inside)) - y * inside)
+    a[at.COUNT] += 1
+    a[at.HEAVIEST] = max(a[at.HEAVIEST], w)
+    a[at.LONGEST] = max(a[at.LONGEST], np.sqrt(x @ x))
+    state.rows.extend(x[None], np.array([[w], [w * y], [0.0], [0.0]]))
+    state.gram += np.outer(w * x, x)
+    state.folded += 1
+    H = glm.min_slope * state.gram + a[at.RIDGE] * np.eye(state.dim)
+    state.views.inverse[:] = linalg.invert(linalg.factor(H))
+    solve(glm, state, float(a[at.TOLERANCE]))
+
+
+def solve(glm: GLM, state: FTRLState, tolerance: float = 0.0) -> None:
+    """Minimise from the current estimate; ``state.views.inverse`` is that of the uniform matrix."""
+    a, v = state.array, state.views
+    best, gap = minimise(glm, state.ridge, list(state.rows), v.anchor, v.inverse, tolerance)
+    v.anchor[:] = best.theta
+    v.gradient[:] = best.gradient
+    a[at.PASSES] += 1
+    a[at.VALUE], a[at.GAP], a[at.TRAVEL] = best.value, gap, gap

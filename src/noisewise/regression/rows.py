@@ -7,46 +7,64 @@ import numpy as np
 
 from ..protocols import Array
 
-FIRST, LARGEST = 64, 8192
+FIRST, LARGEST = 2048, 8192
+
+# x (size, d), numbers (4, size), and how many rows of them are filled
+Block = tuple[Array, Array, int]
 
 
 @dataclass(eq=False)
 class Rows:
-    """Features with their weight w and weighted label w y, in blocks that are never moved.
+    """Features with weight, weighted label and two curvatures, in blocks that are never moved.
 
-    Blocks double from 64 to 8192 rows, so a short history is small and a long one wastes little.
+    Blocks double from 2048 to 8192 rows, so a short history is small and a long one wastes little.
+    With ``merge`` equal features share one row, whose numbers are summed.
     """
 
     dim: int
-    count: int = 0
-    x: list[Array] = field(default_factory=list)
-    weight: list[Array] = field(default_factory=list)
-    moment: list[Array] = field(default_factory=list)
+    merge: bool = False
     free: int = 0
+    x: list[Array] = field(default_factory=list)
+    numbers: list[Array] = field(default_factory=list)
 
-    def append(self, x: Array, y: float, weight: float) -> None:
-        """Copy one row to the end."""
-        if self.free == 0:
-            size = min(2 * len(self.x[-1]), LARGEST) if self.x else FIRST
-            self.x.append(np.empty((size, self.dim)))
-            self.weight.append(np.empty(size))
-            self.moment.append(np.empty(size))
-            self.free = size
-        at = len(self.x[-1]) - self.free
-        self.x[-1][at] = x
-        self.weight[-1][at] = weight
-        self.moment[-1][at] = weight * y
-        self.free -= 1
-        self.count += 1
+    def __post_init__(self) -> None:
+        self._place: dict[bytes, tuple[int, int]] = {}
+        if self.merge:
+            for i, (x, _, n) in enumerate(self):
+                self._place.update({x[j].tobytes(): (i, j) for j in range(n)})
 
-    def clear(self) -> None:
-        """Forget every row; the largest block is kept for the next ones."""
-        del self.x[:-1], self.weight[:-1], self.moment[:-1]
-        self.free = len(self.x[-1]) if self.x else 0
-        self.count = 0
+    def extend(self, x: Array, numbers: Array) -> None:
+        """Copy rows to the end, or add them to their equals."""
+        if not self.merge:
+            self._append(x, numbers)
+            return
+        x = x + 0.0  # -0.0 becomes 0.0: equal rows must have equal bytes
+        for j, row in enumerate(x):
+            key = row.tobytes()
+            place = self._place.get(key)
+            if place is None:
+                self._append(x[j : j + 1], numbers[:, j : j + 1])
+                self._place[key] = len(self.x) - 1, len(self.x[-1]) - self.free - 1
+            else:
+                self.numbers[place[0]][:, place[1]] += numbers[:, j]
 
-    def __iter__(self) -> Iterator[tuple[Array, Array, Array]]:
-        """Yield (x, weight, moment) block by block, as views."""
-        for i, x in enumerate(self.x):
-            n = len(x) - (self.free if i == len(self.x) - 1 else 0)
-            yield x[:n], self.weight[i][:n], self.moment[i][:n]
+    def _append(self, x: Array, numbers: Array) -> None:
+        done = 0
+        while done < len(x):
+            if self.free == 0:
+                size = min(2 * len(self.x[-1]), LARGEST) if self.x else FIRST
+                self.x.append(np.empty((size, self.dim)))
+                self.numbers.append(np.empty((4, size)))
+                self.free = size
+            n = min(self.free, len(x) - done)
+            to = slice(len(self.x[-1]) - self.free, len(self.x[-1]) - self.free + n)
+            self.x[-1][to] = x[done : done + n]
+            self.numbers[-1][:, to] = numbers[:, done : done + n]
+            self.free -= n
+            done += n
+
+    def __iter__(self) -> Iterator[Block]:
+        """Yield the blocks in order."""
+        last = len(self.x) - 1
+        for i, (x, numbers) in enumerate(zip(self.x, self.numbers, strict=True)):
+            yield x, numbers, len(x) - (self.free if i == last else 0)

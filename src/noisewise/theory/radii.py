@@ -145,11 +145,11 @@ def adaptive_level(glm: GLM, noise: Noise, *, ridge: float, excess: float, delta
 def localise(
     level: float,
     gap: float,
-    ridge: float,
-    curvature: Array,
     concordance: float,
     reach: float,
     longest: float,
+    ridge: float,
+    curvature: Array,
 ) -> tuple[float, float]:
     r"""Return c and r with :math:`\|\mu^*-\hat\mu\| \le r` in the norm of :math:`2\lambda I + cG`.
 
@@ -161,9 +161,35 @@ def localise(
     rho = reach
     while True:
         c = 2 / (2 + concordance * rho)
-        e = gap / math.sqrt(c)
+        e = gap / math.sqrt(c)  # the gradient in the local norm
         radius = e + math.sqrt(e * e + 2 * level)
         closer = longest * radius / math.sqrt(2 * ridge + c * smallest)
         if closer >= 0.999 * rho:
             return c, radius
+        rho = closer
+
+
+def localise_anchored(
+    level: float,
+    residual: float,
+    shift: float,
+    concordance: float,
+    reach: float,
+    longest: float,
+    smallest: float,
+) -> float:
+    r"""Return r with :math:`\|\mu^*-\mu\|_H \le r`, H the matrix of the streaming solver.
+
+    The local matrix at :math:`\mu` is at least c'H with c' = ``shift`` * 2/(2 + M rho), where
+    ``shift`` = (1 - gamma) e^{-M R|u|} accounts for the anchor and stale curvatures; ``residual``
+    bounds the gradient in the norm of :math:`H^{-1}` and ``smallest`` the eigenvalues of H.
+    """
+    rho = reach
+    while True:
+        c = shift * 2 / (2 + concordance * rho)
+        e = residual / math.sqrt(c)
+        radius = (e + math.sqrt(e * e + 2 * level)) / math.sqrt(c)
+        closer = longest * radius / math.sqrt(smallest)
+        if closer >= 0.999 * rho:
+            return radius
         rho = closer

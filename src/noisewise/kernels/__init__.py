@@ -1,0 +1,1 @@
+"""Compiled steps: arrays and integer link codes in, arrays out. Only here numba is imported."""

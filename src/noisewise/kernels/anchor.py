@@ -1,0 +1,289 @@
+"""The certificate, and moving the anchor: propose a point, scan the rows at it, judge."""
+
+import math
+
+import numpy as np
+from numba import boolean, float64, int64, njit, uint64, void
+
+from . import layout
+from .layout import (
+    BOUND,
+    BUFFERED,
+    CALIBRATED,
+    CODE,
+    CONCORDANCE,
+    COUNT,
+    DIM,
+    GAP,
+    KEPT,
+    LONGEST,
+    NEARNESS,
+    PADDED,
+    PASSES,
+    PENDING,
+    RESIDUAL,
+    RETRY,
+    RIDGE,
+    ROUNDING,
+    SCALE,
+    SKEW,
+    SLOT,
+    SMALLEST,
+    SPREAD,
+    STALE_HIGH,
+    STALE_LOW,
+    STALE_SUM,
+    THIRD,
+    TOLERANCE,
+    TOTAL,
+    TRAVEL,
+    TRIAL_SIZE,
+    TRIAL_SKEW,
+    TRIAL_STALE_HIGH,
+    TRIAL_STALE_LOW,
+    TRIAL_STALE_SUM,
+    TRIAL_VALUE,
+    VALUE,
+    WORN,
+)
+from .links import parts
+
+# sums may be reordered, but NaN and infinity keep their meaning: the input checks need them
+FAST = {"reassoc", "contract", "arcp", "nsz"}
+SPEED = {"fastmath": FAST, "no_cfunc_wrapper": True}
+INNER = {**SPEED, "no_cpython_wrapper": True, "forceinline": True, "cache": True}
+ENTRY = {**SPEED, "cache": True, "nogil": True}
+HEADER = np.uint64(layout.HEADER)
+STEP, GRADIENT, SLOTS = np.uint64(layout.STEP), np.uint64(layout.GRADIENT), np.uint64(layout.SLOTS)
+TRIAL, TRIAL_GRADIENT = np.uint64(layout.TRIAL), np.uint64(layout.TRIAL_GRADIENT)
+VECTORS, BUFFER = np.uint64(layout.VECTORS), np.uint64(layout.BUFFER)
+ROOM = float(layout.BUFFER)
+TWO, THREE = np.uint64(2), np.uint64(3)
+EPS = 2.220446049250313e-16
+# below this dimension renewing the factor costs no more than the pass itself
+STALE_FROM = 12
+
+
+@njit(**INNER)
+def certify(a, length2):
+    """Set residual bound B and gap from travel, staleness and ||u||^2.
+
+    With rho = R ||u|| >= |x.u|, ratios of curvatures in [low, high], gamma the largest distance of
+    one of them from 1: B = min(gamma nu, Gamma rho) + high C nu, where
+    C = skew rho/2 + (N/M^3) (e^{M rho} - 1 - M rho - (M rho)^2/2) / rho, bounds the gradient at
+    m + u in the norm of the inverse of H. The minimiser is then within e^{M rho} B / low times the
+    factor e^{Mz}, z the smaller root of z = b e^{M rho} e^{Mz}, b = R B / (low sqrt(lambda_min)).
+    """
+    R = a[LONGEST]
+    M = a[CONCORDANCE]
+    low = a[STALE_LOW]
+    high = a[STALE_HIGH]
+    nu = a[TRAVEL]
+    rho = R * math.sqrt(length2)
+    t = M * rho
+    if t <= 1.0:
+        growth = 1.0 + t + t * t * (0.5 + 0.25 * t)  # >= e^t on [0, 1]
+        tail = a[THIRD] * rho * rho * growth / 6.0
+    elif t < 300.0:
+        growth = math.exp(t)
+        tail = a[THIRD] / (M * M * M) * (growth - 1.0 - t - 0.5 * t * t) / rho
+    else:
+        growth = math.inf
+        tail = math.inf
+    bracket = 0.5 * a[SKEW] * rho + tail
+    B = min(max(high - 1.0, 1.0 - low) * nu, a[STALE_SUM] * rho) + high * bracket * nu
+    # without any condition, since H <= (K/kappa) UH and F is 1-strongly convex in UH
+    gap = a[SPREAD] * B
+    near = R * B * growth * a[NEARNESS]
+    if near <= 0.1:  # chords of the convex e^{Mz}, which is 1, 1.1183, 1.4297 at 0, 0.1, 0.25
+        gap = min(gap, (1.0 + 1.2 * near) * growth * B / low)
+    elif near <= 0.25:
+        gap = min(gap, (1.12 + 2.1 * (near - 0.1)) * growth * B / low)
+    a[RESIDUAL] = B
+    a[GAP] = gap + a[ROUNDING] * a[TOTAL]
+
+
+@njit(boolean(float64[::1]), **ENTRY)
+def strained(a):
+    """Whether a pass is due: the gap, or the likely residual if calibrated, is too large."""
+    if a[CALIBRATED] != 0.0:
+        return a[SCALE] * a[RESIDUAL] > a[TOLERANCE]
+    return a[GAP] > a[TOLERANCE]
+
+
+@njit(void(float64[::1], float64), **ENTRY)
+def propose(a, s):
+    """Set the trial point to m + s u and begin the sums of a pass with the ridge's part."""
+    ld = np.uint64(a[PADDED])
+    u = HEADER + STEP * ld
+    trial = HEADER + TRIAL * ld
+    gradient = HEADER + TRIAL_GRADIENT * ld
+    square = 0.0
+    for j in range(ld):
+        p = a[HEADER + j] + s * a[u + j]
+        a[trial + j] = p
+        a[gradient + j] = a[RIDGE] * p
+        square += p * p
+    a[TRIAL_VALUE] = 0.5 * a[RIDGE] * square
+    a[TRIAL_SIZE] = 0.5 * a[RIDGE] * square
+    a[TRIAL_SKEW] = 0.0
+    a[TRIAL_STALE_LOW] = 1.0
+    a[TRIAL_STALE_HIGH] = 1.0
+    a[TRIAL_STALE_SUM] = 0.0
+    a[PASSES] += 1.0
+
+
+@njit(void(float64[::1], float64[::1], float64[::1], uint64, uint64), **ENTRY)
+def scan(a, z, numbers, n0, stride):
+    """Turn scores at the trial point into residuals, add to the sums of the pass, note curvatures.
+
+    Weight, weighted label, curvature in H and curvature at the trial point, noted here, lie in
+    ``numbers`` from ``n0`` on, ``stride`` apart.
+    """
+    code = int(a[CODE])
+    S = a[BOUND]
+    value = 0.0
+    size = 0.0
+    skew = a[TRIAL_SKEW]
+    low = a[TRIAL_STALE_LOW]
+    high = a[TRIAL_STALE_HIGH]
+    stale = 0.0
+    for i in range(np.uint64(z.shape[0])):
+        score = z[i]
+        c = min(max(score, -S), S)
+        away = score - c
+        mean, slope, potential, bend = parts(code, c)
+        w = numbers[n0 + i]
+        wy = numbers[n0 + stride + i]
+        old = numbers[n0 + TWO * stride + i]
+        fresh = w * slope
+        numbers[n0 + THREE * stride + i] = fresh
+        z[i] = w * (mean + slope * away) - wy
+        potential = w * (potential + (mean + 0.5 * slope * away) * away)
+        ratio = fresh / old
+        value += potential - wy * score
+        size += abs(potential) + abs(wy * score)
+        skew = max(skew, bend)
+        low = min(low, ratio)
+        high = max(high, ratio)
+        stale += old * (ratio - 1.0) * (ratio - 1.0)
+    a[TRIAL_VALUE] += value
+    a[TRIAL_SIZE] += size
+    a[TRIAL_SKEW] = skew
+    a[TRIAL_STALE_LOW] = low
+    a[TRIAL_STALE_HIGH] = high
+    a[TRIAL_STALE_SUM] += stale
+
+
+@njit(void(float64[::1], float64[::1]), **ENTRY)
+def scan_buffer(a, z):
+    """Add the buffered rows to the pass; ``z`` is room for their scores."""
+    d = np.uint64(a[DIM])
+    ld = np.uint64(a[PADDED])
+    n = np.uint64(a[BUFFERED])
+    trial = HEADER + TRIAL * ld
+    gradient = HEADER + TRIAL_GRADIENT * ld
+    buffer = HEADER + VECTORS * ld + d * ld
+    for i in range(n):
+        total = 0.0
+        for j in range(ld):
+            total += a[buffer + i * ld + j] * a[trial + j]
+        z[i] = total
+    scan(a, z[:n], a, buffer + BUFFER * ld, BUFFER)
+    for i in range(n):
+        residual = z[i]
+        for j in range(ld):
+            a[gradient + j] += residual * a[buffer + i * ld + j]
+
+
+@njit(**INNER)
+def settle(a):
+    """Apply the pending rank-one change to the inverse."""
+    d = np.uint64(a[DIM])
+    ld = np.uint64(a[PADDED])
+    k = HEADER + (SLOTS + np.uint64(a[SLOT])) * ld
+    row = HEADER + VECTORS * ld
+    for i in range(d):
+        change = a[PENDING] * a[k + i]
+        for j in range(ld):
+            a[row + j] -= change * a[k + j]
+        row += ld
+    a[PENDING] = 0.0
+
+
+@njit(void(float64[::1]), **ENTRY)
+def prepare(a):
+    """Set what the certificate needs of eigenvalues, staleness and count until the next pass."""
+    least = max(a[RIDGE], a[SMALLEST] / (a[SPREAD] * a[SPREAD]))
+    count = a[COUNT] + ROOM  # the buffer is emptied, and this set anew, before that
+    a[ROUNDING] = EPS * (a[DIM] + math.sqrt(count)) / math.sqrt(least)
+    a[NEARNESS] = a[CONCORDANCE] / (a[STALE_LOW] * math.sqrt(a[SMALLEST]))
+
+
+@njit(void(float64[::1]), **ENTRY)
+def restep(a):
+    """Set u = -P g with the inverse settled, and certify."""
+    prepare(a)
+    d = np.uint64(a[DIM])
+    ld = np.uint64(a[PADDED])
+    u = HEADER + STEP * ld
+    g = HEADER + GRADIENT * ld
+    row = HEADER + VECTORS * ld
+    travel2 = 0.0
+    length2 = 0.0
+    for i in range(d):
+        total = 0.0
+        for j in range(ld):
+            total -= a[row + j] * a[g + j]
+        row += ld
+        a[u + i] = total
+        travel2 -= total * a[g + i]
+        length2 += total * total
+    a[TRAVEL] = math.sqrt(max(travel2, 0.0))
+    certify(a, length2)
+
+
+@njit(int64(float64[::1], float64), **ENTRY)
+def judge(a, s):
+    """Accept the trial point as anchor or not, and say whether the factor still serves.
+
+    Armijo's rule decides on the point. The factor serves while it allows half the travel of a fresh
+    one: B grows like p n^2 + q n with the travel n, p from skewness and q from staleness.
+    """
+    ld = np.uint64(a[PADDED])
+    noise = EPS * (a[DIM] + math.sqrt(a[COUNT])) * a[TRIAL_SIZE]
+    wanted = a[VALUE] - 1e-4 * s * a[TRAVEL] * a[TRAVEL]
+    if s > 0.0 and not a[TRIAL_VALUE] <= wanted + 4.0 * noise:
+        return RETRY
+    settle(a)
+    u = HEADER + STEP * ld
+    g = HEADER + GRADIENT * ld
+    trial = HEADER + TRIAL * ld
+    trial_gradient = HEADER + TRIAL_GRADIENT * ld
+    length2 = 0.0
+    for j in range(ld):
+        length2 += a[u + j] * a[u + j]
+        a[HEADER + j] = a[trial + j]
+        a[g + j] = a[trial_gradient + j]
+    a[VALUE] = a[TRIAL_VALUE]
+    a[SKEW] = a[TRIAL_SKEW]
+    a[STALE_LOW] = a[TRIAL_STALE_LOW]
+    a[STALE_HIGH] = a[TRIAL_STALE_HIGH]
+    a[STALE_SUM] = math.sqrt(a[TRIAL_STALE_SUM])
+    B = a[RESIDUAL]
+    gap = a[GAP]
+    nu = a[TRAVEL]
+    restep(a)  # its travel is the measured gradient in the norm of the old inverse
+    usual = 0.0 < B < math.inf and nu > 0.0
+    if a[CALIBRATED] != 0.0 and usual:
+        a[SCALE] = min(1.0, max(2.0 * a[TRAVEL] / B, 0.97 * a[SCALE]))
+    if a[DIM] < STALE_FROM or not usual:
+        return WORN
+    reach = a[LONGEST] * math.sqrt(length2) / nu
+    p = 0.5 * a[SKEW] * reach
+    q = min(max(a[STALE_HIGH] - 1.0, 1.0 - a[STALE_LOW]), a[STALE_SUM] * reach)
+    target = a[TOLERANCE] / a[SCALE]
+    if a[CALIBRATED] == 0.0:
+        target *= B / gap
+    n = (math.sqrt(q * q + 4.0 * p * target) - q) / (2.0 * p) if p > 0.0 else 0.0
+    return KEPT if n * n * p > 0.25 * target else WORN

@@ -1,0 +1,114 @@
+"""Where things lie in the one array of a streaming state.
+
+A header of numbers, seven vectors, the inverse, then the buffer: up to ``BUFFER`` rows with weight,
+weighted label, curvature in H and curvature at the trial point. One array keeps a compiled call
+cheap. Rows are padded with zeros to a whole number of cache lines, which a sweep needs to be fast.
+"""
+
+import numpy as np
+
+from ..protocols import Array
+
+CODES = {"identity": 0, "logistic": 1, "probit": 2, "tanh": 3, "algebraic": 4, "exponential": 5}
+OWN = -1  # a user's link, evaluated by the caller
+EXACT = -2  # solved by Newton passes every round, nothing compiled
+
+BUFFER = 512
+
+(
+    DIM,
+    PADDED,  # d rounded up to a multiple of 8
+    CODE,
+    BOUND,  # score bound S
+    LIMIT,  # largest squared length of a row
+    CONCORDANCE,  # M, |phi''| <= M phi'
+    THIRD,  # N, |phi'''| <= N phi'
+    SPREAD,  # sqrt(K / kappa)
+    TOLERANCE,  # absolute, on the gap
+    SCALE,  # of the trigger, 1 unless calibrated
+    CALIBRATED,
+    RIDGE,  # 2 lambda
+    COUNT,
+    BUFFERED,
+    HEAVIEST,
+    LONGEST,  # R
+    TRAVEL,  # nu = |u|_H
+    STALE_LOW,  # least and largest ratio of a row's curvature at m to that in H
+    STALE_HIGH,
+    STALE_SUM,  # Gamma
+    SKEW,
+    SMALLEST,  # lower bound of the least eigenvalue of H
+    VALUE,  # F(m)
+    PLAYED,  # sum w l(z), scores clipped
+    TOTAL,  # sum of the sizes of the gradient's terms
+    NEARNESS,  # M / (low sqrt(lambda_min)), renewed with them
+    ROUNDING,  # gap that rounding can add for each unit of TOTAL
+    RESIDUAL,  # B
+    GAP,
+    PENDING,  # coefficient of the rank-one change not yet in the inverse
+    SLOT,  # which of the two vectors it uses
+    STATUS,
+    MEAN,  # of the last row, before its label, when the status asks for something
+    PASSES,
+    FACTORS,
+    TRIAL_VALUE,  # sums of a pass at the trial point
+    TRIAL_SIZE,
+    TRIAL_SKEW,
+    TRIAL_STALE_LOW,
+    TRIAL_STALE_HIGH,
+    TRIAL_STALE_SUM,  # squared
+) = range(41)
+HEADER = 48
+
+# vectors, in units of the padded dimension behind the header
+ANCHOR, STEP, GRADIENT, SLOTS, TRIAL, TRIAL_GRADIENT, VECTORS = 0, 1, 2, 3, 5, 6, 7
+
+# what the step asks for
+FINE, PASS, ATTENTION, RENEW, REFUSED = 0.0, 1.0, 2.0, 3.0, 4.0
+# what a judged pass returns
+RETRY, KEPT, WORN = 0, 1, 2
+# what the loop writes out
+SCORES, MEANS = 0, 1
+
+
+def padded(d: int) -> int:
+    """Return ``d`` rounded up to a multiple of 8."""
+    return -(-d // 8) * 8
+
+
+def allocate(d: int) -> Array:
+    """Return a zeroed array for ``d`` features, aligned to cache lines."""
+    ld = padded(d)
+    return align(np.zeros(HEADER + VECTORS * ld + d * ld + BUFFER * (ld + 4)))
+
+
+def align(a: Array) -> Array:
+    """Return ``a`` or a copy of it that begins at a cache line."""
+    if a.ctypes.data % 64 == 0:
+        return a
+    room = np.empty(len(a) + 7)
+    first = (-room.ctypes.data % 64) // 8
+    room[first : first + len(a)] = a
+    return room[first : first + len(a)]
+
+
+def buffer_offsets(d: int) -> tuple[int, int]:
+    """Return where the buffer's features and its numbers begin."""
+    first = HEADER + VECTORS * padded(d) + d * padded(d)
+    return first, first + BUFFER * padded(d)
+
+
+class Views:
+    """Named views into the array."""
+
+    def __init__(self, a: Array, d: int) -> None:
+        ld = padded(d)
+        vectors = a[HEADER : HEADER + VECTORS * ld].reshape(VECTORS, ld)[:, :d]
+        self.anchor, self.step, self.gradient = vectors[ANCHOR : GRADIENT + 1]
+        self.slots = vectors[SLOTS : SLOTS + 2]
+        self.trial, self.trial_gradient = vectors[TRIAL], vectors[TRIAL_GRADIENT]
+        at = HEADER + VECTORS * ld
+        self.inverse = a[at : at + d * ld].reshape(d, ld)[:, :d]
+        at += d * ld
+        self.x = a[at : at + BUFFER * ld].reshape(BUFFER, ld)[:, :d]
+        self.numbers = a[at + BUFFER * ld :].reshape(4, BUFFER)

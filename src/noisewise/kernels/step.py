@@ -1,0 +1,280 @@
+"""One round of anchored Newton, and a loop over rounds.
+
+All rows are linearised at the anchor m. With P the inverse of H, u = -P g and r, c the residual and
+curvature of the new row at m, a round is one recursive-least-squares update of (u, P). The rank-one
+change of P stays pending and is applied in the next round's product with x: P is swept once.
+
+Everything is addressed by offsets into the state's array, since a view costs more than a small
+sweep; offsets are unsigned, since a signed one would be tested for wrapping around.
+"""
+
+import math
+
+import numpy as np
+from numba import float64, int64, njit
+
+from . import layout
+from .anchor import (
+    ENTRY,
+    HEADER,
+    INNER,
+    certify,
+    judge,
+    prepare,
+    propose,
+    restep,
+    scan,
+    scan_buffer,
+    strained,
+)
+from .layout import (
+    ATTENTION,
+    BOUND,
+    BUFFERED,
+    CODE,
+    CONCORDANCE,
+    COUNT,
+    DIM,
+    FINE,
+    HEAVIEST,
+    KEPT,
+    LIMIT,
+    LONGEST,
+    MEAN,
+    PADDED,
+    PASS,
+    PENDING,
+    PLAYED,
+    REFUSED,
+    RENEW,
+    SCORES,
+    SKEW,
+    SLOT,
+    STATUS,
+    TOTAL,
+    TRAVEL,
+    VALUE,
+    WORN,
+)
+from .links import parts
+
+__all__ = [
+    "feed",
+    "judge",
+    "prepare",
+    "propose",
+    "restep",
+    "run",
+    "scan",
+    "scan_buffer",
+    "step",
+    "strained",
+    "survey",
+]
+
+LARGEST = 1.7976931348623157e308
+BUFFER = np.uint64(layout.BUFFER)
+ROOM = float(layout.BUFFER)
+ZERO, ONE, TWO = np.uint64(0), np.uint64(1), np.uint64(2)
+STEP, GRADIENT, SLOTS = np.uint64(layout.STEP), np.uint64(layout.GRADIENT), np.uint64(layout.SLOTS)
+VECTORS = np.uint64(layout.VECTORS)
+
+
+@njit(**INNER)
+def sweep(a, P, d, ld, coefficient, old, x, new):
+    """Subtract coefficient old old' from P, set new = P x and return x'Px, in one sweep."""
+    q = 0.0
+    row = P
+    for i in range(d):
+        change = coefficient * a[old + i]
+        total = 0.0
+        for j in range(ld):
+            value = a[row + j] - change * a[old + j]
+            a[row + j] = value
+            total += value * a[x + j]
+        a[new + i] = total
+        q += total * a[x + i]
+        row += ld
+    return q
+
+
+@njit(**INNER)
+def fold(a, y, w, sm, su, sx, mean_m, slope_m, potential_m, bend, loss):
+    """Learn the row that lies at the end of the buffer, of score sm + su; return the status."""
+    d = np.uint64(a[DIM])
+    ld = np.uint64(a[PADDED])
+    u = HEADER + STEP * ld
+    g = HEADER + GRADIENT * ld
+    slot = np.uint64(a[SLOT])
+    k = HEADER + (SLOTS + ONE - slot) * ld
+    P = HEADER + VECTORS * ld
+    n = np.uint64(a[BUFFERED])
+    buffer = P + d * ld
+    row = buffer + n * ld
+    q = sweep(a, P, d, ld, a[PENDING], HEADER + (SLOTS + slot) * ld, row, k)
+    c = w * slope_m
+    r = w * (mean_m - y)
+    shrink = 1.0 / (1.0 + c * q)
+    move = (r + c * su) * shrink
+    # short loops over few vectors each: the compiler gives up on longer ones
+    for j in range(ld):
+        a[u + j] -= move * a[k + j]
+    for j in range(ld):
+        a[g + j] += r * a[row + j]
+    a[PENDING] = c * shrink
+    a[SLOT] = 1.0 - a[SLOT]
+    a[COUNT] += 1.0
+    a[BUFFERED] += 1.0
+    a[HEAVIEST] = max(a[HEAVIEST], w)
+    length = math.sqrt(sx)
+    a[LONGEST] = max(a[LONGEST], length)
+    a[TOTAL] += length * (abs(r) + w * abs(y) + c * abs(sm + su))
+    due = a[BUFFERED] == ROOM
+    due = due or a[COUNT] == 2.0 * a[DIM] or a[COUNT] == 4.0 * a[DIM]
+    if a[CODE] == 0.0:
+        # what the played score costs above the minimum: half (y-z)^2 w^2 h, and clipping
+        inside = min(max(su, -a[BOUND]), a[BOUND])
+        a[PLAYED] += 0.5 * w * (y - su) * (y - su) * c * q * shrink
+        a[PLAYED] += w * (inside - su) * (0.5 * (inside + su) - y)
+        if w != 1.0:  # the buffer keeps sqrt(w) x, all that the Gram matrix needs
+            root = math.sqrt(w)
+            for j in range(ld):
+                a[row + j] *= root
+        return ATTENTION if due else FINE
+    numbers = buffer + BUFFER * ld + n
+    a[numbers] = w
+    a[numbers + BUFFER] = w * y
+    a[numbers + TWO * BUFFER] = c
+    a[VALUE] += w * (potential_m - y * sm)
+    a[PLAYED] += loss
+    a[SKEW] = max(a[SKEW], bend)
+    travel2 = 0.0
+    length2 = 0.0
+    for j in range(ld):
+        travel2 -= a[g + j] * a[u + j]
+        length2 += a[u + j] * a[u + j]
+    a[TRAVEL] = math.sqrt(max(travel2, 0.0))
+    certify(a, length2)
+    if due:
+        return ATTENTION
+    return PASS if strained(a) else FINE
+
+
+@njit(**INNER)
+def enter(a, x, x0):
+    """Copy a row to the end of the buffer; return x.m, x.u and x.x."""
+    d = np.uint64(a[DIM])
+    ld = np.uint64(a[PADDED])
+    u = HEADER + STEP * ld
+    row = HEADER + VECTORS * ld + d * ld + np.uint64(a[BUFFERED]) * ld
+    for j in range(d):
+        a[row + j] = x[x0 + j]
+    sm = 0.0
+    su = 0.0
+    sx = 0.0
+    for j in range(ld):
+        value = a[row + j]
+        sm += value * a[HEADER + j]
+        su += value * a[u + j]
+        sx += value * value
+    return sm, su, sx
+
+
+@njit(**INNER)
+def learn(a, x, x0, y, w):
+    """Check a row, predict, learn; return status, score and mean."""
+    sm, su, sx = enter(a, x, x0)
+    # written so that NaN fails each comparison
+    if not (sx <= a[LIMIT] and abs(y) <= LARGEST and 0.0 <= w <= LARGEST):
+        return REFUSED, 0.0, 0.0
+    code = int(a[CODE])
+    z = sm + su
+    played = z
+    loss = 0.0
+    mean, slope, potential, bend = 0.0, 1.0, 0.0, 0.0
+    if code != 0:
+        S = a[BOUND]
+        inside = min(max(z, -S), S)
+        mean, slope, potential, bend = parts(code, inside)
+        played = mean + slope * (z - inside)
+        loss = w * (potential - y * inside)
+        inside = min(max(sm, -S), S)
+        mean, slope, potential, bend = parts(code, inside)
+        away = sm - inside
+        potential += (mean + 0.5 * slope * away) * away
+        mean += slope * away
+    if w == 0.0:
+        return FINE, z, played
+    return fold(a, y, w, sm, su, sx, mean, slope, potential, bend, loss), z, played
+
+
+@njit(float64(float64[::1], float64[::1], float64, float64), **ENTRY)
+def step(a, x, y, w):
+    """Learn one row and return its predicted mean.
+
+    NaN says that the row was refused, or that the status asks for something.
+    """
+    if x.shape[0] != a[DIM]:
+        return np.nan
+    status, _, mean = learn(a, x, ZERO, y, w)
+    if status == FINE:
+        return mean
+    if status != REFUSED:
+        a[STATUS] = status
+        a[MEAN] = mean
+    return np.nan
+
+
+@njit(
+    int64(float64[::1], float64[::1], float64[::1], float64[::1], int64, int64, float64[::1]),
+    **ENTRY,
+)
+def run(a, x, y, w, first, what, out):
+    """Learn the rows of ``x`` (flat) from ``first`` on until the status asks for something.
+
+    Returns how many rows are done; ``out`` takes each row's score or mean. While the whole history
+    is in the buffer, passes over it are done here.
+    """
+    d = np.uint64(a[DIM])
+    x0 = np.uint64(first) * d
+    room = np.empty(BUFFER)
+    for i in range(first, y.shape[0]):
+        status, score, mean = learn(a, x, x0, y[i], w[i])
+        x0 += d
+        out[i] = score if what == SCORES else mean
+        if status == PASS and a[COUNT] == a[BUFFERED]:
+            propose(a, 1.0)
+            scan_buffer(a, room)
+            verdict = judge(a, 1.0)
+            if verdict == WORN:
+                status = RENEW
+            elif verdict == KEPT and not strained(a):
+                status = FINE
+        if status != FINE:
+            a[STATUS] = status
+            return i + 1
+    return y.shape[0]
+
+
+@njit(int64(float64[::1], int64, float64), **ENTRY)
+def survey(x, d, limit):
+    """Return the first row of ``x`` (flat) longer than sqrt(limit) or not finite; -1 if none."""
+    for i in range(x.shape[0] // d):
+        total = 0.0
+        for j in range(d):
+            total += x[i * d + j] * x[i * d + j]
+        if not total <= limit:
+            return i
+    return -1
+
+
+@njit(
+    float64(float64[::1], float64[::1], float64, float64, float64, float64, float64, float64),
+    **ENTRY,
+)
+def feed(a, x, y, w, mean_m, slope_m, potential_m, loss):
+    """Learn one checked row of a user's link, whose parts the caller has evaluated."""
+    sm, su, sx = enter(a, x, ZERO)
+    bend = a[CONCORDANCE]
+    a[STATUS] = fold(a, y, w, sm, su, sx, mean_m, slope_m, potential_m, bend, loss)
+    return a[STATUS]

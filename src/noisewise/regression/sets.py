@@ -1,0 +1,118 @@
+"""Confidence sets of FTRL, built from its state."""
+
+import math
+
+import numpy as np
+
+from .. import linalg
+from ..confidence import Ellipsoid
+from ..glm import GLM
+from ..kernels import layout as at
+from ..noise import Bounded, Noise
+from ..protocols import Array
+from ..theory import radii
+from .newton import visit
+from .state import FTRLState
+
+
+def ellipsoids(
+    glm: GLM, state: FTRLState, noise: Noise, delta: float, radius: str, local: bool
+) -> tuple[Ellipsoid, ...]:
+    """Return the global ellipsoid and, if asked for and there is one, the local form."""
+    heaviest = float(state.array[at.HEAVIEST])
+    if isinstance(noise, Bounded) and heaviest > noise.max_weight * (1 + 1e-9):
+        raise ValueError(
+            f"a row of weight {heaviest:g} was learnt, but noise promises max_weight "
+            f"{noise.max_weight:g}; pass Bounded(..., max_weight={heaviest:g})"
+        )
+    if radius != "adaptive":
+        inverse, log_det = uniform(glm, state)
+        r = fixed_radius(glm, state, noise, delta, radius, log_det) + state.gap
+        return (Ellipsoid(state.theta, inverse, r),)
+    level = radii.adaptive_level(
+        glm, noise, ridge=state.ridge, excess=excess(glm, state), delta=delta
+    )
+    whole = Ellipsoid(state.theta, uniform(glm, state)[0], math.sqrt(2 * level) + state.gap)
+    if not local or glm.linear or glm.self_concordance is None:
+        return (whole,)
+    return whole, _local(glm, state, level, whole)
+
+
+def fixed_radius(
+    glm: GLM, state: FTRLState, noise: Noise, delta: float, radius: str, log_det: float
+) -> float:
+    """Return a radius that depends on the rows through their number or log-determinant only."""
+    if radius == "self-normalised":
+        return radii.self_normalised(glm, noise, log_det=log_det, ridge=state.ridge, delta=delta)
+    shape = radii.freedman if radius == "freedman" else radii.printed
+    return shape(glm, noise, dim=state.dim, count=state.count, ridge=state.ridge, delta=delta)
+
+
+def excess(glm: GLM, state: FTRLState) -> float:
+    """Return an upper bound of the played loss (scores clipped) less the minimum of F."""
+    a = state.array
+    played = float(a[at.PLAYED])
+    if glm.linear:
+        return played  # the step adds up the difference itself
+    drop = 0.5 * float(a[at.TRAVEL]) ** 2
+    if a[at.CODE] == at.EXACT:
+        return played - float(a[at.VALUE]) + drop
+    # F(m) - min F <= nu^2 / (2 c), by strong convexity along the segment to the minimiser
+    low, M = float(a[at.STALE_LOW]), glm.self_concordance or 0.0
+    growth = math.exp(min(M * a[at.LONGEST] * np.linalg.norm(state.views.step), 700.0))
+    near = M * a[at.LONGEST] * a[at.RESIDUAL] * growth / (low * math.sqrt(a[at.SMALLEST]))
+    most = float(a[at.SPREAD]) ** 2
+    if near <= 0.1:
+        most = min(most, growth * (1 + 1.2 * near) / low)
+    return played - float(a[at.VALUE]) + most * drop
+
+
+def uniform(glm: GLM, state: FTRLState) -> tuple[Array, float]:
+    r"""Return the inverse of :math:`2\lambda I + \kappa\sum w x x^\top` and log det over 2 lambda.
+
+    Only rows not yet in the Gram matrix are folded into it, so asking every round stays cheap.
+    """
+    base = state.dim * math.log(state.array[at.RIDGE])
+    if glm.linear:
+        P = state.inverse()
+        return P, -linalg.log_det(linalg.factor(P)) - base
+    gram = _gram(state)
+    c = linalg.factor(glm.min_slope * gram + state.array[at.RIDGE] * np.eye(state.dim))
+    return linalg.invert(c), linalg.log_det(c) - base
+
+
+def _gram(state: FTRLState) -> Array:
+    """Return sum w x x'; where rows keep their order, remember it and add only what is new."""
+    first = 0 if state.rows.merge else state.folded
+    gram = np.zeros_like(state.gram) if state.rows.merge else state.gram
+    passed = 0
+    for x, numbers, n in state.blocks():
+        new = slice(max(first - passed, 0), n)
+        if first < passed + n:
+            root = x[new] * np.sqrt(numbers[0, new])[:, None]
+            gram += root.T @ root
+        passed += n
+    if not state.rows.merge:
+        state.folded = passed
+    return gram
+
+
+def _local(glm: GLM, state: FTRLState, level: float, whole: Ellipsoid) -> Ellipsoid:
+    """Return the local form: the curvature at the estimate instead of the least slope."""
+    a, M = state.array, glm.self_concordance or 0.0
+    R = float(a[at.LONGEST])
+    far = R * (glm.parameter_bound + float(np.linalg.norm(whole.centre)))
+    if a[at.CODE] == at.EXACT:
+        G = visit(glm, state.ridge, state.blocks(), whole.centre).curvature
+        smallest = 1 / linalg.largest_eigenvalue_bound(whole.inverse)
+        reach = min(far, R * whole.radius / math.sqrt(smallest))
+        c, r = radii.localise(level, state.gap, M, reach, R, state.ridge, G)
+        H = c * G + 2 * state.ridge * np.eye(state.dim)
+        return Ellipsoid(whole.centre, linalg.invert(linalg.factor(H)), r)
+    smallest = max(a[at.RIDGE], float(a[at.SMALLEST]) / float(a[at.SPREAD]) ** 2)
+    reach = min(far, R * whole.radius / math.sqrt(smallest))
+    shift = a[at.STALE_LOW] * math.exp(-min(M * R * float(np.linalg.norm(state.views.step)), 700.0))
+    r = radii.localise_anchored(
+        level, float(a[at.RESIDUAL]), shift, M, reach, R, float(a[at.SMALLEST])
+    )
+    return Ellipsoid(whole.centre, state.inverse(), r)

@@ -1,0 +1,188 @@
+r"""Anchored Newton: exact FTRL for any link at the price of a least-squares round.
+
+All rows, old and new, are linearised at an anchor m; the estimate is one Newton step from it,
+:math:`\mu = m + u,\ u = -H^{-1}\nabla F(m)`. Adding a row to F(m), its gradient and H is a rank-one
+update, done by the compiled step, which also bounds the distance to the minimiser. When the bound
+passes the tolerance, the anchor moves to the estimate and one pass over the history renews the
+gradient, and the factor too where the old one has become too stale to travel with.
+"""
+
+import math
+
+import numpy as np
+
+from .. import linalg
+from ..glm import GLM
+from ..kernels import layout as at
+from ..links import LINKS
+from ..protocols import Array
+from .state import FTRLState
+
+
+def third_derivative(glm: GLM) -> float:
+    """Return N with |phi'''| <= N phi' on [-S, S]."""
+    S, M = glm.score_bound, glm.self_concordance
+    known = {
+        "identity": 0.0,
+        "logistic": 1.0,
+        "exponential": 1.0,
+        "tanh": 4.0,
+        "algebraic": 3.0,
+        "probit": max(1.0, S * S - 1),
+    }
+    assert M is not None
+    # a user's link: with N = M^2 and skew = M the bound becomes (e^{M rho} - 1 - M rho)/(M rho)
+    return known[glm.link.name] if link_code(glm) >= 0 else M * M
+
+
+def link_code(glm: GLM) -> int:
+    """Return the code of a built-in link, or that of a link of the user's own."""
+    name = glm.link.name
+    return at.CODES[name] if LINKS.get(name) == glm.link else at.OWN
+
+
+def play(glm: GLM, state: FTRLState, x: Array, y: Array, w: Array, what: int, out: Array) -> None:
+    """Learn checked rows in the compiled loop; it comes back only when passes are due."""
+    a = state.array
+    limit, a[at.LIMIT] = float(a[at.LIMIT]), math.inf  # the caller has decided on long rows
+    x, y, w = np.ascontiguousarray(x).reshape(-1), np.ascontiguousarray(y), np.ascontiguousarray(w)
+    done = 0
+    while done < len(y):
+        done = state.kernels.run(a, x, y, w, done, what, out)
+        if a[at.STATUS] != at.FINE:
+            attend(glm, state)
+    a[at.LIMIT] = limit
+
+
+def learn(glm: GLM, state: FTRLState, x: Array, y: float, w: float, z: float) -> None:
+    """Learn one row of a user's link, evaluated here, with the compiled rank-one update."""
+    S, m = glm.score_bound, float(x @ state.views.anchor)
+    inside = min(max(z, -S), S)
+    loss = w * (float(glm.potential(inside)) - y * inside)
+    parts = float(glm.mean(m)), float(glm.slope(m)), float(glm.potential(m))
+    x = np.ascontiguousarray(x)
+    if state.kernels.feed(state.array, x, y, w, *parts, loss) != at.FINE:
+        attend(glm, state)
+
+
+def attend(glm: GLM, state: FTRLState) -> None:
+    """Do what the compiled step asked for: empty the buffer, renew factor or anchor."""
+    a = state.array
+    status, a[at.STATUS] = a[at.STATUS], at.FINE
+    early = a[at.COUNT] in (2 * state.dim, 4 * state.dim)
+    if a[at.CODE] == at.CODES["identity"]:
+        # a buffer is folded when full; every eighth time the factor is renewed too
+        if early or a[at.PASSES] % 8 == 7:
+            refactor_linear(state)
+        else:
+            _fold_linear(state)
+        return
+    if status == at.RENEW:
+        _renew(state)
+    if early or state.kernels.strained(a):
+        refresh(glm, state, renew=early)
+    if a[at.BUFFERED] == at.BUFFER:
+        state.flush()
+        state.kernels.prepare(a)
+
+
+def _fold_linear(state: FTRLState) -> None:
+    """Identity link: move the buffer, whose rows are weighted already, into the Gram matrix."""
+    for x, _, n in state.buffer():
+        state.gram += x[:n].T @ x[:n]
+    state.array[at.BUFFERED] = 0.0
+    state.array[at.PASSES] += 1
+
+
+def refactor_linear(state: FTRLState) -> None:
+    """Identity link: fold the buffer into the Gram matrix and factor it anew."""
+    a, v = state.array, state.views
+    _fold_linear(state)
+    a[at.PENDING] = 0.0
+    c = linalg.factor(state.gram + a[at.RIDGE] * np.eye(state.dim))
+    v.step[:] = linalg.solve(c, -v.gradient)
+    v.inverse[:] = linalg.invert(c)
+    a[at.FACTORS] += 1
+
+
+def refresh(glm: GLM, state: FTRLState, renew: bool = False, exact: bool = False) -> None:
+    """Move the anchor until the gap is within tolerance (``exact``: until it stops falling)."""
+    a = state.array
+    for attempt in range(60):
+        before = float(a[at.GAP])
+        worn = _move(glm, state) == at.WORN
+        if worn or renew or exact or attempt > 0:
+            _renew(state)
+        if exact:
+            if attempt > 0 and a[at.GAP] > 0.5 * before:
+                break
+        elif not state.kernels.strained(a) or (
+            attempt > 2 and a[at.GAP] > 0.9 * before  # rounding, not travel, is what is left
+        ):
+            break
+
+
+def _move(glm: GLM, state: FTRLState) -> int:
+    """Move the anchor to m + s u for the first s of 1, 1/2, ... that lowers F enough."""
+    a, kernels, s = state.array, state.kernels, 1.0
+    while True:
+        kernels.propose(a, s)
+        for x, numbers, n in state.rows:
+            _scan(glm, state, x[:n], numbers, n)
+        if a[at.CODE] >= 0:
+            kernels.scan_buffer(a, np.empty(at.BUFFER))
+        else:
+            for x, numbers, n in state.buffer():
+                _scan(glm, state, x[:n], numbers, n)
+        verdict = kernels.judge(a, s)
+        if verdict != at.RETRY:
+            return int(verdict)
+        s = s / 2 if s > 1e-9 else 0.0
+
+
+def _scan(glm: GLM, state: FTRLState, x: Array, numbers: Array, n: int) -> None:
+    """Add a block of rows to the sums of the pass, and note their curvature at the trial point."""
+    a, v = state.array, state.views
+    z = x @ v.trial
+    if a[at.CODE] >= 0:
+        state.kernels.scan(a, z, numbers.reshape(-1), 0, numbers.shape[1])
+        v.trial_gradient += z @ x
+        return
+    w, wy, old, fresh = numbers[:, :n]
+    potential, pull = w * glm.potential(z), wy * z
+    fresh[:] = w * glm.slope(z)
+    ratio = fresh / old
+    v.trial_gradient += (w * glm.mean(z) - wy) @ x
+    a[at.TRIAL_VALUE] += (potential - pull).sum()
+    a[at.TRIAL_SIZE] += (np.abs(potential) + np.abs(pull)).sum()
+    a[at.TRIAL_SKEW] = glm.self_concordance
+    a[at.TRIAL_STALE_LOW] = min(a[at.TRIAL_STALE_LOW], ratio.min())
+    a[at.TRIAL_STALE_HIGH] = max(a[at.TRIAL_STALE_HIGH], ratio.max())
+    a[at.TRIAL_STALE_SUM] += old @ (ratio - 1) ** 2
+
+
+def _renew(state: FTRLState) -> None:
+    """Form H from the curvatures the pass noted, invert it, and bound its least eigenvalue."""
+    a, v = state.array, state.views
+    H = a[at.RIDGE] * np.eye(state.dim)
+    for x, numbers, n in state.blocks():
+        root = x[:n] * np.sqrt(numbers[3, :n])[:, None]
+        H += root.T @ root
+        numbers[2, :n] = numbers[3, :n]
+    P = linalg.invert(linalg.factor(H))
+    v.inverse[:] = P
+    a[at.STALE_LOW] = a[at.STALE_HIGH] = 1.0
+    a[at.STALE_SUM] = 0.0
+    a[at.SMALLEST] = max(1 / linalg.largest_eigenvalue_bound(P), a[at.RIDGE])
+    a[at.FACTORS] += 1
+    state.kernels.restep(a)
+
+
+def solve(glm: GLM, state: FTRLState) -> None:
+    """Drive the gap to rounding error."""
+    if state.count == 0:
+        return
+    if state.array[at.CODE] == at.CODES["identity"]:
+        refactor_linear(state)
+    else:
+        refresh(glm, state, exact=True)

@@ -1,0 +1,124 @@
+"""FTRLState: what FTRL knows, in the layout the compiled step works on."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from .. import linalg
+from ..kernels import layout as at
+from ..kernels.layout import Views, align
+from ..protocols import Array
+from .rows import Block, Rows
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(eq=False)
+class FTRLState:
+    r"""What FTRL knows after ``count`` rows: written by `FTRL.update` and `FTRL.solve` only.
+
+    Attributes
+    ----------
+    theta : (d,) array, a copy
+        The estimate.
+    gap : float
+        A proved bound on its distance from the exact minimiser in the norm of
+        :math:`\underline H = 2\lambda I + \kappa\sum w x x^\top`.
+    count : int
+        Rows of positive weight learnt.
+    passes, factors : int
+        Passes over the history so far, and how often the factor was renewed.
+    """
+
+    dim: int
+    array: Array
+    rows: Rows
+    gram: Array  # sum w x x' of the first `folded` rows
+    folded: int = 0
+
+    def __post_init__(self) -> None:
+        self.array = align(self.array)
+        self.views = Views(self.array, self.dim)
+        code = self.array[at.CODE]
+        self.kernels: Any = None if code == at.EXACT else import_module("noisewise.kernels.step")
+        self.compiled: Any = getattr(self.kernels, "step", None) if code >= 0 else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what the state is made of: no views or functions, scratch room cleared."""
+        fields = {k: v for k, v in vars(self).items() if k not in ("views", "kernels", "compiled")}
+        array = self.array.copy()
+        views = Views(array, self.dim)
+        n = int(array[at.BUFFERED])
+        views.x[n:] = views.numbers[:, n:] = views.numbers[3] = 0.0
+        views.trial[:] = views.trial_gradient[:] = 0.0
+        array[at.TRIAL_VALUE : at.HEADER] = array[at.MEAN] = 0.0
+        return {**fields, "array": array}
+
+    def __setstate__(self, fields: dict[str, Any]) -> None:
+        vars(self).update(fields)
+        self.__post_init__()
+
+    @property
+    def ridge(self) -> float:
+        """The ridge in use."""
+        return float(self.array[at.RIDGE]) / 2
+
+    @property
+    def theta(self) -> Array:
+        """The current estimate."""
+        return self.views.anchor + self.views.step
+
+    @property
+    def count(self) -> int:
+        """The number of rows of positive weight learnt."""
+        return int(self.array[at.COUNT])
+
+    @property
+    def passes(self) -> int:
+        """Passes over the history so far."""
+        return int(self.array[at.PASSES])
+
+    @property
+    def factors(self) -> int:
+        """How often the factor was renewed so far."""
+        return int(self.array[at.FACTORS])
+
+    @property
+    def gap(self) -> float:
+        """The proved distance from the exact minimiser."""
+        return float(self.array[at.GAP]) if self.array[at.CODE] else self._linear_gap()
+
+    def _linear_gap(self) -> float:
+        """Identity link: the gradient is measured when asked for, and rounding allowed for."""
+        theta, a = self.theta, self.array
+        gradient = a[at.RIDGE] * theta + self.gram @ theta + self.views.gradient
+        for x, _, n in self.buffer():
+            gradient += (x[:n] @ theta) @ x[:n]  # these rows are weighted already
+        P = self.inverse()
+        blur = EPS * (self.dim + np.sqrt(self.count)) * a[at.TOTAL]
+        return linalg.norm(gradient, P) + float(blur * np.sqrt(np.trace(P)))
+
+    def buffer(self) -> Iterator[Block]:
+        """Yield the buffer as a block, if it holds any row."""
+        n = int(self.array[at.BUFFERED])
+        if n:
+            yield self.views.x, self.views.numbers, n
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield every row in order: those in blocks, then the buffer."""
+        yield from self.rows
+        yield from self.buffer()
+
+    def flush(self) -> None:
+        """Move the buffered rows to the blocks."""
+        for x, numbers, n in self.buffer():
+            self.rows.extend(x[:n], numbers[:, :n])
+        self.array[at.BUFFERED] = 0
+
+    def inverse(self) -> Array:
+        """Return the inverse of the solver's H, the pending rank-one change included."""
+        k = self.views.slots[int(self.array[at.SLOT])]
+        return self.views.inverse - np.outer(self.array[at.PENDING] * k, k)
