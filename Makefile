@@ -11,16 +11,21 @@ export OPENBLAS_NUM_THREADS ?= 1
 venv: .venv/stamp  ## the environment, from the lock file
 
 .venv/stamp: requirements.lock pyproject.toml
-	$(PYTHON) -m venv .venv
+	$(call install,.venv,requirements.lock)
+
+# $(1) the environment, $(2) its lock file; uv where there is one
+define install
+	$(PYTHON) -m venv $(1)
 	@if command -v uv >/dev/null 2>&1; then \
-	  uv pip install -q --compile-bytecode --require-hashes -r requirements.lock --python $(BIN)/python && \
-	  uv pip install -q --no-deps --no-build-isolation -e . --python $(BIN)/python; \
+	  uv pip install -q --compile-bytecode --require-hashes -r $(2) --python $(1)/bin/python && \
+	  uv pip install -q --no-deps --no-build-isolation -e . --python $(1)/bin/python; \
 	else \
-	  $(BIN)/python -m pip install -q --require-hashes -r requirements.lock && \
-	  $(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .; \
+	  $(1)/bin/python -m pip install -q --require-hashes -r $(2) && \
+	  $(1)/bin/python -m pip install -q --no-deps --no-build-isolation -e .; \
 	fi
-	$(BIN)/python -m compileall -q .venv/lib || true
-	touch $@
+	@$(1)/bin/python -m compileall -q $(1)/lib >/dev/null 2>&1 || true
+	touch $(1)/stamp
+endef
 
 reproduce: venv  ## every study, into results/index.html
 	$(BIN)/noisewise reproduce
@@ -36,17 +41,23 @@ check: venv  ## style, types, imports, lock file
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	@! grep -n '://' requirements.lock || { echo 'requirements.lock names an index'; exit 1; }
+	@! grep -n '://' requirements*.lock || { echo 'a lock file names an index'; exit 1; }
 
-bench: venv  ## speed against peers
-	$(BIN)/python -m benchmarks
+bench: .venv-bench/stamp  ## speed against peers and the limit
+	.venv-bench/bin/python -m benchmarks
+
+.venv-bench/stamp: requirements-bench.lock pyproject.toml
+	$(call install,.venv-bench,requirements-bench.lock)
 
 wheel: venv  ## dist/*.whl
 	$(BIN)/python -m build --wheel --no-isolation
 
-lock:  ## requirements.lock anew (needs uv)
-	uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-annotate \
-	  --python-version 3.11 --extra dev pyproject.toml -o requirements.lock
+LOCK := uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header \
+  --no-annotate --python-version 3.11 pyproject.toml
+
+lock:  ## both lock files anew (needs uv)
+	$(LOCK) --extra dev -o requirements.lock
+	$(LOCK) --extra dev --extra bench -o requirements-bench.lock
 
 clean:
-	rm -rf .venv results dist
+	rm -rf .venv .venv-bench results dist

@@ -21,7 +21,9 @@ LINKS = [*nw.LINKS.values(), CAUCHIT, BARE]
 REGRESSORS = [nw.FTRL(nw.GLM(link, 1.0, 2.0), tolerance=0) for link in LINKS] + [
     nw.FTRL(nw.GLM("logistic", 3.0, 1.0), ridge=0.01, tolerance=0),
     nw.FTRL(nw.GLM("identity", 0.5, 2.0), ridge=1e-3, tolerance=0),
-    nw.FTRL(nw.GLM("logistic")),
+    *(nw.FTRL(nw.GLM(link, 1.0, 2.0)) for link in LINKS),
+    nw.FTRL(nw.GLM("logistic", 3.0, 1.0), ridge=0.01, tolerance=0.01, certificate="calibrated"),
+    nw.FTRL(nw.GLM("tanh"), aggregate=True),
 ]
 
 

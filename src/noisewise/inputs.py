@@ -79,6 +79,11 @@ def column(name: str, value: ArrayLike, count: int, single: bool, *, spread: boo
     return array
 
 
+def plain(array: Array) -> Array:
+    """Return the array as compiled code takes it, copied only where strided or read-only."""
+    return np.require(array, requirements=("C", "W"))
+
+
 def weights(value: ArrayLike, count: int, single: bool) -> Array:
     """Return the weights as ``(count,)``, none of them negative."""
     array = column("weight", value, count, single, spread=True)

@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy import special
 
 from .inputs import positive
 from .protocols import Array
 
 Function = Callable[[Array], Array]
-expit: Function = special.expit
-ndtr: Function = special.ndtr
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,8 +69,14 @@ def _half_square(z: Array) -> Array:
     return 0.5 * z * z
 
 
+def _logistic(z: Array) -> Array:
+    e = np.exp(-np.abs(z))
+    return np.where(z >= 0, 1.0, e) / (1 + e)
+
+
 def _logistic_slope(z: Array) -> Array:
-    return expit(z) * expit(-z)
+    e = np.exp(-np.abs(z))
+    return e / (1 + e) ** 2
 
 
 def _logistic_potential(z: Array) -> Array:
@@ -84,12 +87,18 @@ def _normal_density(z: Array) -> Array:
     return np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
 
 
+def _normal_distribution(z: Array) -> Array:
+    from scipy.special import ndtr  # imported when needed: it takes a while
+
+    return np.asarray(ndtr(z))
+
+
 def _probit_potential(z: Array) -> Array:
-    return z * ndtr(z) + _normal_density(z) - 1 / np.sqrt(2 * np.pi)
+    return z * _normal_distribution(z) + _normal_density(z) - 1 / np.sqrt(2 * np.pi)
 
 
 def _tanh_slope(z: Array) -> Array:
-    return 4 * expit(2 * z) * expit(-2 * z)
+    return 4 * _logistic_slope(2 * z)
 
 
 def _tanh_potential(z: Array) -> Array:
@@ -133,7 +142,7 @@ LINKS: dict[str, Link] = {
         Link("identity", _identity, _one, _half_square, 0.0, ()),
         Link(
             "logistic",
-            expit,
+            _logistic,
             _logistic_slope,
             _logistic_potential,
             _logistic_concordance,
@@ -141,7 +150,7 @@ LINKS: dict[str, Link] = {
         ),
         Link(
             "probit",
-            ndtr,
+            _normal_distribution,
             _normal_density,
             _probit_potential,
             _probit_concordance,

@@ -1,5 +1,9 @@
 """Playing a stream: a regressor meets its rows one by one."""
 
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -13,6 +17,7 @@ def predictions(
     y: ArrayLike,
     weight: ArrayLike | None = None,
     scores: bool = False,
+    threads: int | None = None,
 ) -> Array:
     """Return the one-step-ahead mean of every row, ``(T,)``: predicted before its label was seen.
 
@@ -20,8 +25,11 @@ def predictions(
     ----------
     regressor : any regressor, started afresh here
     x, y, weight : (T, d), (T,), (T,) or one number
+        With a leading axis of trials, (n, T, d) and (n, T), each trial is played on its own.
     scores : bool
         Return the linear scores instead of the means.
+    threads : int, optional
+        How many trials to play at once; all cores by default. The compiled loop holds no lock.
 
     Examples
     --------
@@ -30,12 +38,28 @@ def predictions(
     array([0. , 0.5])
     """
     x = numbers("x", x)
-    if x.ndim != 2 or 0 in x.shape:
-        raise ValueError(f"x has shape {x.shape}; pass (T, d) with at least one row and column")
+    if x.ndim not in (2, 3) or 0 in x.shape:
+        raise ValueError(
+            f"x has shape {x.shape}; pass (T, d) or (trials, T, d), at least one row and column"
+        )
+    w: Any = 1.0 if weight is None else weight
+    if x.ndim == 2:
+        return _play(regressor, x, y, w, scores)
+    y = numbers("y", y)
+    if y.shape != x.shape[:2]:
+        raise ValueError(f"y has shape {y.shape}; pass {x.shape[:2]}, one number a row of x")
+    w = np.broadcast_to(numbers("weight", w), y.shape)
+    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+        jobs = [pool.submit(_play, regressor, x[i], y[i], w[i], scores) for i in range(len(x))]
+        return np.stack([job.result() for job in jobs])
+
+
+def _play(
+    regressor: Regressor[object], x: Array, y: ArrayLike, weight: ArrayLike, scores: bool
+) -> Array:
     y = column("y", y, len(x), False)
-    w = weights(1.0 if weight is None else weight, len(x), False)
+    w = weights(weight, len(x), False)
     state = regressor.start(x.shape[1])
-    glm = getattr(regressor, "glm", None)
-    if scores and glm is not None:
+    if scores and getattr(regressor, "glm", None) is not None:
         return np.asarray(regressor.update(state, x, y, w, scores=True))  # type: ignore[call-arg]
     return np.asarray(regressor.update(state, x, y, w))

@@ -3,19 +3,22 @@
 import math
 
 import numpy as np
-from numba import boolean, float64, int64, njit, uint64, void
+from numba import float64, int64, njit, uint64, void
 
 from . import layout
 from .layout import (
+    BLUR,
     BOUND,
     BUFFERED,
     CALIBRATED,
     CODE,
     CONCORDANCE,
     COUNT,
+    CURVED,
     DIM,
     GAP,
     KEPT,
+    LENGTH,
     LONGEST,
     NEARNESS,
     PADDED,
@@ -33,6 +36,7 @@ from .layout import (
     STALE_HIGH,
     STALE_LOW,
     STALE_SUM,
+    STRAINED,
     THIRD,
     TOLERANCE,
     TOTAL,
@@ -65,6 +69,13 @@ STALE_FROM = 12
 
 
 @njit(**INNER)
+def strain(a):
+    """Note whether a pass is due: the gap, or the likely residual if calibrated, is too large."""
+    size = a[SCALE] * a[RESIDUAL] if a[CALIBRATED] != 0.0 else a[GAP]
+    a[STRAINED] = 1.0 if size > a[TOLERANCE] else 0.0
+
+
+@njit(**INNER)
 def certify(a, length2):
     """Set residual bound B and gap from travel, staleness and ||u||^2.
 
@@ -79,7 +90,8 @@ def certify(a, length2):
     low = a[STALE_LOW]
     high = a[STALE_HIGH]
     nu = a[TRAVEL]
-    rho = R * math.sqrt(length2)
+    length = math.sqrt(length2)
+    rho = R * length
     t = M * rho
     if t <= 1.0:
         growth = 1.0 + t + t * t * (0.5 + 0.25 * t)  # >= e^t on [0, 1]
@@ -100,37 +112,10 @@ def certify(a, length2):
     elif near <= 0.25:
         gap = min(gap, (1.12 + 2.1 * (near - 0.1)) * growth * B / low)
     a[RESIDUAL] = B
-    a[GAP] = gap + a[ROUNDING] * a[TOTAL]
-
-
-@njit(boolean(float64[::1]), **ENTRY)
-def strained(a):
-    """Whether a pass is due: the gap, or the likely residual if calibrated, is too large."""
-    if a[CALIBRATED] != 0.0:
-        return a[SCALE] * a[RESIDUAL] > a[TOLERANCE]
-    return a[GAP] > a[TOLERANCE]
-
-
-@njit(void(float64[::1], float64), **ENTRY)
-def propose(a, s):
-    """Set the trial point to m + s u and begin the sums of a pass with the ridge's part."""
-    ld = np.uint64(a[PADDED])
-    u = HEADER + STEP * ld
-    trial = HEADER + TRIAL * ld
-    gradient = HEADER + TRIAL_GRADIENT * ld
-    square = 0.0
-    for j in range(ld):
-        p = a[HEADER + j] + s * a[u + j]
-        a[trial + j] = p
-        a[gradient + j] = a[RIDGE] * p
-        square += p * p
-    a[TRIAL_VALUE] = 0.5 * a[RIDGE] * square
-    a[TRIAL_SIZE] = 0.5 * a[RIDGE] * square
-    a[TRIAL_SKEW] = 0.0
-    a[TRIAL_STALE_LOW] = 1.0
-    a[TRIAL_STALE_HIGH] = 1.0
-    a[TRIAL_STALE_SUM] = 0.0
-    a[PASSES] += 1.0
+    terms = a[TOTAL] + a[CURVED] * (a[LENGTH] + length)
+    a[BLUR] = a[ROUNDING] * (a[DIM] + math.sqrt(a[COUNT])) * terms
+    a[GAP] = gap + a[BLUR]
+    strain(a)
 
 
 @njit(void(float64[::1], float64[::1], float64[::1], uint64, uint64), **ENTRY)
@@ -175,23 +160,42 @@ def scan(a, z, numbers, n0, stride):
     a[TRIAL_STALE_SUM] += stale
 
 
-@njit(void(float64[::1], float64[::1]), **ENTRY)
-def scan_buffer(a, z):
-    """Add the buffered rows to the pass; ``z`` is room for their scores."""
+@njit(void(float64[::1], float64, float64[::1]), **ENTRY)
+def propose(a, s, room):
+    """Begin a pass at the trial point m + s u with what the ridge and the buffer add to its sums.
+
+    ``room`` is scratch for the scores of the buffer. A user's link has its buffer scanned later.
+    """
     d = np.uint64(a[DIM])
     ld = np.uint64(a[PADDED])
-    n = np.uint64(a[BUFFERED])
+    u = HEADER + STEP * ld
     trial = HEADER + TRIAL * ld
     gradient = HEADER + TRIAL_GRADIENT * ld
+    square = 0.0
+    for j in range(ld):
+        a[trial + j] = a[HEADER + j] + s * a[u + j]
+    for j in range(ld):
+        a[gradient + j] = a[RIDGE] * a[trial + j]
+        square += a[trial + j] * a[trial + j]
+    a[TRIAL_VALUE] = 0.5 * a[RIDGE] * square
+    a[TRIAL_SIZE] = 0.5 * a[RIDGE] * square
+    a[TRIAL_SKEW] = 0.0
+    a[TRIAL_STALE_LOW] = 1.0
+    a[TRIAL_STALE_HIGH] = 1.0
+    a[TRIAL_STALE_SUM] = 0.0
+    a[PASSES] += 1.0
+    if a[CODE] < 0.0:
+        return
+    n = np.uint64(a[BUFFERED])
     buffer = HEADER + VECTORS * ld + d * ld
     for i in range(n):
         total = 0.0
         for j in range(ld):
             total += a[buffer + i * ld + j] * a[trial + j]
-        z[i] = total
-    scan(a, z[:n], a, buffer + BUFFER * ld, BUFFER)
+        room[i] = total
+    scan(a, room[:n], a, buffer + BUFFER * ld, BUFFER)
     for i in range(n):
-        residual = z[i]
+        residual = room[i]
         for j in range(ld):
             a[gradient + j] += residual * a[buffer + i * ld + j]
 
@@ -212,18 +216,11 @@ def settle(a):
 
 
 @njit(void(float64[::1]), **ENTRY)
-def prepare(a):
-    """Set what the certificate needs of eigenvalues, staleness and count until the next pass."""
-    least = max(a[RIDGE], a[SMALLEST] / (a[SPREAD] * a[SPREAD]))
-    count = a[COUNT] + ROOM  # the buffer is emptied, and this set anew, before that
-    a[ROUNDING] = EPS * (a[DIM] + math.sqrt(count)) / math.sqrt(least)
-    a[NEARNESS] = a[CONCORDANCE] / (a[STALE_LOW] * math.sqrt(a[SMALLEST]))
-
-
-@njit(void(float64[::1]), **ENTRY)
 def restep(a):
     """Set u = -P g with the inverse settled, and certify."""
-    prepare(a)
+    least = max(a[RIDGE], a[SMALLEST] / (a[SPREAD] * a[SPREAD]))
+    a[ROUNDING] = EPS / math.sqrt(least)
+    a[NEARNESS] = a[CONCORDANCE] / (a[STALE_LOW] * math.sqrt(a[SMALLEST]))
     d = np.uint64(a[DIM])
     ld = np.uint64(a[PADDED])
     u = HEADER + STEP * ld
@@ -261,10 +258,14 @@ def judge(a, s):
     trial = HEADER + TRIAL * ld
     trial_gradient = HEADER + TRIAL_GRADIENT * ld
     length2 = 0.0
+    anchor2 = 0.0
     for j in range(ld):
         length2 += a[u + j] * a[u + j]
+        anchor2 += a[trial + j] * a[trial + j]
+    for j in range(ld):
         a[HEADER + j] = a[trial + j]
         a[g + j] = a[trial_gradient + j]
+    a[LENGTH] = math.sqrt(anchor2)
     a[VALUE] = a[TRIAL_VALUE]
     a[SKEW] = a[TRIAL_SKEW]
     a[STALE_LOW] = a[TRIAL_STALE_LOW]
@@ -277,6 +278,7 @@ def judge(a, s):
     usual = 0.0 < B < math.inf and nu > 0.0
     if a[CALIBRATED] != 0.0 and usual:
         a[SCALE] = min(1.0, max(2.0 * a[TRAVEL] / B, 0.97 * a[SCALE]))
+        strain(a)
     if a[DIM] < STALE_FROM or not usual:
         return WORN
     reach = a[LONGEST] * math.sqrt(length2) / nu

@@ -40,11 +40,15 @@ BUFFER = 512
     SMALLEST,  # lower bound of the least eigenvalue of H
     VALUE,  # F(m)
     PLAYED,  # sum w l(z), scores clipped
-    TOTAL,  # sum of the sizes of the gradient's terms
+    TOTAL,  # sizes of the gradient's terms: sum |x| (|r| + w |y|), and sum c |x|^2 times |theta|
+    CURVED,
+    LENGTH,  # |m|
     NEARNESS,  # M / (low sqrt(lambda_min)), renewed with them
-    ROUNDING,  # gap that rounding can add for each unit of TOTAL
+    ROUNDING,  # what rounding can add to the gap, for each unit of the terms
+    BLUR,  # and in all
     RESIDUAL,  # B
     GAP,
+    STRAINED,  # whether a pass is due
     PENDING,  # coefficient of the rank-one change not yet in the inverse
     SLOT,  # which of the two vectors it uses
     STATUS,
@@ -57,7 +61,7 @@ BUFFER = 512
     TRIAL_STALE_LOW,
     TRIAL_STALE_HIGH,
     TRIAL_STALE_SUM,  # squared
-) = range(41)
+) = range(45)
 HEADER = 48
 
 # vectors, in units of the padded dimension behind the header

@@ -14,26 +14,14 @@ import numpy as np
 from numba import float64, int64, njit
 
 from . import layout
-from .anchor import (
-    ENTRY,
-    HEADER,
-    INNER,
-    certify,
-    judge,
-    prepare,
-    propose,
-    restep,
-    scan,
-    scan_buffer,
-    strained,
-)
+from .anchor import ENTRY, HEADER, INNER, certify, judge, propose, restep, scan
 from .layout import (
     ATTENTION,
     BOUND,
     BUFFERED,
     CODE,
-    CONCORDANCE,
     COUNT,
+    CURVED,
     DIM,
     FINE,
     HEAVIEST,
@@ -51,6 +39,7 @@ from .layout import (
     SKEW,
     SLOT,
     STATUS,
+    STRAINED,
     TOTAL,
     TRAVEL,
     VALUE,
@@ -58,19 +47,7 @@ from .layout import (
 )
 from .links import parts
 
-__all__ = [
-    "feed",
-    "judge",
-    "prepare",
-    "propose",
-    "restep",
-    "run",
-    "scan",
-    "scan_buffer",
-    "step",
-    "strained",
-    "survey",
-]
+__all__ = ["judge", "propose", "restep", "run", "scan", "step", "survey"]
 
 LARGEST = 1.7976931348623157e308
 BUFFER = np.uint64(layout.BUFFER)
@@ -128,7 +105,8 @@ def fold(a, y, w, sm, su, sx, mean_m, slope_m, potential_m, bend, loss):
     a[HEAVIEST] = max(a[HEAVIEST], w)
     length = math.sqrt(sx)
     a[LONGEST] = max(a[LONGEST], length)
-    a[TOTAL] += length * (abs(r) + w * abs(y) + c * abs(sm + su))
+    a[TOTAL] += length * (abs(r) + w * abs(y))
+    a[CURVED] += c * sx
     due = a[BUFFERED] == ROOM
     due = due or a[COUNT] == 2.0 * a[DIM] or a[COUNT] == 4.0 * a[DIM]
     if a[CODE] == 0.0:
@@ -157,7 +135,7 @@ def fold(a, y, w, sm, su, sx, mean_m, slope_m, potential_m, bend, loss):
     certify(a, length2)
     if due:
         return ATTENTION
-    return PASS if strained(a) else FINE
+    return PASS if a[STRAINED] != 0.0 else FINE
 
 
 @njit(**INNER)
@@ -208,7 +186,7 @@ def learn(a, x, x0, y, w):
     return fold(a, y, w, sm, su, sx, mean, slope, potential, bend, loss), z, played
 
 
-@njit(float64(float64[::1], float64[::1], float64, float64), **ENTRY)
+@njit(float64(float64[::1], float64[::1], float64, float64), **{**ENTRY, "nogil": False})
 def step(a, x, y, w):
     """Learn one row and return its predicted mean.
 
@@ -243,12 +221,11 @@ def run(a, x, y, w, first, what, out):
         x0 += d
         out[i] = score if what == SCORES else mean
         if status == PASS and a[COUNT] == a[BUFFERED]:
-            propose(a, 1.0)
-            scan_buffer(a, room)
+            propose(a, 1.0, room)
             verdict = judge(a, 1.0)
             if verdict == WORN:
                 status = RENEW
-            elif verdict == KEPT and not strained(a):
+            elif verdict == KEPT and a[STRAINED] == 0.0:
                 status = FINE
         if status != FINE:
             a[STATUS] = status
@@ -266,15 +243,3 @@ def survey(x, d, limit):
         if not total <= limit:
             return i
     return -1
-
-
-@njit(
-    float64(float64[::1], float64[::1], float64, float64, float64, float64, float64, float64),
-    **ENTRY,
-)
-def feed(a, x, y, w, mean_m, slope_m, potential_m, loss):
-    """Learn one checked row of a user's link, whose parts the caller has evaluated."""
-    sm, su, sx = enter(a, x, ZERO)
-    bend = a[CONCORDANCE]
-    a[STATUS] = fold(a, y, w, sm, su, sx, mean_m, slope_m, potential_m, bend, loss)
-    return a[STATUS]

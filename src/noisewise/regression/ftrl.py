@@ -9,7 +9,17 @@ from numpy.typing import ArrayLike
 
 from ..confidence import Ellipsoid
 from ..glm import GLM
-from ..inputs import column, dimension, features, numbers, one_of, positive, probability, weights
+from ..inputs import (
+    column,
+    dimension,
+    features,
+    numbers,
+    one_of,
+    plain,
+    positive,
+    probability,
+    weights,
+)
 from ..kernels import layout as at
 from ..noise import Noise
 from ..protocols import Array
@@ -92,7 +102,7 @@ class FTRL:
         state = FTRLState(d, a, Rows(d, self.aggregate), np.zeros((d, d)))
         np.fill_diagonal(state.views.inverse, 1 / a[at.RIDGE])
         if state.kernels is not None:
-            state.kernels.prepare(a)
+            state.kernels.restep(a)
         return state
 
     def _code(self) -> int:
@@ -121,10 +131,10 @@ class FTRL:
 
         With ``scores`` the linear scores are returned instead of the means.
         """
-        if state.compiled is not None and not scores:
+        if not scores:
             try:
                 mean = state.compiled(state.array, x, y, weight)
-            except TypeError:  # not one contiguous row of floats
+            except TypeError:  # not one contiguous row of floats, or nothing compiled
                 pass
             else:
                 if mean == mean:
@@ -146,7 +156,7 @@ class FTRL:
     def _refuse(self, x: Array, state: FTRLState) -> None:
         """Raise, or warn, if a row is too long; raise if one is not finite."""
         if state.kernels is not None:
-            flat = np.ascontiguousarray(x).reshape(-1)
+            flat = plain(x).reshape(-1)
             if state.kernels.survey(flat, state.dim, state.array[at.LIMIT]) < 0:
                 return
         numbers("x", x)

@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import linalg
 from ..glm import GLM
+from ..inputs import plain
 from ..kernels import layout as at
 from ..links import LINKS
 from ..protocols import Array
@@ -45,7 +46,7 @@ def play(glm: GLM, state: FTRLState, x: Array, y: Array, w: Array, what: int, ou
     """Learn checked rows in the compiled loop; it comes back only when passes are due."""
     a = state.array
     limit, a[at.LIMIT] = float(a[at.LIMIT]), math.inf  # the caller has decided on long rows
-    x, y, w = np.ascontiguousarray(x).reshape(-1), np.ascontiguousarray(y), np.ascontiguousarray(w)
+    x, y, w = plain(x).reshape(-1), plain(y), plain(w)
     done = 0
     while done < len(y):
         done = state.kernels.run(a, x, y, w, done, what, out)
@@ -56,12 +57,13 @@ def play(glm: GLM, state: FTRLState, x: Array, y: Array, w: Array, what: int, ou
 
 def learn(glm: GLM, state: FTRLState, x: Array, y: float, w: float, z: float) -> None:
     """Learn one row of a user's link, evaluated here, with the compiled rank-one update."""
+    from ..kernels.own import feed
+
     S, m = glm.score_bound, float(x @ state.views.anchor)
     inside = min(max(z, -S), S)
     loss = w * (float(glm.potential(inside)) - y * inside)
     parts = float(glm.mean(m)), float(glm.slope(m)), float(glm.potential(m))
-    x = np.ascontiguousarray(x)
-    if state.kernels.feed(state.array, x, y, w, *parts, loss) != at.FINE:
+    if feed(state.array, plain(x), y, w, *parts, loss) != at.FINE:
         attend(glm, state)
 
 
@@ -79,11 +81,10 @@ def attend(glm: GLM, state: FTRLState) -> None:
         return
     if status == at.RENEW:
         _renew(state)
-    if early or state.kernels.strained(a):
+    if early or a[at.STRAINED]:
         refresh(glm, state, renew=early)
     if a[at.BUFFERED] == at.BUFFER:
         state.flush()
-        state.kernels.prepare(a)
 
 
 def _fold_linear(state: FTRLState) -> None:
@@ -106,34 +107,27 @@ def refactor_linear(state: FTRLState) -> None:
 
 
 def refresh(glm: GLM, state: FTRLState, renew: bool = False, exact: bool = False) -> None:
-    """Move the anchor until the gap is within tolerance (``exact``: until it stops falling)."""
+    """Move the anchor until no pass is due (``exact``: until the gap is all rounding)."""
     a = state.array
-    for attempt in range(60):
-        before = float(a[at.GAP])
+    for attempt in range(200):
+        value = float(a[at.VALUE])
         worn = _move(glm, state) == at.WORN
         if worn or renew or exact or attempt > 0:
             _renew(state)
-        if exact:
-            if attempt > 0 and a[at.GAP] > 0.5 * before:
-                break
-        elif not state.kernels.strained(a) or (
-            attempt > 2 and a[at.GAP] > 0.9 * before  # rounding, not travel, is what is left
-        ):
-            break
+        if not exact and not a[at.STRAINED]:
+            return
+        # what is left is rounding: of the gradient, or of the value that guards the steps
+        if a[at.GAP] <= 1.01 * a[at.BLUR] or (attempt > 2 and not a[at.VALUE] < value):
+            return
 
 
 def _move(glm: GLM, state: FTRLState) -> int:
     """Move the anchor to m + s u for the first s of 1, 1/2, ... that lowers F enough."""
     a, kernels, s = state.array, state.kernels, 1.0
     while True:
-        kernels.propose(a, s)
-        for x, numbers, n in state.rows:
+        kernels.propose(a, s, np.empty(at.BUFFER))
+        for x, numbers, n in state.rows if a[at.CODE] >= 0 else state.blocks():
             _scan(glm, state, x[:n], numbers, n)
-        if a[at.CODE] >= 0:
-            kernels.scan_buffer(a, np.empty(at.BUFFER))
-        else:
-            for x, numbers, n in state.buffer():
-                _scan(glm, state, x[:n], numbers, n)
         verdict = kernels.judge(a, s)
         if verdict != at.RETRY:
             return int(verdict)

@@ -98,7 +98,8 @@ class FTRLState:
         for x, _, n in self.buffer():
             gradient += (x[:n] @ theta) @ x[:n]  # these rows are weighted already
         P = self.inverse()
-        blur = EPS * (self.dim + np.sqrt(self.count)) * a[at.TOTAL]
+        total = a[at.TOTAL] + a[at.CURVED] * np.linalg.norm(theta)
+        blur = EPS * (self.dim + np.sqrt(self.count)) * total
         return linalg.norm(gradient, P) + float(blur * np.sqrt(np.trace(P)))
 
     def buffer(self) -> Iterator[Block]:

@@ -1,0 +1,50 @@
+"""Run the sections, print one table, write the rows as JSON."""
+
+import json
+import os
+import platform
+from pathlib import Path
+
+import click
+
+COLUMNS = ["section", "stream", "dim", "rounds", "what", "us", "ratio", "passes", "factors",
+           "certificate", "error", "seconds", "bytes"]  # fmt: skip
+
+
+@click.command()
+@click.argument("names", nargs=-1)
+@click.option("--repeats", default=15, show_default=True, help="Rounds of interleaved timing.")
+@click.option("--largest", default=1e6, show_default=True, help="Longest stream.")
+@click.option("--out", default="results/bench.json", type=click.Path(path_type=Path))
+def main(names, repeats, largest, out):
+    """Measure speed against the limit and against peers (all sections, or those named)."""
+    from .sections import SECTIONS
+
+    known = {section.__name__: section for section in SECTIONS}
+    unknown = set(names) - set(known)
+    if unknown:
+        raise click.UsageError(f"no section {', '.join(unknown)}; there are {', '.join(known)}")
+    rows = []
+    for name in names or known:
+        click.echo(f"\n{name}: {known[name].__doc__}")
+        for row in known[name](repeats, largest):
+            rows.append(row)
+            click.echo("  " + "  ".join(_show(c, row[c]) for c in COLUMNS[1:] if c in row))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    machine = {"python": platform.python_version(), "cpu": platform.machine()}
+    out.write_text(json.dumps({"machine": machine, "repeats": repeats, "rows": rows}, indent=1))
+    click.echo(f"\n{out}")
+
+
+def _show(column, value):
+    if column in ("dim", "rounds", "passes", "factors"):
+        return f"{column} {value:>7}"
+    if column in ("stream", "what"):
+        return f"{value:<22}"
+    return f"{column} {value:9.3g}"
+
+
+if __name__ == "__main__":
+    if os.environ.get("OPENBLAS_NUM_THREADS") != "1":
+        raise SystemExit("set OPENBLAS_NUM_THREADS=1 (make bench does): CPU time is per thread")
+    main()

@@ -1,0 +1,18 @@
+"""Interleaved timing: every candidate once a round, CPU time, medians."""
+
+import time
+
+import numpy as np
+
+
+def interleave(candidates, repeats=15):
+    """Return the median CPU seconds of each function in ``candidates`` (a dict)."""
+    spent = {name: [] for name in candidates}
+    for run in candidates.values():
+        run()
+    for _ in range(repeats):
+        for name, run in candidates.items():
+            began = time.process_time()
+            run()
+            spent[name].append(time.process_time() - began)
+    return {name: float(np.median(times)) for name, times in spent.items()}

@@ -1,0 +1,363 @@
+"""The streaming solver: its certificate against the exact minimiser, everywhere."""
+
+import copy
+import itertools
+import os
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from instances import CAUCHIT, LINKS, sphere
+from scipy.optimize import brentq
+
+import noisewise as nw
+from noisewise.kernels import layout as at
+from noisewise.regression.newton import minimise, visit
+from noisewise.regression.sets import excess, uniform
+
+CURVED = [link for link in LINKS if link.name not in ("identity", "bare")]
+
+
+def exact(glm, state):
+    """The minimiser by the readable solver, and the bound on its own error."""
+    inverse, _ = uniform(glm, state)
+    point, gap = minimise(glm, state.ridge, list(state.blocks()), state.theta, inverse)
+    return point, gap, inverse
+
+
+def overshoot(glm, state):
+    """True distance less the certificate, and the distance; the first must never be positive."""
+    point, slack, inverse = exact(glm, state)
+    away = state.theta - point.theta
+    distance = np.sqrt(away @ np.linalg.solve(inverse, away))
+    return distance - slack - state.gap, distance
+
+
+# Streams: each yields (x, y, w) and may look at the state before every row.
+
+
+def isotropic(rng, glm, d, T):
+    truth = glm.parameter_bound * sphere(rng, 1, d)[0]
+    for x in sphere(rng, T, d):
+        yield x, glm.mean(x @ truth) + 0.3 * rng.normal(), 1.0
+
+
+def drifting(rng, glm, d, T):
+    """A spectrum from 1 to 1/100 in a frame that turns over the horizon."""
+    scale = np.geomspace(1, 0.01, d)
+    turn = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    truth = glm.parameter_bound * sphere(rng, 1, d)[0]
+    for t in range(T):
+        frame, angle = turn.copy(), np.pi * t / T
+        if d > 1:
+            frame[0] = np.cos(angle) * turn[0] + np.sin(angle) * turn[-1]
+            frame[-1] = np.cos(angle) * turn[-1] - np.sin(angle) * turn[0]
+        x = (sphere(rng, 1, d)[0] * scale) @ frame
+        yield x, glm.mean(x @ truth) + 0.3 * rng.normal(), 1.0
+
+
+def switching(rng, glm, d, T):
+    """Long stretches on one axis, then another, with labels far outside the range."""
+    for t in range(T):
+        x = np.zeros(d)
+        x[(t // 25) % d] = 1.0
+        yield x + 0.01 * sphere(rng, 1, d)[0] - 0.01 * x, 10 * rng.normal(), 1.0
+
+
+def weighted(rng, glm, d, T):
+    """Weights over four decades."""
+    truth = glm.parameter_bound * sphere(rng, 1, d)[0]
+    for x in sphere(rng, T, d):
+        w = 10 ** rng.uniform(-2, 2)
+        yield x * rng.uniform(0.2, 1), glm.mean(x @ truth) + rng.normal() / np.sqrt(w), w
+
+
+def adversarial(rng, glm, d, T, state):
+    """Every row lies along the step and its label drives the estimate further from the anchor."""
+    for _ in range(T):
+        step = state.views.step + 1e-3 * rng.normal(size=d)
+        x = 0.999 * step / np.linalg.norm(step)
+        z = x @ state.theta
+        yield x, glm.mean(z) + 2 * np.sign(z + 1e-9), 1.0
+
+
+STREAMS = [isotropic, drifting, switching, weighted, adversarial]
+
+
+def worst_overshoot(link, stream, d, T, tolerance, certificate="rigorous", seed=0, ridge=0.3):
+    rng = np.random.default_rng([seed, d, LINKS.index(link), STREAMS.index(stream)])
+    glm = nw.GLM(link, 1.0, 2.0)
+    ftrl = nw.FTRL(glm, ridge, tolerance, certificate)
+    state = ftrl.start(d)
+    rows = stream(rng, glm, d, T, state) if stream is adversarial else stream(rng, glm, d, T)
+    worst, closest = -np.inf, 0.0
+    for x, y, w in rows:
+        ftrl.update(state, x, y, w)
+        over, distance = overshoot(glm, state)
+        worst = max(worst, over)
+        closest = max(closest, distance / state.gap)
+        if certificate == "rigorous":
+            assert state.gap <= tolerance * np.sqrt(d) * (1 + 1e-12)
+    return worst, closest, state
+
+
+@pytest.mark.parametrize("stream", STREAMS, ids=lambda s: s.__name__)
+@pytest.mark.parametrize("link", CURVED, ids=repr)
+def test_certificate_is_never_below_the_true_gap(link, stream):
+    for d, tolerance in ((2, 0.5), (13, 1.0)):
+        worst, closest, state = worst_overshoot(link, stream, d, 60, tolerance)
+        assert worst <= 0, f"d = {d}: the true gap was {worst:.3g} above the certificate"
+        assert closest > 1e-4, "the stream never moved the estimate"
+        assert state.passes > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("link", CURVED, ids=repr)
+def test_certificate_over_many_rounds(link):
+    """More than 10^5 rounds over all links, checked one by one; stale factors from d = 12 on."""
+    rounds, stale = 0, 0
+    cases = itertools.product(STREAMS, (1, 3, 13), (0.1, 1.0, 5.0), ("rigorous", "calibrated"))
+    for seed, (stream, d, tolerance, certificate) in enumerate(cases):
+        worst, _, state = worst_overshoot(
+            link, stream, d, 200, tolerance, certificate, seed, 10.0 ** -(seed % 3)
+        )
+        assert worst <= 0, (stream.__name__, d, tolerance, certificate, worst)
+        rounds += state.count
+        stale += d == 13 and state.passes > state.factors
+    assert rounds >= 100_000 / len(CURVED)
+    assert stale >= 10, "no stale factor was met"
+
+
+@pytest.mark.parametrize("link", CURVED, ids=repr)
+def test_streaming_equals_the_readable_path_within_its_gap(link):
+    """Two runs side by side, one exact every round; across blocks and buffers, 1300 rows."""
+    rng = np.random.default_rng(5)
+    glm, d, T = nw.GLM(link, 1.0, 2.0), 4, 1300
+    truth = 2 * sphere(rng, 1, d)[0]
+    x, w = sphere(rng, T, d), rng.uniform(0.1, 10, T)
+    y = glm.mean(x @ truth) + rng.normal(size=T)
+    fast, slow = nw.FTRL(glm, 0.5), nw.FTRL(glm, 0.5, 0.0)
+    a, b = fast.start(d), slow.start(d)
+    for first in range(0, T, 100):
+        part = slice(first, first + 100)
+        fast.update(a, x[part], y[part], w[part])
+        if first < 500 or first == T - 100:
+            b = slow.start(d)
+            for block in a.blocks():
+                b.rows.extend(block[0][: block[2]], block[1][:, : block[2]])
+            b.views.inverse[:] = uniform(glm, a)[0]
+            slow.solve(b)
+            away = a.theta - b.theta
+            assert np.sqrt(away @ np.linalg.solve(b.views.inverse, away)) <= a.gap + b.gap
+    fast.solve(a)
+    np.testing.assert_allclose(a.theta, b.theta, atol=1e-9)
+    assert a.gap < 1e-8
+
+
+X = np.array([[1, 0], [0.6, 0.8], [-0.8, 0.6], [0, 1.0]])
+Y = np.array([1, -2, 3, 0.5])
+
+
+def test_golden_vectors_after_solve():
+    ftrl = nw.FTRL(nw.GLM("logistic"), tolerance=5.0)
+    state = ftrl.start(2)
+    for t, theta in enumerate(
+        [
+            (0.179056490868, 0),
+            (-0.318659636917, -0.728447061897),
+            (-0.995274896551, -0.179923109636),
+            (-0.995267156450, -0.165026590020),
+        ]
+    ):
+        ftrl.update(state, X[t], Y[t])
+        other = copy.deepcopy(state)
+        ftrl.solve(other)
+        np.testing.assert_allclose(other.theta, theta, atol=1e-10)
+        assert other.gap < 1e-12
+    ftrl = nw.FTRL(nw.GLM("logistic"), tolerance=5.0)
+    state = ftrl.start(1)
+    ftrl.update(state, np.ones((3, 1)), [10.0, 12.0, 9.0])
+    ftrl.solve(state)
+    np.testing.assert_allclose(state.theta, 9.383161242267, atol=1e-10)
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 0.1, 3.0])
+@pytest.mark.parametrize("link", CURVED, ids=repr)
+def test_every_point_of_the_event_lies_in_both_sets(link, tolerance):
+    """The adaptive sets must hold every mu with L(mu) <= lam B^2 + played + C log(1/delta).
+
+    Points are taken on the border of that event along random rays from the exact minimiser.
+    """
+    rng = np.random.default_rng([3, LINKS.index(link)])
+    B, lam, delta, noise, inside = 2.0, 0.2, 0.1, nw.SubGaussian(0.3), 0
+    glm = nw.GLM(link, 1.0, B)
+    C = noise.sigma**2 / glm.min_slope
+    for d, T in ((2, 30), (3, 200), (13, 300)):
+        ftrl = nw.FTRL(glm, lam, tolerance)
+        state = ftrl.start(d)
+        x, w = sphere(rng, T, d), 10 ** rng.uniform(0, 3, T)
+        y = glm.mean(x @ (0.5 * sphere(rng, 1, d)[0])) + rng.normal(size=T) / np.sqrt(w)
+        ftrl.update(state, x, y, w)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # counts are not sub-Gaussian; no coverage claimed here
+            whole, near = ftrl.confidence(state, noise, delta)
+        point, _, _ = exact(glm, state)
+        assert excess(glm, state) >= state.array[at.PLAYED] - point.value - 1e-9
+        border = lam * B * B + state.array[at.PLAYED] + C * np.log(1 / delta)
+        assert border >= point.value
+        for _ in range(40):
+            mu = _border_point(glm, state, point.theta, sphere(rng, 1, d)[0], border)
+            assert whole.distance(mu) <= whole.radius * (1 + 1e-9)
+            if np.linalg.norm(mu) <= B:  # the local form uses the parameter bound
+                inside += 1
+                assert near.distance(mu) <= near.radius * (1 + 1e-9)
+    assert inside >= 20
+
+
+def _border_point(glm, state, start, ray, border):
+    """The point start + s ray at which the objective reaches ``border``."""
+
+    def loss(s):
+        return visit(glm, state.ridge, state.blocks(), start + s * ray).value - border
+
+    reach = 1.0
+    while loss(reach) < 0:
+        reach *= 2
+    return start + brentq(loss, 0.0, reach, xtol=1e-13) * ray
+
+
+@pytest.mark.parametrize("name", sorted(at.CODES))
+def test_compiled_links_equal_the_readable_ones(name):
+    """The sums and curvatures of one pass, compiled against numpy."""
+    rng = np.random.default_rng(1)
+    glm = nw.GLM(name, 1.0, 2.0)
+    from noisewise.kernels import anchor
+
+    a = at.allocate(3)
+    a[at.DIM], a[at.PADDED], a[at.CODE], a[at.BOUND] = 3, 8, at.CODES[name], 2.0
+    a[at.TRIAL_STALE_LOW] = a[at.TRIAL_STALE_HIGH] = 1.0
+    z = np.append(rng.normal(size=60) * 3, [-2.0, 2.0, 0.0, 1e-9])
+    w, wy, old = rng.uniform(0.1, 10, (3, 64))
+    numbers = np.stack([w, wy, old, np.zeros(64)])
+    residual = z.copy()
+    anchor.scan(a, residual, numbers.reshape(-1), 0, 64)
+    np.testing.assert_allclose(residual, w * glm.mean(z) - wy, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(numbers[3], w * glm.slope(z), rtol=1e-12)
+    value = w @ glm.potential(z) - wy @ z
+    assert a[at.TRIAL_VALUE] == pytest.approx(value, rel=1e-12)
+    ratio = w * glm.slope(z) / old
+    assert a[at.TRIAL_STALE_LOW] == pytest.approx(min(1, ratio.min()))
+    assert a[at.TRIAL_STALE_HIGH] == pytest.approx(max(1, ratio.max()))
+    assert a[at.TRIAL_STALE_SUM] == pytest.approx(old @ (ratio - 1) ** 2)
+    # the skew is the largest |phi''|/phi' at the clipped scores, by a difference inside [-S, S]
+    c, h = np.clip(z, -2 + 1e-5, 2 - 1e-5), 1e-5
+    bend = np.abs(glm.link.slope(c + h) - glm.link.slope(c - h)) / (2 * h * glm.link.slope(c))
+    assert a[at.TRIAL_SKEW] == pytest.approx(bend.max(), abs=1e-4)
+
+
+@pytest.mark.parametrize("link", CURVED[:5], ids=repr)
+def test_third_derivatives_stay_below_their_constant(link):
+    from noisewise.regression.solver import third_derivative
+
+    for S in (0.3, 1.0, 3.0):
+        glm = nw.GLM(link, 1.0, S)
+        z, h = np.linspace(-S, S, 4001), 1e-3
+        third = (link.slope(z + h) - 2 * link.slope(z) + link.slope(z - h)) / h**2
+        assert (np.abs(third) <= third_derivative(glm) * link.slope(z) * (1 + 1e-3)).all()
+
+
+@pytest.mark.parametrize("link", [nw.LINKS["logistic"], nw.LINKS["identity"], CAUCHIT], ids=repr)
+def test_merged_rows_give_the_same_and_stop_growing(link):
+    rng = np.random.default_rng(8)
+    glm = nw.GLM(link, 1.0, 2.0)
+    arms = np.vstack([sphere(rng, 9, 3), np.zeros(3)])
+    pick = rng.integers(0, 10, 3000)
+    y, w = rng.normal(size=3000), rng.uniform(0.5, 2, 3000)
+    plain, merged = nw.FTRL(glm, 0.5), nw.FTRL(glm, 0.5, aggregate=True)
+    a, b = plain.start(3), merged.start(3)
+    plain.update(a, arms[pick], y, w)
+    merged.update(b, np.where(arms[pick] == 0, -0.0, arms[pick]), y, w)
+    assert b.count == 3000
+    assert sum(n for _, _, n in b.rows) <= 10
+    noise = nw.SubGaussian()
+    for ftrl, state in ((plain, a), (merged, b)):
+        ftrl.solve(state)
+    np.testing.assert_allclose(a.theta, b.theta, atol=1e-10)
+    for one, two in zip(plain.confidence(a, noise), merged.confidence(b, noise), strict=True):
+        assert one.radius == pytest.approx(two.radius, rel=1e-8)
+        np.testing.assert_allclose(one.inverse, two.inverse, rtol=1e-8, atol=1e-14)
+
+
+def test_intervals_every_round_fold_each_row_once():
+    """Asking for a confidence set every round adds only new rows to the Gram matrix."""
+    rng = np.random.default_rng(2)
+    glm = nw.GLM("logistic")
+    ftrl = nw.FTRL(glm, 0.5)
+    often, once = ftrl.start(3), ftrl.start(3)
+    x, y = sphere(rng, 1200, 3), rng.random(1200)
+    for t in range(1200):
+        ftrl.update(often, x[t], y[t])
+        ftrl.update(once, x[t], y[t])
+        ftrl.interval(often, x[0], nw.Likelihood())
+    assert often.folded == 1200
+    np.testing.assert_allclose(uniform(glm, often)[0], uniform(glm, once)[0], rtol=1e-10)
+
+
+def test_rows_in_any_form_give_the_same_numbers():
+    """A list, a strided view, a read-only or single-precision row take the general way."""
+    rng = np.random.default_rng(3)
+    x, y = sphere(rng, 40, 3), rng.random(40)
+    ftrl = nw.FTRL(nw.GLM("logistic"))
+    states = [ftrl.start(3) for _ in range(4)]
+    for t in range(40):
+        wide = np.zeros((3, 2))
+        wide[:, 0] = x[t]
+        locked = x[t].copy()
+        locked.flags.writeable = False
+        forms = [x[t], x[t].tolist(), wide[:, 0], locked]
+        means = [ftrl.update(s, form, y[t]) for s, form in zip(states, forms, strict=True)]
+        np.testing.assert_allclose(means, means[0], rtol=1e-14)
+    ftrl.update(states[0], 0.9 * x[0].astype(np.float32), np.float32(0.5), 1)
+    assert states[0].count == 41
+
+
+def test_long_rows_warn_once_asked():
+    ftrl = nw.FTRL(nw.GLM("logistic"), oversize="warn")
+    state = ftrl.start(2)
+    with pytest.warns(UserWarning, match="feature_bound"):
+        ftrl.update(state, np.array([3.0, 0.0]), 1.0)
+    ftrl.update(state, np.array([0.5, 0.0]), 1.0)
+    assert state.count == 2
+
+
+def test_trials_in_threads_equal_trials_one_by_one():
+    rng = np.random.default_rng(4)
+    x, y = sphere(rng, 5 * 700, 3).reshape(5, 700, 3), rng.random((5, 700))
+    for link in ("logistic", "identity", CAUCHIT):
+        ftrl = nw.FTRL(nw.GLM(link))
+        together = nw.predictions(ftrl, x, y, threads=3)
+        assert together.shape == (5, 700)
+        for i in range(5):
+            np.testing.assert_array_equal(together[i], nw.predictions(ftrl, x[i], y[i]))
+
+
+def test_a_second_process_finds_the_cache(tmp_path):
+    code = (
+        "import numpy as np, noisewise as nw\n"
+        "f = nw.FTRL(nw.GLM('logistic')); s = f.start(2)\n"
+        "f.update(s, np.array([1.0, 0.0]), 1.0); f.update(s, np.eye(2), np.ones(2))\n"
+        "from noisewise.kernels import step as k\n"
+        "for n in k.__all__: t = getattr(k, n).stats; "
+        "print(sum(t.cache_hits.values()), sum(t.cache_misses.values()))\n"
+    )
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    counts = []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
+        )
+        counts.append([tuple(map(int, line.split())) for line in done.stdout.splitlines()])
+    assert all(misses == 1 for _, misses in counts[0])
+    assert all(pair == (1, 0) for pair in counts[1])
