@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .inputs import column, numbers, weights
+from .inputs import numbers
 from .protocols import Array, Regressor
 
 
@@ -37,7 +37,7 @@ def predictions(
     >>> predictions(nw.FTRL(nw.GLM(), ridge=0.5), [[1.0], [1.0]], [1.0, 1.0])
     array([0. , 0.5])
     """
-    x = numbers("x", x)
+    x = numbers("x", x, check=False)  # the regressor looks at the values
     if x.ndim not in (2, 3) or 0 in x.shape:
         raise ValueError(
             f"x has shape {x.shape}; pass (T, d) or (trials, T, d), at least one row and column"
@@ -57,9 +57,7 @@ def predictions(
 def _play(
     regressor: Regressor[object], x: Array, y: ArrayLike, weight: ArrayLike, scores: bool
 ) -> Array:
-    y = column("y", y, len(x), False)
-    w = weights(weight, len(x), False)
     state = regressor.start(x.shape[1])
     if scores and getattr(regressor, "glm", None) is not None:
-        return np.asarray(regressor.update(state, x, y, w, scores=True))  # type: ignore[call-arg]
-    return np.asarray(regressor.update(state, x, y, w))
+        return np.asarray(regressor.update(state, x, y, weight, scores=True))  # type: ignore[call-arg]
+    return np.asarray(regressor.update(state, x, y, weight))

@@ -16,11 +16,13 @@ TITLE = "One estimator, every link"
 CLAIM = (
     "Labels come with different precision: averages of 1 to 100 trials, or Gaussian readings whose "
     "standard deviation varies tenfold. Weighted FTRL learns the mean at a probe point under each "
-    "link, and its 95 % interval holds at all times at once, so one may look as often as one likes."
+    "link, and its 95 % interval holds at all times at once: look as often as you like. "
+    "The estimate is never far from the exact optimum: the gap is certified after every row."
 )
 TRIALS = 16
-ROUNDS = 1000
+ROUNDS = 10_000
 DELTA = 0.05
+TOLERANCE = 0.1
 DIM = 4
 BOUND = 1.5
 PROBE = 0.6
@@ -40,7 +42,7 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
     across /= np.linalg.norm(across)
     probe = PROBE * truth / BOUND + np.sqrt(1 - PROBE**2) * across
     noise, rounds = _draw(glm, truth, cell["rounds"], rng)
-    ftrl = FTRL(glm, ridge=0.5)
+    ftrl = FTRL(glm, ridge=0.5, tolerance=TOLERANCE)
     state = ftrl.start(DIM)
     rows, seen, missed = [], 0, False
     for t in _checkpoints(cell["rounds"]):
@@ -72,7 +74,7 @@ def _direction(rng: np.random.Generator, dim: int) -> Array:
 
 
 def _checkpoints(rounds: int) -> list[int]:
-    return sorted({round(t) for t in np.geomspace(1, rounds, 25)})
+    return sorted({round(t) for t in np.geomspace(1, rounds, 33)})
 
 
 def _draw(glm: GLM, truth: Array, T: int, rng: np.random.Generator) -> tuple[Noise, Rounds]:
@@ -95,35 +97,35 @@ def _draw(glm: GLM, truth: Array, T: int, rng: np.random.Generator) -> tuple[Noi
 
 
 def plot(table: pd.DataFrame) -> Any:
-    """One panel a link with estimate and interval over time; width and error for all links."""
-    figure, axes = canvas.panels(2, 4, width=11.0)
-    flat = [*axes[:, :3].flat]
-    for axis, colour, (name, part) in zip(
-        flat, canvas.COLOURS, table.groupby("link", sort=False), strict=False
-    ):
+    """One panel a link with estimate and interval over time; width, error and gap for all links."""
+    figure, axes = canvas.panels(3, 3)
+    colours = dict(zip(table["link"].unique(), canvas.COLOURS, strict=False))
+    for axis, (name, part) in zip(axes.flat, table.groupby("link", sort=False), strict=False):
         mean = part.groupby("rounds")[["truth", "lower", "upper"]].mean()
+        colour = colours[name]
         axis.fill_between(mean.index, mean["lower"], mean["upper"], color=colour, alpha=0.18, lw=0)
         for _, path in part.groupby("trial"):
             axis.plot(path["rounds"], path["estimate"], color=colour, lw=0.6, alpha=0.6)
         axis.axhline(mean["truth"].iloc[0], color="black", ls="--", lw=1)
         axis.set(xscale="log", title=str(name))
-    for axis in axes[1, :3]:
-        axis.set_xlabel("observations")
-    for axis in axes[:, 0]:
+    for axis in axes[:2, 0]:
         axis.set_ylabel("mean at the probe point")
-    start, level = table["rounds"].max(), table["truth"].iloc[0]
-    flat[0].annotate("truth", (start, level), ha="right", va="bottom")
-    for axis, column, title in (
-        (axes[0, 3], "width", "interval width"),
-        (axes[1, 3], "error", "distance of the estimate"),
+    last = (table["rounds"].max(), table["truth"].iloc[0])
+    axes[0, 0].annotate("truth", last, ha="right", va="bottom")
+    shown = table.assign(width=table["upper"] - table["lower"], gap=table["gap"] / np.sqrt(DIM))
+    for axis, column, title, unit in (
+        (axes[2, 0], "width", "interval width", "width at the probe point"),
+        (axes[2, 1], "error", "distance of the estimate", "Euclidean distance from the truth"),
+        (axes[2, 2], "gap", "certified gap", "to the exact optimum, in standard errors"),
     ):
-        shown = table.assign(width=table["upper"] - table["lower"])
         curves = shown.groupby(["link", "rounds"], sort=False)[column].mean().unstack(0)
-        for colour, name in zip(canvas.COLOURS, table["link"].unique(), strict=False):
+        for name, colour in colours.items():
             axis.plot(curves.index, curves[name], color=colour, label=name)
-        axis.set(xscale="log", yscale="log", title=title, xlabel="observations")
-    axes[0, 3].set(xlabel="")
-    axes[0, 3].legend(fontsize=7)
+        axis.set(xscale="log", yscale="log", title=title, xlabel="observations", ylabel=unit)
+    axes[2, 2].axhline(TOLERANCE, color="black", ls="--", lw=1)
+    axes[2, 2].annotate("tolerance", (1, 1.3 * TOLERANCE), va="bottom")
+    axes[2, 2].set_ylim(top=30)
+    axes[2, 0].legend(fontsize=7)
     return figure
 
 
@@ -133,13 +135,14 @@ def holds(table: pd.DataFrame) -> dict[str, bool]:
     first = table[table["rounds"] == table["rounds"].min()]
     missed = last["missed"].mean()
     width = (last["upper"] - last["lower"]).mean() / (first["upper"] - first["lower"]).mean()
+    gap = table["gap"].max() / np.sqrt(DIM)
     return {
         f"the sets held the truth at every look in {1 - missed:.1%} of runs, at least 95 %": (
             missed <= DELTA
         ),
         f"the interval shrank to {width:.1%} of its first width, below 25 %": width < 0.25,
-        f"the estimate was exact to {table['gap'].max():.1g} in its own norm": (
-            table["gap"].max() <= 0.1 * np.sqrt(DIM)
+        f"the certified gap stayed at {gap:.3f} standard errors or less, within {TOLERANCE:g}": (
+            gap <= TOLERANCE
         ),
     }
 
