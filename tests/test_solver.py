@@ -361,3 +361,18 @@ def test_a_second_process_finds_the_cache(tmp_path):
         counts.append([tuple(map(int, line.split())) for line in done.stdout.splitlines()])
     assert all(misses == 1 for _, misses in counts[0])
     assert all(pair == (1, 0) for pair in counts[1])
+
+
+def test_a_changed_source_drops_the_cached_code(tmp_path):
+    from noisewise.kernels.cache import forget_stale
+
+    source, folder = tmp_path / "a.py", tmp_path / "__pycache__"
+    source.write_text("one")
+    forget_stale(tmp_path)
+    code = folder / "a.f.nbi"
+    code.write_text("")
+    forget_stale(tmp_path)
+    assert code.exists()
+    source.write_text("two")
+    forget_stale(tmp_path)
+    assert not code.exists()

@@ -85,9 +85,9 @@ def _encode(name: str, value: Any, arrays: dict[str, Any]) -> Any:
     if isinstance(value, list | tuple):
         return [_encode(f"{name}.{i}", part, arrays) for i, part in enumerate(value)]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        kind = type(value)
+        kind, parts = type(value), dict(value.__getstate__())  # type: ignore[call-overload]
         fields = {
-            f.name: _encode(f"{name}.{f.name}", getattr(value, f.name), arrays)
+            f.name: _encode(f"{name}.{f.name}", parts[f.name], arrays)
             for f in dataclasses.fields(value)
         }
         return {"type": _public_name(kind), "fields": fields}

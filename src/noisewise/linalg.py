@@ -7,11 +7,16 @@ from .protocols import Array
 
 
 def factor(H: Array) -> Array:
-    """Return the lower Cholesky factor of ``H``."""
-    c, info = lapack.dpotrf(H, lower=1, clean=1)
-    if info != 0:
-        raise np.linalg.LinAlgError("matrix is not positive definite to working precision")
-    return np.asarray(c)
+    """Return the lower Cholesky factor of ``H``.
+
+    Where rounding has made H indefinite the diagonal is lifted by a few units in its last place.
+    """
+    for lift in (0.0, 1e-15, 1e-14, 1e-13, 1e-12):
+        lifted = H + lift * np.max(np.diag(H)) * np.eye(len(H)) if lift else H
+        c, info = lapack.dpotrf(lifted, lower=1, clean=1)
+        if info == 0:
+            return np.asarray(c)
+    raise np.linalg.LinAlgError("matrix is not positive definite to working precision")
 
 
 def solve(c: Array, v: Array) -> Array:

@@ -1,11 +1,13 @@
 """The certificate, and moving the anchor: propose a point, scan the rows at it, judge."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 from numba import float64, int64, njit, uint64, void
 
 from . import layout
+from .cache import forget_stale
 from .layout import (
     BLUR,
     BOUND,
@@ -19,11 +21,13 @@ from .layout import (
     GAP,
     KEPT,
     LENGTH,
+    LEVERAGE,
     LONGEST,
     NEARNESS,
     PADDED,
     PASSES,
     PENDING,
+    REACH,
     RESIDUAL,
     RETRY,
     RIDGE,
@@ -52,6 +56,8 @@ from .layout import (
 )
 from .links import parts
 
+forget_stale(Path(__file__).parent)
+
 # sums may be reordered, but NaN and infinity keep their meaning: the input checks need them
 FAST = {"reassoc", "contract", "arcp", "nsz"}
 SPEED = {"fastmath": FAST, "no_cfunc_wrapper": True}
@@ -79,11 +85,13 @@ def strain(a):
 def certify(a, length2):
     """Set residual bound B and gap from travel, staleness and ||u||^2.
 
-    With rho = R ||u|| >= |x.u|, ratios of curvatures in [low, high], gamma the largest distance of
-    one of them from 1: B = min(gamma nu, Gamma rho) + high C nu, where
+    With rho = min(R ||u||, sqrt(q) nu) >= |x.u|, q the largest leverage x'H^-1 x, ratios of
+    curvatures in [low, high], and gamma the largest distance of one of them from 1:
+    B = min(gamma nu, Gamma rho) + high C nu, where
     C = skew rho/2 + (N/M^3) (e^{M rho} - 1 - M rho - (M rho)^2/2) / rho, bounds the gradient at
     m + u in the norm of the inverse of H. The minimiser is then within e^{M rho} B / low times the
-    factor e^{Mz}, z the smaller root of z = b e^{M rho} e^{Mz}, b = R B / (low sqrt(lambda_min)).
+    factor e^{Mz}, z the smaller root of z = b e^{M rho} e^{Mz}; b bounds the change of a score over
+    an H-distance of B / low: min(R / sqrt(lambda_min), sqrt(q)) B / low.
     """
     R = a[LONGEST]
     M = a[CONCORDANCE]
@@ -91,7 +99,8 @@ def certify(a, length2):
     high = a[STALE_HIGH]
     nu = a[TRAVEL]
     length = math.sqrt(length2)
-    rho = R * length
+    lever = math.sqrt(a[LEVERAGE])
+    rho = min(R * length, lever * nu)
     t = M * rho
     if t <= 1.0:
         growth = 1.0 + t + t * t * (0.5 + 0.25 * t)  # >= e^t on [0, 1]
@@ -106,12 +115,13 @@ def certify(a, length2):
     B = min(max(high - 1.0, 1.0 - low) * nu, a[STALE_SUM] * rho) + high * bracket * nu
     # without any condition, since H <= (K/kappa) UH and F is 1-strongly convex in UH
     gap = a[SPREAD] * B
-    near = R * B * growth * a[NEARNESS]
+    near = min(R / math.sqrt(a[SMALLEST]), lever) * B * growth * a[NEARNESS]
     if near <= 0.1:  # chords of the convex e^{Mz}, which is 1, 1.1183, 1.4297 at 0, 0.1, 0.25
         gap = min(gap, (1.0 + 1.2 * near) * growth * B / low)
     elif near <= 0.25:
         gap = min(gap, (1.12 + 2.1 * (near - 0.1)) * growth * B / low)
     a[RESIDUAL] = B
+    a[REACH] = rho
     terms = a[TOTAL] + a[CURVED] * (a[LENGTH] + length)
     a[BLUR] = a[ROUNDING] * (a[DIM] + math.sqrt(a[COUNT])) * terms
     a[GAP] = gap + a[BLUR]
@@ -220,7 +230,7 @@ def restep(a):
     """Set u = -P g with the inverse settled, and certify."""
     least = max(a[RIDGE], a[SMALLEST] / (a[SPREAD] * a[SPREAD]))
     a[ROUNDING] = EPS / math.sqrt(least)
-    a[NEARNESS] = a[CONCORDANCE] / (a[STALE_LOW] * math.sqrt(a[SMALLEST]))
+    a[NEARNESS] = a[CONCORDANCE] / a[STALE_LOW]
     d = np.uint64(a[DIM])
     ld = np.uint64(a[PADDED])
     u = HEADER + STEP * ld
@@ -253,14 +263,11 @@ def judge(a, s):
     if s > 0.0 and not a[TRIAL_VALUE] <= wanted + 4.0 * noise:
         return RETRY
     settle(a)
-    u = HEADER + STEP * ld
     g = HEADER + GRADIENT * ld
     trial = HEADER + TRIAL * ld
     trial_gradient = HEADER + TRIAL_GRADIENT * ld
-    length2 = 0.0
     anchor2 = 0.0
     for j in range(ld):
-        length2 += a[u + j] * a[u + j]
         anchor2 += a[trial + j] * a[trial + j]
     for j in range(ld):
         a[HEADER + j] = a[trial + j]
@@ -272,6 +279,7 @@ def judge(a, s):
     a[STALE_HIGH] = a[TRIAL_STALE_HIGH]
     a[STALE_SUM] = math.sqrt(a[TRIAL_STALE_SUM])
     B = a[RESIDUAL]
+    rho = a[REACH]
     gap = a[GAP]
     nu = a[TRAVEL]
     restep(a)  # its travel is the measured gradient in the norm of the old inverse
@@ -281,7 +289,7 @@ def judge(a, s):
         strain(a)
     if a[DIM] < STALE_FROM or not usual:
         return WORN
-    reach = a[LONGEST] * math.sqrt(length2) / nu
+    reach = rho / nu
     p = 0.5 * a[SKEW] * reach
     q = min(max(a[STALE_HIGH] - 1.0, 1.0 - a[STALE_LOW]), a[STALE_SUM] * reach)
     target = a[TOLERANCE] / a[SCALE]

@@ -32,6 +32,8 @@ BUFFER = 512
     BUFFERED,
     HEAVIEST,
     LONGEST,  # R
+    LEVERAGE,  # bound of x' H^-1 x over all rows
+    SURVEY,  # the count at which leverages are computed again
     TRAVEL,  # nu = |u|_H
     STALE_LOW,  # least and largest ratio of a row's curvature at m to that in H
     STALE_HIGH,
@@ -43,10 +45,11 @@ BUFFER = 512
     TOTAL,  # sizes of the gradient's terms: sum |x| (|r| + w |y|), and sum c |x|^2 times |theta|
     CURVED,
     LENGTH,  # |m|
-    NEARNESS,  # M / (low sqrt(lambda_min)), renewed with them
+    NEARNESS,  # M / low, renewed with the anchor
     ROUNDING,  # what rounding can add to the gap, for each unit of the terms
     BLUR,  # and in all
     RESIDUAL,  # B
+    REACH,  # rho, bound of |x.u| over all rows
     GAP,
     STRAINED,  # whether a pass is due
     PENDING,  # coefficient of the rank-one change not yet in the inverse
@@ -61,7 +64,7 @@ BUFFER = 512
     TRIAL_STALE_LOW,
     TRIAL_STALE_HIGH,
     TRIAL_STALE_SUM,  # squared
-) = range(45)
+) = range(48)
 HEADER = 48
 
 # vectors, in units of the padded dimension behind the header

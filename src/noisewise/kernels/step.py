@@ -26,6 +26,7 @@ from .layout import (
     FINE,
     HEAVIEST,
     KEPT,
+    LEVERAGE,
     LIMIT,
     LONGEST,
     MEAN,
@@ -103,6 +104,7 @@ def fold(a, y, w, sm, su, sx, mean_m, slope_m, potential_m, bend, loss):
     a[COUNT] += 1.0
     a[BUFFERED] += 1.0
     a[HEAVIEST] = max(a[HEAVIEST], w)
+    a[LEVERAGE] = max(a[LEVERAGE], q)
     length = math.sqrt(sx)
     a[LONGEST] = max(a[LONGEST], length)
     a[TOTAL] += length * (abs(r) + w * abs(y))

@@ -165,7 +165,7 @@ class FTRL:
         if length.size and length.max() > A * (1 + 1e-9):
             row = int(np.argmax(length))
             words = f"x has norm {length[row]:.6g} at row {row}, above feature_bound {A:g}"
-            if self.oversize == "raise":
+            if self.oversize == "raise" or not np.isfinite(length[row]):
                 raise ValueError(f"{words}; scale the features or pass a larger feature_bound")
             warnings.warn(f"{words}; the guarantees do not cover such rows", stacklevel=4)
 

@@ -53,8 +53,8 @@ class Rows:
         while done < len(x):
             if self.free == 0:
                 size = min(2 * len(self.x[-1]), LARGEST) if self.x else FIRST
-                self.x.append(np.empty((size, self.dim)))
-                self.numbers.append(np.empty((4, size)))
+                self.x.append(np.zeros((size, self.dim)))
+                self.numbers.append(np.zeros((4, size)))
                 self.free = size
             n = min(self.free, len(x) - done)
             to = slice(len(self.x[-1]) - self.free, len(self.x[-1]) - self.free + n)

@@ -59,8 +59,8 @@ def excess(glm: GLM, state: FTRLState) -> float:
         return played - float(a[at.VALUE]) + drop
     # F(m) - min F <= nu^2 / (2 c), by strong convexity along the segment to the minimiser
     low, M = float(a[at.STALE_LOW]), glm.self_concordance or 0.0
-    growth = math.exp(min(M * a[at.LONGEST] * np.linalg.norm(state.views.step), 700.0))
-    near = M * a[at.LONGEST] * a[at.RESIDUAL] * growth / (low * math.sqrt(a[at.SMALLEST]))
+    growth = math.exp(min(M * float(a[at.REACH]), 700.0))
+    near = M * _stretch(a) * float(a[at.RESIDUAL]) * growth / low
     most = float(a[at.SPREAD]) ** 2
     if near <= 0.1:
         most = min(most, growth * (1 + 1.2 * near) / low)
@@ -111,8 +111,11 @@ def _local(glm: GLM, state: FTRLState, level: float, whole: Ellipsoid) -> Ellips
         return Ellipsoid(whole.centre, linalg.invert(linalg.factor(H)), r)
     smallest = max(a[at.RIDGE], float(a[at.SMALLEST]) / float(a[at.SPREAD]) ** 2)
     reach = min(far, R * whole.radius / math.sqrt(smallest))
-    shift = a[at.STALE_LOW] * math.exp(-min(M * R * float(np.linalg.norm(state.views.step)), 700.0))
-    r = radii.localise_anchored(
-        level, float(a[at.RESIDUAL]), shift, M, reach, R, float(a[at.SMALLEST])
-    )
+    shift = float(a[at.STALE_LOW]) * math.exp(-min(M * float(a[at.REACH]), 700.0))
+    r = radii.localise_anchored(level, float(a[at.RESIDUAL]), shift, M, reach, _stretch(a))
     return Ellipsoid(whole.centre, state.inverse(), r)
+
+
+def _stretch(a: Array) -> float:
+    """Return the most a score of a row can change over a unit distance in the norm of H."""
+    return min(float(a[at.LONGEST] / math.sqrt(a[at.SMALLEST])), math.sqrt(a[at.LEVERAGE]))

@@ -19,6 +19,8 @@ from ..links import LINKS
 from ..protocols import Array
 from .state import FTRLState
 
+LINEAR_RENEWAL = 4096
+
 
 def third_derivative(glm: GLM) -> float:
     """Return N with |phi'''| <= N phi' on [-S, S]."""
@@ -48,11 +50,13 @@ def play(glm: GLM, state: FTRLState, x: Array, y: Array, w: Array, what: int, ou
     limit, a[at.LIMIT] = float(a[at.LIMIT]), math.inf  # the caller has decided on long rows
     x, y, w = plain(x).reshape(-1), plain(y), plain(w)
     done = 0
-    while done < len(y):
-        done = state.kernels.run(a, x, y, w, done, what, out)
-        if a[at.STATUS] != at.FINE:
-            attend(glm, state)
-    a[at.LIMIT] = limit
+    try:
+        while done < len(y):
+            done = state.kernels.run(a, x, y, w, done, what, out)
+            if a[at.STATUS] != at.FINE:
+                attend(glm, state)
+    finally:
+        a[at.LIMIT] = limit
 
 
 def learn(glm: GLM, state: FTRLState, x: Array, y: float, w: float, z: float) -> None:
@@ -73,11 +77,11 @@ def attend(glm: GLM, state: FTRLState) -> None:
     status, a[at.STATUS] = a[at.STATUS], at.FINE
     early = a[at.COUNT] in (2 * state.dim, 4 * state.dim)
     if a[at.CODE] == at.CODES["identity"]:
-        # a buffer is folded when full; every eighth time the factor is renewed too
-        if early or a[at.PASSES] % 8 == 7:
-            refactor_linear(state)
-        else:
-            _fold_linear(state)
+        # a full buffer is folded, and every so many rows the factor is renewed too
+        before = state.folded // LINEAR_RENEWAL
+        _fold_linear(state)
+        if early or state.folded // LINEAR_RENEWAL > before:
+            _refactor_linear(state)
         return
     if status == at.RENEW:
         _renew(state)
@@ -91,14 +95,13 @@ def _fold_linear(state: FTRLState) -> None:
     """Identity link: move the buffer, whose rows are weighted already, into the Gram matrix."""
     for x, _, n in state.buffer():
         state.gram += x[:n].T @ x[:n]
+        state.folded += n
     state.array[at.BUFFERED] = 0.0
-    state.array[at.PASSES] += 1
 
 
-def refactor_linear(state: FTRLState) -> None:
-    """Identity link: fold the buffer into the Gram matrix and factor it anew."""
+def _refactor_linear(state: FTRLState) -> None:
+    """Identity link: factor the Gram matrix anew, the buffer being empty."""
     a, v = state.array, state.views
-    _fold_linear(state)
     a[at.PENDING] = 0.0
     c = linalg.factor(state.gram + a[at.RIDGE] * np.eye(state.dim))
     v.step[:] = linalg.solve(c, -v.gradient)
@@ -124,6 +127,7 @@ def refresh(glm: GLM, state: FTRLState, renew: bool = False, exact: bool = False
 def _move(glm: GLM, state: FTRLState) -> int:
     """Move the anchor to m + s u for the first s of 1, 1/2, ... that lowers F enough."""
     a, kernels, s = state.array, state.kernels, 1.0
+    _survey_inverse(state)
     while True:
         kernels.propose(a, s, np.empty(at.BUFFER))
         for x, numbers, n in state.rows if a[at.CODE] >= 0 else state.blocks():
@@ -132,6 +136,22 @@ def _move(glm: GLM, state: FTRLState) -> int:
         if verdict != at.RETRY:
             return int(verdict)
         s = s / 2 if s > 1e-9 else 0.0
+
+
+def _survey_inverse(state: FTRLState) -> None:
+    """Bound the eigenvalues of H from below and the leverages from above, as they are now.
+
+    Leverages only fall as rows are added, but computing them takes a product with every row: done
+    when the count has doubled, or grown eightfold if they did not help, as on isotropic rows.
+    """
+    a, P = state.array, state.inverse()
+    a[at.SMALLEST] = max(a[at.SMALLEST], 1 / linalg.largest_eigenvalue_bound(P))
+    if a[at.COUNT] >= a[at.SURVEY]:
+        q = (np.einsum("ij,ij->i", x[:n] @ P, x[:n]).max() for x, _, n in state.blocks())
+        a[at.LEVERAGE] = min(a[at.LEVERAGE], max(q) * (1 + 1e-9))
+        usual = a[at.LONGEST] * np.linalg.norm(state.views.step)
+        helps = math.sqrt(a[at.LEVERAGE]) * a[at.TRAVEL] < 0.7 * usual
+        a[at.SURVEY] = (2 if helps else 8) * a[at.COUNT]
 
 
 def _scan(glm: GLM, state: FTRLState, x: Array, numbers: Array, n: int) -> None:
@@ -165,6 +185,7 @@ def _renew(state: FTRLState) -> None:
         numbers[2, :n] = numbers[3, :n]
     P = linalg.invert(linalg.factor(H))
     v.inverse[:] = P
+    a[at.LEVERAGE] /= a[at.STALE_LOW]  # the new H is at least that share of the old one
     a[at.STALE_LOW] = a[at.STALE_HIGH] = 1.0
     a[at.STALE_SUM] = 0.0
     a[at.SMALLEST] = max(1 / linalg.largest_eigenvalue_bound(P), a[at.RIDGE])
@@ -177,6 +198,7 @@ def solve(glm: GLM, state: FTRLState) -> None:
     if state.count == 0:
         return
     if state.array[at.CODE] == at.CODES["identity"]:
-        refactor_linear(state)
+        _fold_linear(state)
+        _refactor_linear(state)
     else:
         refresh(glm, state, exact=True)

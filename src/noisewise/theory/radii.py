@@ -175,21 +175,21 @@ def localise_anchored(
     shift: float,
     concordance: float,
     reach: float,
-    longest: float,
-    smallest: float,
+    stretch: float,
 ) -> float:
     r"""Return r with :math:`\|\mu^*-\mu\|_H \le r`, H the matrix of the streaming solver.
 
     The local matrix at :math:`\mu` is at least c'H with c' = ``shift`` * 2/(2 + M rho), where
     ``shift`` = (1 - gamma) e^{-M R|u|} accounts for the anchor and stale curvatures; ``residual``
-    bounds the gradient in the norm of :math:`H^{-1}` and ``smallest`` the eigenvalues of H.
+    bounds the gradient in the norm of :math:`H^{-1}`, and ``stretch`` the change of a row's score
+    over a unit distance in the norm of H.
     """
     rho = reach
     while True:
         c = shift * 2 / (2 + concordance * rho)
         e = residual / math.sqrt(c)
         radius = (e + math.sqrt(e * e + 2 * level)) / math.sqrt(c)
-        closer = longest * radius / math.sqrt(smallest)
+        closer = stretch * radius
         if closer >= 0.999 * rho:
             return radius
         rho = closer
