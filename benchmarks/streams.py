@@ -2,6 +2,8 @@
 
 import numpy as np
 
+import noisewise as nw
+
 
 def isotropic(rng, rounds, dim):
     """Uniform on the unit sphere."""
@@ -30,11 +32,11 @@ STREAMS = {"isotropic": isotropic, "drifting": drifting}
 def labels(rng, x, link="logistic", bound=3.0):
     """Labels that fit the link, for a parameter of length ``bound``."""
     truth = rng.normal(size=x.shape[1])
-    z = x @ (truth * bound / np.linalg.norm(truth))
-    if link == "logistic":
-        return (rng.random(len(x)) < 1 / (1 + np.exp(-z))).astype(float)
+    mean = nw.GLM(link, 1.0, bound).mean(x @ (truth * bound / np.linalg.norm(truth)))
+    if link in ("logistic", "probit"):
+        return (rng.random(len(x)) < mean).astype(float)
     if link == "exponential":
-        return rng.poisson(np.exp(z)).astype(float)
-    return (
-        z + rng.normal(size=len(x)) if link == "identity" else np.tanh(z) + rng.normal(size=len(x))
-    )
+        return rng.poisson(mean).astype(float)
+    if link == "tanh":
+        return np.where(rng.random(len(x)) < (1 + mean) / 2, 1.0, -1.0)
+    return mean + (1.0 if link == "identity" else 0.5) * rng.normal(size=len(x))

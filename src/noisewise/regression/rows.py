@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +34,19 @@ class Rows:
             for i, (x, _, n) in enumerate(self):
                 self._place.update({x[j].tobytes(): (i, j) for j in range(n)})
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields, the free room of the last block cleared."""
+        fields = {k: v for k, v in vars(self).items() if k != "_place"}
+        if self.free:
+            x, numbers = self.x[-1].copy(), self.numbers[-1].copy()
+            x[-self.free :] = numbers[:, -self.free :] = 0.0
+            fields |= {"x": [*self.x[:-1], x], "numbers": [*self.numbers[:-1], numbers]}
+        return fields
+
+    def __setstate__(self, fields: dict[str, Any]) -> None:
+        vars(self).update(fields)
+        self.__post_init__()
+
     def extend(self, x: Array, numbers: Array) -> None:
         """Copy rows to the end, or add them to their equals."""
         if not self.merge:
@@ -53,8 +67,8 @@ class Rows:
         while done < len(x):
             if self.free == 0:
                 size = min(2 * len(self.x[-1]), LARGEST) if self.x else FIRST
-                self.x.append(np.zeros((size, self.dim)))
-                self.numbers.append(np.zeros((4, size)))
+                self.x.append(np.empty((size, self.dim)))
+                self.numbers.append(np.empty((4, size)))
                 self.free = size
             n = min(self.free, len(x) - done)
             to = slice(len(self.x[-1]) - self.free, len(self.x[-1]) - self.free + n)

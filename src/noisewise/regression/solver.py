@@ -142,7 +142,7 @@ def _survey_inverse(state: FTRLState) -> None:
     """Bound the eigenvalues of H from below and the leverages from above, as they are now.
 
     Leverages only fall as rows are added, but computing them takes a product with every row: done
-    when the count has doubled, or grown eightfold if they did not help, as on isotropic rows.
+    when the count has tripled, or grown ninefold if they did not help, as on isotropic rows.
     """
     a, P = state.array, state.inverse()
     a[at.SMALLEST] = max(a[at.SMALLEST], 1 / linalg.largest_eigenvalue_bound(P))
@@ -151,7 +151,7 @@ def _survey_inverse(state: FTRLState) -> None:
         a[at.LEVERAGE] = min(a[at.LEVERAGE], max(q) * (1 + 1e-9))
         usual = a[at.LONGEST] * np.linalg.norm(state.views.step)
         helps = math.sqrt(a[at.LEVERAGE]) * a[at.TRAVEL] < 0.7 * usual
-        a[at.SURVEY] = (2 if helps else 8) * a[at.COUNT]
+        a[at.SURVEY] = (3 if helps else 9) * a[at.COUNT]
 
 
 def _scan(glm: GLM, state: FTRLState, x: Array, numbers: Array, n: int) -> None:

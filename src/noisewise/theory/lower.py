@@ -1,0 +1,90 @@
+"""Lower bounds: what no learner can beat on the identity link with Gaussian noise."""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..inputs import dimension, features, numbers, one_of, positive
+
+
+def lower_bound(
+    x: ArrayLike, *, sigma: float = 1.0, parameter_bound: float = 1.0, prior: str = "ball"
+) -> float:
+    r"""Return :math:`\frac12\sigma^2\sum_t x_t^\top(\rho I + V_{t-1})^{-1}x_t`.
+
+    No learner's mean regret is smaller, averaged over a Gaussian prior of variance B^2/d
+    ("gaussian"; FTRL with 2 lam = rho attains it) or in the worst case over the "ball" of radius B
+    or over the "cube" of half-width B/sqrt(d). Do not compare it with one fixed parameter. The
+    design is fixed or independent of the labels.
+
+    Examples
+    --------
+    One row of length 1, rho = sigma^2 d / B^2 = 1, prior "gaussian":
+
+    >>> lower_bound([[1.0]], prior="gaussian")
+    0.5
+
+    References
+    ----------
+    Van Trees' inequality with the prior of least Fisher information on the set: the squared ground
+    state of the ball, a product of squared cosines on the cube.
+    """
+    x = numbers("x", x)
+    x, _ = features(x, x.shape[-1])
+    sd, B = positive("sigma", sigma), positive("parameter_bound", parameter_bound)
+    rho = prior_precision(x.shape[1], sigma=sd, parameter_bound=B, prior=prior)
+    P, total = np.eye(x.shape[1]) / rho, 0.0
+    for row in x:
+        k = P @ row
+        v = float(row @ k)
+        total += v
+        P -= np.outer(k, k) / (1 + v)
+    return 0.5 * sd**2 * total
+
+
+def prior_precision(
+    dim: int, *, sigma: float = 1.0, parameter_bound: float = 1.0, prior: str = "ball"
+) -> float:
+    """Return rho: 4 j^2 sigma^2/(d B^2) for the ball, j the first zero of the Bessel function
+    J_{d/2-1}; pi^2 d sigma^2/B^2 for the cube; d sigma^2/B^2 for the Gaussian.
+    """
+    d, scale = dimension(dim), (sigma / parameter_bound) ** 2
+    prior = one_of("prior", prior, ("ball", "cube", "gaussian"))
+    if prior == "gaussian":
+        return d * scale
+    if prior == "cube":
+        return math.pi**2 * d * scale
+    return 4 * bessel_zero(d / 2 - 1) ** 2 * scale / d
+
+
+def bessel_zero(order: float) -> float:
+    """Return the first positive zero of J_order, order >= -1/2, by bracketing.
+
+    It lies above sqrt(order (order + 2)), below sqrt(2 (order + 1)(order + 3)) and below
+    order + 1.8558 order^(1/3) + 1.0332 order^(-1/3).
+    """
+    from scipy.optimize import brentq
+    from scipy.special import jv
+
+    low = math.sqrt(max(order * (order + 2), 0.0)) + 1e-9
+    high = math.sqrt(2 * (order + 1) * (order + 3))
+    if order > 0:
+        high = min(high, order + 1.8558 * order ** (1 / 3) + 1.0332 * order ** (-1 / 3))
+    return float(brentq(lambda z: jv(order, z), low, high))
+
+
+def glm_lower_bound(
+    x: ArrayLike,
+    *,
+    sigma: float,
+    parameter_bound: float,
+    min_slope: float,
+    max_slope: float,
+    prior: str = "ball",
+) -> float:
+    r"""Return the analogue for a link with slopes in [kappa, K]:
+    :math:`\frac12\kappa\frac{\sigma^2}{K^2}\sum x^\top(V_{t-1} + \frac\rho{K^2}I)^{-1}x`.
+    """
+    kappa, K = positive("min_slope", min_slope), positive("max_slope", max_slope)
+    return kappa * lower_bound(x, sigma=sigma / K, parameter_bound=parameter_bound, prior=prior)
