@@ -141,3 +141,20 @@ def test_check_command(tmp_path, monkeypatch):
     assert done.exit_code == 1
     assert "FAIL" in done.output
     assert invoke("check", "noisewise:FTRL").exit_code == 0
+
+
+def test_bound_prints_a_table_or_json():
+    words = ["bound", "--link", "identity", "--dim", 5, "--rounds", 1000, "--sigma", 1]
+    table = invoke(*words)
+    assert table.exit_code == 0, table.output
+    values = {line.split()[0]: float(line.split()[1]) for line in table.output.splitlines()}
+    assert list(values) == ["lower", "mean", "sharp", "repaired", "printed"]
+    assert values == pytest.approx(
+        {"lower": 6.55, "mean": 13.66, "sharp": 18.4, "repaired": 103, "printed": 706}, rel=5e-3
+    )
+    found = json.loads(invoke(*words, "--noise-bound", 3, "--ridge", 6, "--json").output)
+    assert found["ridge"] == 6
+    assert set(found["bounds"]) == {"lower", "mean", "sharp"}
+    for extra in (["--link", "logit"], ["--sigma", 0], ["--delta", 2], ["--ridge", 0.1]):
+        done = invoke(*words, *extra)
+        assert done.exit_code == 2, extra

@@ -270,6 +270,14 @@ def test_gaussian_prior_is_attained_by_ftrl():
     assert average == pytest.approx(bound, rel=1e-12)
 
 
+@pytest.mark.parametrize("prior", ["ball", "cube", "gaussian"])
+def test_basis_design_in_closed_form(prior):
+    x = 0.7 * np.eye(3)[np.arange(50) % 3]
+    at = {"sigma": 0.4, "parameter_bound": 1.3, "prior": prior}
+    closed = theory.basis_lower_bound(3, 50, feature_bound=0.7, **at)
+    assert closed == pytest.approx(theory.lower_bound(x, **at), rel=1e-12)
+
+
 def test_ball_precision_by_dimension():
     assert theory.lower.bessel_zero(-0.5) == pytest.approx(np.pi / 2)
     assert theory.lower.bessel_zero(0.5) == pytest.approx(np.pi)

@@ -82,6 +82,66 @@ def _writable(out: Path) -> None:
 
 
 @main.command()
+@click.option("--link", default="identity", show_default=True)
+@click.option("--dim", type=click.IntRange(1), required=True, help="Number of features.")
+@click.option("--rounds", type=click.IntRange(1), required=True, help="Horizon.")
+@click.option("--sigma", type=float, required=True, help="Standard deviation of the noise.")
+@click.option("--noise-bound", type=float, help="Largest noise; without it: sub-Gaussian.")
+@click.option("--feature-bound", type=float, default=1.0, show_default=True)
+@click.option("--parameter-bound", type=float, default=1.0, show_default=True)
+@click.option("--ridge", type=float, help="The prescribed one by default.")
+@click.option("--delta", type=float, default=0.05, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def bound(
+    link: str,
+    dim: int,
+    rounds: int,
+    sigma: float,
+    noise_bound: float | None,
+    feature_bound: float,
+    parameter_bound: float,
+    ridge: float | None,
+    delta: float,
+    as_json: bool,
+) -> None:
+    """Print the regret bounds of FTRL for a problem."""
+    import json
+
+    from . import theory
+    from .glm import GLM
+    from .noise import Bounded, SubGaussian
+
+    try:
+        glm = GLM(link, feature_bound, parameter_bound)
+        noise = SubGaussian(sigma) if noise_bound is None else Bounded(noise_bound, sigma)
+        at: dict[str, Any] = {"dim": dim, "horizon": rounds, "delta": delta, "ridge": ridge}
+        rows = {"lower": theory.basis_lower_bound(
+            dim, rounds, sigma=sigma / glm.max_slope,
+            feature_bound=feature_bound, parameter_bound=parameter_bound,
+        ) * glm.min_slope}  # fmt: skip
+        rows["mean"] = theory.mean_bound(glm, noise, **at)
+        rows["sharp"] = theory.sharp_bound(glm, noise, **at)
+        if ridge is None:  # the paper states its theorems for the prescribed ridge only
+            rows["repaired"] = theory.repaired_bound(glm, noise, **at)
+            rows["printed"] = theory.printed_bound(glm, noise, **at)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    if as_json:
+        used = glm.ridge if ridge is None else ridge
+        click.echo(json.dumps({"ridge": used, "bounds": rows}, indent=1))
+        return
+    words = {
+        "lower": "no learner's mean regret is smaller in the worst case (basis design)",
+        "mean": "FTRL's mean regret",
+        "sharp": f"FTRL's regret, all rounds at once, fails with at most {delta:g}",
+        "repaired": f"the paper's route corrected, fails with at most {2 * delta:g}",
+        "printed": f"the paper's theorem as printed, fails with at most {2 * delta:g}",
+    }
+    for name, value in rows.items():
+        click.echo(f"{name:<9}{value:>12.4g}  {words[name]}")
+
+
+@main.command()
 def info() -> None:
     """Print versions, links, algorithms and studies."""
     import platform

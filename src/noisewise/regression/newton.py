@@ -104,7 +104,6 @@ def learn(glm: GLM, state: FTRLState, x: Array, y: float, w: float, z: float) ->
     a[at.LONGEST] = max(a[at.LONGEST], np.sqrt(x @ x))
     state.rows.extend(x[None], np.array([[w], [w * y], [0.0], [0.0]]))
     state.gram += np.outer(w * x, x)
-    state.folded += 1
     H = glm.min_slope * state.gram + a[at.RIDGE] * np.eye(state.dim)
     state.views.inverse[:] = linalg.invert(linalg.factor(H))
     solve(glm, state, float(a[at.TOLERANCE]))

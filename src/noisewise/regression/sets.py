@@ -1,6 +1,7 @@
 """Confidence sets of FTRL, built from its state."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -70,31 +71,44 @@ def excess(glm: GLM, state: FTRLState) -> float:
 def uniform(glm: GLM, state: FTRLState) -> tuple[Array, float]:
     r"""Return the inverse of :math:`2\lambda I + \kappa\sum w x x^\top` and log det over 2 lambda.
 
-    Only rows not yet in the Gram matrix are folded into it, so asking every round stays cheap.
+    The state remembers both for the rows it was last asked about. A few new rows are added by
+    rank-one updates, so asking every round stays of order d^2; more are folded by a block product
+    and factored, and so is every 512th.
     """
     base = state.dim * math.log(state.array[at.RIDGE])
-    if glm.linear:
+    if glm.linear or state.array[at.CODE] == at.EXACT:  # the solver keeps this inverse itself
         P = state.inverse()
         return P, -linalg.log_det(linalg.factor(P)) - base
-    gram = _gram(state)
-    c = linalg.factor(glm.min_slope * gram + state.array[at.RIDGE] * np.eye(state.dim))
-    return linalg.invert(c), linalg.log_det(c) - base
+    if state.rows.merge:  # merged rows have no order, but there are few
+        state.gram[:], state.folded = 0.0, 0
+    new = list(_unfolded(state))
+    count = sum(len(x) for x, _ in new)
+    if state.uniform is not None and state.folded % 512 + count < 512 and count <= 2:
+        for x, w in (pair for rows, weights in new for pair in zip(rows, weights, strict=True)):
+            k = state.uniform @ x
+            growth = glm.min_slope * w * float(x @ k)
+            state.uniform -= np.outer(glm.min_slope * w / (1 + growth) * k, k)
+            state.log_det += math.log1p(growth)
+            state.gram += np.outer(w * x, x)
+    elif count or state.uniform is None:
+        for x, w in new:
+            root = x * np.sqrt(w)[:, None]
+            state.gram += root.T @ root
+        H = glm.min_slope * state.gram + state.array[at.RIDGE] * np.eye(state.dim)
+        c = linalg.factor(H)
+        state.uniform, state.log_det = linalg.invert(c), linalg.log_det(c) - base
+    state.folded += count
+    return state.uniform.copy(), state.log_det
 
 
-def _gram(state: FTRLState) -> Array:
-    """Return sum w x x'; where rows keep their order, remember it and add only what is new."""
-    first = 0 if state.rows.merge else state.folded
-    gram = np.zeros_like(state.gram) if state.rows.merge else state.gram
+def _unfolded(state: FTRLState) -> Iterator[tuple[Array, Array]]:
+    """Yield features and weights of the rows that are not in the Gram matrix yet."""
     passed = 0
     for x, numbers, n in state.blocks():
-        new = slice(max(first - passed, 0), n)
-        if first < passed + n:
-            root = x[new] * np.sqrt(numbers[0, new])[:, None]
-            gram += root.T @ root
+        if state.folded < passed + n:
+            new = slice(max(state.folded - passed, 0), n)
+            yield x[new], numbers[0, new]
         passed += n
-    if not state.rows.merge:
-        state.folded = passed
-    return gram
 
 
 def _local(glm: GLM, state: FTRLState, level: float, whole: Ellipsoid) -> Ellipsoid:

@@ -38,6 +38,8 @@ class FTRLState:
     rows: Rows
     gram: Array  # sum w x x' of the first `folded` rows
     folded: int = 0
+    uniform: Array | None = None  # of these rows, see `sets.uniform`
+    log_det: float = 0.0
 
     def __post_init__(self) -> None:
         self.array = align(self.array)

@@ -2,7 +2,7 @@
 
 from . import bounds, lemmas, lower, radii, regret
 from .bounds import mean_bound, printed_bound, repaired_bound, sharp_bound
-from .lower import glm_lower_bound, lower_bound
+from .lower import basis_lower_bound, glm_lower_bound, lower_bound
 from .regret import (
     adversarial_regret,
     design_terms,
@@ -14,6 +14,7 @@ from .regret import (
 
 __all__ = [
     "adversarial_regret",
+    "basis_lower_bound",
     "bounds",
     "design_terms",
     "glm_lower_bound",

@@ -43,6 +43,32 @@ def lower_bound(
     return 0.5 * sd**2 * total
 
 
+def basis_lower_bound(
+    dim: int,
+    horizon: int,
+    *,
+    sigma: float = 1.0,
+    feature_bound: float = 1.0,
+    parameter_bound: float = 1.0,
+    prior: str = "ball",
+) -> float:
+    r"""Return `lower_bound` of the design that visits the basis vectors, of length A, in turn.
+
+    A coordinate met n times adds :math:`\frac12\sigma^2\sum_{k<n} A^2/(\rho + kA^2)`, a difference
+    of digamma functions.
+
+    >>> round(basis_lower_bound(1, 2, prior="gaussian"), 12)
+    0.75
+    """
+    from scipy.special import digamma
+
+    d, A = dimension(dim), positive("feature_bound", feature_bound)
+    rho = prior_precision(d, sigma=sigma, parameter_bound=parameter_bound, prior=prior) / A**2
+    often, rest = divmod(horizon, d)
+    sums = [digamma(rho + n) - digamma(rho) for n in (often + 1, often)]
+    return 0.5 * sigma**2 * float(rest * sums[0] + (d - rest) * sums[1])
+
+
 def prior_precision(
     dim: int, *, sigma: float = 1.0, parameter_bound: float = 1.0, prior: str = "ball"
 ) -> float:
