@@ -75,6 +75,10 @@ def _bars(axis, rows, title):
     axis.axhline(1, color="black", ls="--", lw=1)
     axis.set_xticks(range(len(dims)), [f"{d} features" for d in dims])
     axis.set(title=title, yscale="log")
+    ticks = [1, 2, 3, 5, 10, 20]
+    axis.set_yticks(ticks, [f"{t}" for t in ticks])
+    axis.minorticks_off()
+    axis.annotate("limit", (len(dims) - 0.5, 1), ha="right", va="bottom", fontsize=7)
     axis.legend(fontsize=7)
 
 

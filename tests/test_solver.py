@@ -16,6 +16,7 @@ import noisewise as nw
 from noisewise.kernels import layout as at
 from noisewise.regression.newton import minimise, visit
 from noisewise.regression.sets import excess, uniform
+from noisewise.regression.solver import transcend
 
 CURVED = [link for link in LINKS if link.name not in ("identity", "bare")]
 
@@ -242,7 +243,7 @@ def test_compiled_links_equal_the_readable_ones(name):
     w, wy, old = rng.uniform(0.1, 10, (3, 64))
     numbers = np.stack([w, wy, old, np.zeros(64)])
     residual = z.copy()
-    anchor.scan(a, residual, numbers.reshape(-1), 0, 64)
+    anchor.scan(a, residual, *transcend(glm, z), numbers.reshape(-1), 0, 64)
     np.testing.assert_allclose(residual, w * glm.mean(z) - wy, rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(numbers[3], w * glm.slope(z), rtol=1e-12)
     value = w @ glm.potential(z) - wy @ z

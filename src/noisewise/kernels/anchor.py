@@ -54,7 +54,7 @@ from .layout import (
     VALUE,
     WORN,
 )
-from .links import parts
+from .links import parts, transcend
 
 forget_stale(Path(__file__).parent)
 
@@ -128,10 +128,14 @@ def certify(a, length2):
     strain(a)
 
 
-@njit(void(float64[::1], float64[::1], float64[::1], uint64, uint64), **ENTRY)
-def scan(a, z, numbers, n0, stride):
+@njit(
+    void(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], uint64, uint64),
+    **ENTRY,
+)
+def scan(a, z, e, v, numbers, n0, stride):
     """Turn scores at the trial point into residuals, add to the sums of the pass, note curvatures.
 
+    ``e`` and ``v`` hold `transcend` of the scores, which numpy evaluates faster for many rows.
     Weight, weighted label, curvature in H and curvature at the trial point, noted here, lie in
     ``numbers`` from ``n0`` on, ``stride`` apart.
     """
@@ -147,7 +151,7 @@ def scan(a, z, numbers, n0, stride):
         score = z[i]
         c = min(max(score, -S), S)
         away = score - c
-        mean, slope, potential, bend = parts(code, c)
+        mean, slope, potential, bend = parts(code, c, e[i], v[i])
         w = numbers[n0 + i]
         wy = numbers[n0 + stride + i]
         old = numbers[n0 + TWO * stride + i]
@@ -174,7 +178,7 @@ def scan(a, z, numbers, n0, stride):
 def propose(a, s, room):
     """Begin a pass at the trial point m + s u with what the ridge and the buffer add to its sums.
 
-    ``room`` is scratch for the scores of the buffer. A user's link has its buffer scanned later.
+    ``room`` is scratch, three numbers a buffered row. A user's link has its buffer scanned later.
     """
     d = np.uint64(a[DIM])
     ld = np.uint64(a[PADDED])
@@ -203,7 +207,9 @@ def propose(a, s, room):
         for j in range(ld):
             total += a[buffer + i * ld + j] * a[trial + j]
         room[i] = total
-    scan(a, room[:n], a, buffer + BUFFER * ld, BUFFER)
+        c = min(max(total, -a[BOUND]), a[BOUND])
+        room[BUFFER + i], room[BUFFER + BUFFER + i] = transcend(int(a[CODE]), c)
+    scan(a, room[:n], room[BUFFER:], room[BUFFER + BUFFER :], a, buffer + BUFFER * ld, BUFFER)
     for i in range(n):
         residual = room[i]
         for j in range(ld):

@@ -10,27 +10,40 @@ HALF = math.sqrt(0.5)
 
 
 @njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def parts(code, c):
-    """Return mean, slope, potential and |phi''|/phi' at score ``c``."""
+def transcend(code, c):
+    """Return the two expensive functions of the score that a link is made of."""
     if code == 1:
         e = math.exp(-abs(c))
+        return e, math.log(1.0 + e)
+    if code == 2:
+        return math.exp(-0.5 * c * c), math.erfc(-HALF * c)
+    if code == 3:
+        e = math.exp(-2.0 * abs(c))
+        return e, math.log(1.0 + e)
+    if code == 5:
+        return math.exp(c), 0.0
+    return 0.0, 0.0
+
+
+@njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def parts(code, c, e, v):
+    """Return mean, slope, potential and |phi''|/phi' at score ``c``, given `transcend` of it."""
+    if code == 1:
         f = 1.0 / (1.0 + e)
         p = f if c >= 0 else e * f
-        return p, e * f * f, max(c, 0.0) + math.log(1.0 + e) - LOG2, (1.0 - e) * f
+        return p, e * f * f, max(c, 0.0) + v - LOG2, (1.0 - e) * f
     if code == 0:
         return c, 1.0, 0.5 * c * c, 0.0
     if code == 2:
-        density = ROOT * math.exp(-0.5 * c * c)
-        p = 0.5 * math.erfc(-HALF * c)
+        density = ROOT * e
+        p = 0.5 * v
         return p, density, c * p + density - ROOT, abs(c)
     if code == 3:
-        e = math.exp(-2.0 * abs(c))
         f = 1.0 / (1.0 + e)
         t = (1.0 - e) * f
-        return math.copysign(t, c), 4.0 * e * f * f, abs(c) + math.log(1.0 + e) - LOG2, 2.0 * t
+        return math.copysign(t, c), 4.0 * e * f * f, abs(c) + v - LOG2, 2.0 * t
     if code == 4:
         h = math.sqrt(1.0 + c * c)
         f = 1.0 / h
         return c * f, f * f * f, c * c / (1.0 + h), 3.0 * abs(c) * f * f
-    e = math.exp(c)
     return e, e, e - 1.0, 1.0

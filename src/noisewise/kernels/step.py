@@ -46,7 +46,7 @@ from .layout import (
     VALUE,
     WORN,
 )
-from .links import parts
+from .links import parts, transcend
 
 __all__ = ["judge", "propose", "restep", "run", "scan", "step", "survey"]
 
@@ -175,11 +175,13 @@ def learn(a, x, x0, y, w):
     if code != 0:
         S = a[BOUND]
         inside = min(max(z, -S), S)
-        mean, slope, potential, bend = parts(code, inside)
+        e, v = transcend(code, inside)
+        mean, slope, potential, bend = parts(code, inside, e, v)
         played = mean + slope * (z - inside)
         loss = w * (potential - y * inside)
         inside = min(max(sm, -S), S)
-        mean, slope, potential, bend = parts(code, inside)
+        e, v = transcend(code, inside)
+        mean, slope, potential, bend = parts(code, inside, e, v)
         away = sm - inside
         potential += (mean + 0.5 * slope * away) * away
         mean += slope * away
@@ -217,7 +219,7 @@ def run(a, x, y, w, first, what, out):
     """
     d = np.uint64(a[DIM])
     x0 = np.uint64(first) * d
-    room = np.empty(BUFFER)
+    room = np.empty(3 * layout.BUFFER)
     for i in range(first, y.shape[0]):
         status, score, mean = learn(a, x, x0, y[i], w[i])
         x0 += d

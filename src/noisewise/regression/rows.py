@@ -8,7 +8,7 @@ import numpy as np
 
 from ..protocols import Array
 
-FIRST, LARGEST = 2048, 8192
+FIRST, LARGEST = 2048, 4096
 
 # x (size, d), numbers (4, size), and how many rows of them are filled
 Block = tuple[Array, Array, int]
@@ -18,7 +18,7 @@ Block = tuple[Array, Array, int]
 class Rows:
     """Features with weight, weighted label and two curvatures, in blocks that are never moved.
 
-    Blocks double from 2048 to 8192 rows, so a short history is small and a long one wastes little.
+    Blocks hold 2048 and then 4096 rows, so a short history is small and a long one wastes little.
     With ``merge`` equal features share one row, whose numbers are summed.
     """
 
