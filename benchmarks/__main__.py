@@ -15,7 +15,7 @@ COLUMNS = ["section", "stream", "dim", "rounds", "what", "us", "ratio", "passes"
 @click.argument("names", nargs=-1)
 @click.option("--repeats", default=15, show_default=True, help="Rounds of interleaved timing.")
 @click.option("--largest", default=1e6, show_default=True, help="Longest stream.")
-@click.option("--out", default="results/bench.json", type=click.Path(path_type=Path))
+@click.option("--out", default="results/bench/rows.json", type=click.Path(path_type=Path))
 def main(names, repeats, largest, out):
     """Measure speed against the limit and against peers (all sections, or those named)."""
     from .sections import SECTIONS

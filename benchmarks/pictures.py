@@ -1,4 +1,4 @@
-"""The pictures of docs/streaming.md: python -m benchmarks.pictures results/bench.json"""
+"""The pictures of docs/streaming.md: python -m benchmarks.pictures results/bench/rows.json"""
 
 import json
 import sys

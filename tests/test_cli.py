@@ -143,6 +143,17 @@ def test_check_command(tmp_path, monkeypatch):
     assert invoke("check", "noisewise:FTRL").exit_code == 0
 
 
+def test_every_study_runs_small(tmp_path):
+    words = ["reproduce", "figure-2", "figure-3", "--trials", 3, "--rounds", 60, "--jobs", 2]
+    done = invoke(*words, "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    two = pd.read_parquet(tmp_path / "figure-2.parquet")
+    assert {"labels", "rounds", "trial", "regret", "stochastic_regret"} <= set(two)
+    three = pd.read_parquet(tmp_path / "figure-3.parquet")
+    assert {"rounds", "dimension", "variance", "trial", "regret", "mean_regret"} <= set(three)
+    assert len(three) == 10 * 3 * 3
+
+
 def test_bound_prints_a_table_or_json():
     words = ["bound", "--link", "identity", "--dim", 5, "--rounds", 1000, "--sigma", 1]
     table = invoke(*words)

@@ -25,13 +25,14 @@ _HOME = {
     "save": "archive",
     "load": "archive",
     "theory": "",
+    "environments": "",
     "checks": "",
 }
 
 __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
-    from . import checks, theory
+    from . import checks, environments, theory
     from .archive import load, save
     from .confidence import Ellipsoid
     from .glm import GLM

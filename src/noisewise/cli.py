@@ -49,7 +49,6 @@ def reproduce(
     for name in names:
         if name not in EXPERIMENTS:
             raise click.UsageError(f"no study {name!r}; there are {', '.join(EXPERIMENTS)}")
-    _writable(out)
     try:
         report = import_module("noisewise.report")
         runner = import_module("noisewise.experiments.runner")
@@ -57,6 +56,7 @@ def reproduce(
         raise click.ClickException(
             f"studies need {error.name}; install them with: pip install 'noisewise[studies]'"
         ) from None
+    _writable(out)
     for name in names or EXPERIMENTS:
         run = runner.Run(name, out, trials, rounds, seed, jobs)
         try:

@@ -50,3 +50,16 @@ def largest_eigenvalue_bound(P: Array) -> float:
     for _ in range(3):
         Q = Q @ Q
     return scale * float(np.linalg.norm(Q)) ** 0.125 * (1 + 1e-12)
+
+
+def minimax_directions(x: Array) -> tuple[Array, Array]:
+    """Return P_t x_t, (T, d), and q_t = x_t' P_t x_t, (T,), of the minimax recursion.
+
+    P_T is the pseudo-inverse of sum x x' and P_{t-1} = P_t + (P_t x_t)(P_t x_t)'.
+    """
+    P = np.linalg.pinv(x.T @ x, rcond=1e-12, hermitian=True)
+    directions = np.empty_like(x)
+    for t in range(len(x) - 1, -1, -1):
+        directions[t] = P @ x[t]
+        P += np.outer(directions[t], directions[t])
+    return directions, np.einsum("ij,ij->i", x, directions)

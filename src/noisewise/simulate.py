@@ -12,7 +12,7 @@ from .protocols import Array, Regressor
 
 
 def predictions(
-    regressor: Regressor[object],
+    regressor: Regressor[Any],
     x: ArrayLike,
     y: ArrayLike,
     weight: ArrayLike | None = None,
@@ -55,7 +55,7 @@ def predictions(
 
 
 def _play(
-    regressor: Regressor[object], x: Array, y: ArrayLike, weight: ArrayLike, scores: bool
+    regressor: Regressor[Any], x: Array, y: ArrayLike, weight: ArrayLike, scores: bool
 ) -> Array:
     state = regressor.start(x.shape[1])
     if scores and getattr(regressor, "glm", None) is not None:

@@ -1,4 +1,8 @@
 """Studies: one module each with ``cells``, ``data``, ``plot``, ``holds`` and ``numbers``."""
 
 # name -> module, so that listing them imports nothing
-EXPERIMENTS = {"links": "noisewise.experiments.links"}
+EXPERIMENTS = {
+    "links": "noisewise.experiments.links",
+    "figure-2": "noisewise.experiments.figure2",
+    "figure-3": "noisewise.experiments.figure3",
+}

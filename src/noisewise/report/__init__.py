@@ -11,7 +11,8 @@ from typing import Any
 
 def write(folder: Path) -> Path:
     """Write ``folder/index.html`` over every study found in ``folder`` and return its path."""
-    studies = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    found = (json.loads(path.read_text()) for path in sorted(folder.glob("*.json")))
+    studies = [summary for summary in found if "study" in summary]
     held = sum(all(study["holds"].values()) for study in studies)
     page = _template("page.html").substitute(
         style=(files(__package__) / "style.css").read_text(),
@@ -65,4 +66,6 @@ def _table(columns: list[str], data: list[list[Any]]) -> str:
 
 
 def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
     return f"{value:.4g}" if isinstance(value, float) else html.escape(str(value))

@@ -1,0 +1,60 @@
+"""Worlds of a generalised linear model: features, a parameter, labels and their weights."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..glm import GLM
+from ..inputs import positive
+from ..protocols import Array, Rounds
+from .draws import Draw, Gaussian
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """Labels that are the mean plus noise whose sd takes one of ``levels``, equally often.
+
+    A learner who knows the noise weighs a label by the inverse of its variance.
+    """
+
+    glm: GLM
+    draw_noise: Draw = field(default_factory=Gaussian)
+    levels: tuple[float, ...] = (1.0,)
+
+    def draw(self, rng: np.random.Generator, x: Array, theta: Array) -> Rounds:
+        """Draw labels for the rows ``x``."""
+        levels = np.array([positive("levels", level) for level in self.levels])
+        sd = levels[rng.integers(0, len(levels), size=len(x))]
+        mean = np.asarray(self.glm.mean(x @ theta))
+        return Rounds(x, mean, mean + self.draw_noise.draw(rng, sd), sd**-2.0)
+
+
+@dataclass(frozen=True)
+class Family:
+    """Labels from the exponential family of the link: means of n draws, n log-uniform.
+
+    Bernoulli for logistic and probit, +-1 for tanh, Poisson for exponential; the weight is n.
+    """
+
+    glm: GLM
+    most: int = 1
+
+    def draw(self, rng: np.random.Generator, x: Array, theta: Array) -> Rounds:
+        """Draw labels for the rows ``x``."""
+        mean: Any = np.asarray(self.glm.mean(x @ theta))
+        n = np.floor(np.exp(rng.uniform(0, np.log(self.most + 1), size=len(x)))).astype(np.int64)
+        n = np.clip(n, 1, self.most)
+        name = self.glm.link.name
+        if name == "exponential":
+            y = rng.poisson(n * mean) / n
+        elif name == "tanh":
+            y = 2 * rng.binomial(n, (1 + mean) / 2) / n - 1
+        elif name in ("logistic", "probit"):
+            y = rng.binomial(n, mean) / n
+        else:
+            raise ValueError(
+                f"link is {name!r}; families exist for logistic, probit, tanh and exponential, "
+                "use Noisy for others"
+            )
+        return Rounds(x, mean, y, n.astype(np.float64))

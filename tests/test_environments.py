@@ -1,0 +1,164 @@
+"""Worlds: norms, moments, and the adversary's expectation over all label paths."""
+
+import itertools
+
+import numpy as np
+import pytest
+from instances import sphere
+
+import noisewise as nw
+from noisewise import environments as env
+from noisewise.linalg import minimax_directions
+from noisewise.theory import adversarial_regret
+
+FEATURES = [
+    env.Sphere(2.0),
+    env.Ball(2.0),
+    env.GaussianRows(2.0),
+    env.CyclicBasis(2.0),
+    env.Correlated(0.8, 2.0),
+    env.Drifting(0.01, 2.0),
+    env.Given(sphere(np.random.default_rng(0), 200, 4, 2.0)),
+]
+
+
+@pytest.mark.parametrize("features", FEATURES, ids=lambda f: type(f).__name__)
+def test_features_keep_their_radius_and_their_seed(features):
+    x = features.draw(np.random.default_rng(1), 200, 4)
+    assert x.shape == (200, 4)
+    assert np.linalg.norm(x, axis=1).max() <= 2.0 * (1 + 1e-12)
+    np.testing.assert_array_equal(x, features.draw(np.random.default_rng(1), 200, 4))
+
+
+def test_features_have_their_shape():
+    rng = np.random.default_rng(2)
+    np.testing.assert_allclose(np.linalg.norm(env.Sphere(3.0).draw(rng, 50, 5), axis=1), 3.0)
+    length = np.linalg.norm(env.Ball().draw(rng, 20_000, 3), axis=1)
+    assert (length**3).mean() == pytest.approx(0.5, abs=0.012)  # uniform on [0, 1], six sigma
+    x = env.Correlated(0.9, 100.0).draw(rng, 20_000, 3)
+    assert np.corrcoef(x.T)[0, 1] == pytest.approx(0.9, abs=0.01)
+    drift = env.Drifting().draw(rng, 4000, 6)
+    early, middle = drift[:200].std(axis=0), drift[1900:2100].std(axis=0)
+    assert early[0] > 5 * early[-1]
+    assert middle[-1] > 3 * middle[0]
+
+
+NOISES = [
+    env.Gaussian(),
+    env.Uniform(),
+    env.Rademacher(),
+    env.Sparse(1.0),
+    env.ClippedGaussian(9.0),
+]
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=lambda n: type(n).__name__)
+def test_noise_has_mean_zero_and_the_sd_asked_for(noise):
+    """100,000 draws of sd 0.3: mean and variance within six standard errors."""
+    e = noise.draw(np.random.default_rng(3), np.full(100_000, 0.3))
+    assert abs(e.mean()) < 6 * 0.3 / np.sqrt(len(e))
+    assert (e**2).mean() == pytest.approx(0.09, abs=6 * np.std(e**2) / np.sqrt(len(e)) + 1e-12)
+
+
+@pytest.mark.parametrize(("sd", "effective"), [(1.0, 0.9999), (2.0, 1.9189), (4.0, 2.8735)])
+def test_clipped_noise_has_the_effective_sd(sd, effective):
+    e = env.ClippedGaussian(4.0).draw(np.random.default_rng(4), np.full(400_000, sd))
+    assert np.abs(e).max() <= 4.0
+    assert e.std() == pytest.approx(effective, abs=0.01)
+
+
+@pytest.mark.parametrize("link", ["logistic", "probit", "tanh", "exponential"])
+def test_families_have_the_mean_of_the_link(link):
+    rng = np.random.default_rng(5)
+    glm, theta = nw.GLM(link), np.array([0.6, -0.5])
+    rounds = env.Family(glm, most=20).draw(rng, env.Sphere().draw(rng, 40_000, 2), theta)
+    assert rounds.weight.min() >= 1
+    assert rounds.weight.max() <= 20
+    away = (rounds.y - rounds.mean) * np.sqrt(rounds.weight)
+    assert abs(away.mean()) < 6 * away.std() / 200
+    slope = glm.slope(rounds.x @ theta)
+    variance = rounds.mean * (1 - rounds.mean) if link == "probit" else slope
+    assert (away**2).mean() == pytest.approx(variance.mean(), rel=0.05)
+
+
+def test_noisy_worlds_tell_the_weight_of_each_label():
+    rng = np.random.default_rng(6)
+    world = env.Noisy(nw.GLM(), levels=(0.1, 1.0))
+    rounds = world.draw(rng, env.Sphere().draw(rng, 20_000, 3), env.OnSphere().draw(rng, 3))
+    away = (rounds.y - rounds.mean) * np.sqrt(rounds.weight)
+    assert away.std() == pytest.approx(1.0, abs=0.03)
+    np.testing.assert_allclose(np.unique(rounds.weight), [1.0, 100.0])
+
+
+def test_parameters():
+    rng = np.random.default_rng(7)
+    draws = np.array([env.Cube(2.0).draw(rng, 4) for _ in range(4000)])
+    assert np.abs(draws).max() <= 1.0
+    assert (draws**2).sum(axis=1).mean() == pytest.approx(4 / 3, rel=0.05)
+    assert np.linalg.norm(env.OnSphere(2.0).draw(rng, 4)) == pytest.approx(2.0)
+
+
+def test_minimax_recursion_against_its_definition():
+    """P_t^-1 = sum_{s<=t} x x' + sum_{s>t} q/(1+q) x x', the implicit formula, to 1e-12."""
+    x = sphere(np.random.default_rng(8), 12, 3)
+    directions, q = minimax_directions(x)
+    for t in range(11, 2, -1):
+        P = np.linalg.inv(
+            x[: t + 1].T @ x[: t + 1]
+            + x[t + 1 :].T @ ((q[t + 1 :] / (1 + q[t + 1 :]))[:, None] * x[t + 1 :])
+        )
+        np.testing.assert_allclose(directions[t], P @ x[t], atol=1e-12 * np.abs(P).max())
+        assert q[t] == pytest.approx(x[t] @ P @ x[t], rel=1e-12)
+
+
+def legal_design(T, d):
+    """Rows for which every label path has probabilities in [0, 1]."""
+    rng = np.random.default_rng(9)
+    while True:
+        x = sphere(rng, T, d)
+        directions, _ = minimax_directions(x)
+        if all(np.abs(x[:t] @ directions[t]).sum() <= 1 for t in range(T)):
+            return x
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_adversary_expectation_over_all_label_paths(d):
+    """E Radv = 1/2 Y^2 sum q + 1/2 E sum (yhat - x'P s)^2, for a learner, by enumeration."""
+    T, Y = 6, 3.0
+    x = legal_design(T, d)
+    directions, q = minimax_directions(x)
+    ftrl = nw.FTRL(nw.GLM("identity", 1.0, 10.0), ridge=0.7)
+    regret = formula = total = 0.0
+    for path in itertools.product([-Y, Y], repeat=T):
+        y, s, chance = np.array(path), np.zeros(d), 1.0
+        lean = np.empty(T)
+        for t in range(T):
+            lean[t] = directions[t] @ s
+            chance *= 0.5 + 0.5 * lean[t] / y[t]
+            s += y[t] * x[t]
+        yhat = nw.predictions(ftrl, x, y)
+        regret += chance * adversarial_regret(x, y, yhat)[-1]
+        formula += chance * 0.5 * ((yhat - lean) ** 2).sum()
+        total += chance
+    assert total == pytest.approx(1.0, abs=1e-12)
+    value = env.Adversary(Y).value(x)
+    assert value == pytest.approx(0.5 * Y * Y * q.sum())
+    assert regret == pytest.approx(value + formula, rel=1e-10)
+    labels, clipped = env.Adversary(Y).label(np.random.default_rng(0), x)
+    assert set(np.abs(labels)) == {Y}
+    assert clipped == 0
+
+
+def test_bad_worlds_are_refused():
+    rng = np.random.default_rng(0)
+    for call, word in (
+        (lambda: env.Sphere(0.0).draw(rng, 3, 2), "radius"),
+        (lambda: env.Correlated(1.5).draw(rng, 3, 2), "correlation"),
+        (lambda: env.Given(np.ones((2, 2))).draw(rng, 3, 2), "rows"),
+        (lambda: env.Sparse(0.1).draw(rng, np.ones(3)), "bound"),
+        (lambda: env.Adversary(-1.0).label(rng, np.eye(2)), "label_bound"),
+        (lambda: env.Family(nw.GLM()).draw(rng, np.eye(2), np.ones(2)), "identity"),
+        (lambda: env.Noisy(nw.GLM(), levels=(0.0,)).draw(rng, np.eye(2), np.ones(2)), "levels"),
+    ):
+        with pytest.raises(ValueError, match=word):
+            call()
