@@ -165,7 +165,13 @@ def test_bound_prints_a_table_or_json():
     )
     found = json.loads(invoke(*words, "--noise-bound", 3, "--ridge", 6, "--json").output)
     assert found["ridge"] == 6
-    assert set(found["bounds"]) == {"lower", "mean", "sharp"}
-    for extra in (["--link", "logit"], ["--sigma", 0], ["--delta", 2], ["--ridge", 0.1]):
+    assert set(found["bounds"]) == {"mean", "sharp"}
+    for extra in (
+        ["--link", "logit"],
+        ["--sigma", 0],
+        ["--sigma", 1e200],
+        ["--delta", 2],
+        ["--ridge", 0.1],
+    ):
         done = invoke(*words, *extra)
         assert done.exit_code == 2, extra

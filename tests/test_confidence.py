@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-from instances import BARE, sphere
+from instances import BARE, cauchit_mean, cauchit_slope, sphere
 from scipy.stats import binom
 
 import noisewise as nw
@@ -217,6 +217,7 @@ def test_forms_of_the_confidence():
         ("identity", nw.Bounded(max_weight=0.5), {}, "max_weight"),
         ("algebraic", nw.Likelihood(), {}, "algebraic"),
         (BARE, nw.Likelihood(), {}, "bare"),
+        (nw.Link("logistic", cauchit_mean, cauchit_slope), nw.Likelihood(), {}, "logistic"),
         ("exponential", nw.Likelihood(), {"radius": "self-normalised"}, "exponential"),
     ],
 )

@@ -377,3 +377,128 @@ def test_a_changed_source_drops_the_cached_code(tmp_path):
     source.write_text("two")
     forget_stale(tmp_path)
     assert not code.exists()
+
+
+def raw_minimiser(glm, ridge, x, y, w):
+    """The minimiser from the stream itself, not from what a state has kept of it."""
+    from noisewise.regression.rows import Rows
+
+    rows = Rows(x.shape[1])
+    rows.extend(x, np.stack([w, w * y, 0 * w, 0 * w]))
+    H = 2 * ridge * np.eye(x.shape[1]) + glm.min_slope * x.T @ (w[:, None] * x)
+    point, gap = minimise(glm, ridge, list(rows), np.zeros(x.shape[1]), np.linalg.inv(H))
+    return point.theta, gap, H
+
+
+@pytest.mark.parametrize("aggregate", [False, True])
+@pytest.mark.parametrize("link", [*CURVED, nw.LINKS["identity"]], ids=repr)
+def test_certificate_on_long_mixed_streams(link, aggregate, tmp_path):
+    """Past the buffer, rows and blocks, saved and solved in between, repeated rows, long rows."""
+    rng = np.random.default_rng([6, aggregate])
+    glm, d, T, ridge = nw.GLM(link, 1.0, 2.0), 3, 1400, 0.05
+    pool = np.vstack([sphere(rng, 30, d), 2 * sphere(rng, 2, d)])
+    x = np.where(rng.random((T, 1)) < 0.5, pool[rng.integers(0, 32, T)], sphere(rng, T, d))
+    w = 10 ** rng.uniform(-2, 2, T)
+    y = glm.mean(x @ np.array([0.8, -0.5, 0.1])) + rng.normal(size=T) / np.sqrt(w)
+    ftrl = nw.FTRL(glm, ridge, 0.5, oversize="warn", aggregate=aggregate)
+    state, done = ftrl.start(d), 0
+    while done < T:
+        n = int(rng.integers(1, 200))
+        part = slice(done, done + n)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if n % 3 == 0:
+                for row, label, weight in zip(x[part], y[part], w[part], strict=True):
+                    ftrl.update(state, row, label, weight)
+            else:
+                ftrl.update(state, x[part], y[part], w[part])
+        done = min(done + n, T)
+        if n % 5 == 0:
+            nw.save(tmp_path / "s.npz", ftrl, state)
+            state = nw.load(tmp_path / "s.npz", link=link)[1]
+        if n % 7 == 0:
+            ftrl.solve(state)
+        theta, slack, H = raw_minimiser(glm, ridge, x[:done], y[:done], w[:done])
+        away = state.theta - theta
+        assert np.sqrt(away @ H @ away) <= state.gap + slack
+        np.testing.assert_allclose(np.linalg.inv(uniform(glm, state)[0]), H, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("link", ["logistic", "tanh", "identity"])
+@pytest.mark.parametrize("stretch", [1e8, 1e12, 1e14, 1e16])
+def test_certificate_when_the_inverse_is_hardly_known(link, stretch):
+    """One heavy row over a tiny ridge: the distance solves a scalar equation along the row."""
+    rng = np.random.default_rng(int(np.log10(stretch)))
+    ridge = 1e-6
+    glm = nw.GLM(link)
+    for _ in range(30):
+        x, y, w = sphere(rng, 1, 4)[0], float(rng.normal()), stretch * ridge
+        ftrl = nw.FTRL(glm, ridge)
+        state = ftrl.start(4)
+        ftrl.update(state, x, y, w)
+
+        def slope(s, y=y, w=w):
+            return 2 * ridge * s + w * (float(glm.mean(s)) - y)
+
+        z = brentq(slope, -1e3, 1e3, xtol=1e-15)
+        along, across = state.theta @ x - z, state.theta - (state.theta @ x) * x
+        distance = np.sqrt((2 * ridge + glm.min_slope * w) * along**2 + 2 * ridge * across @ across)
+        assert distance <= state.gap * (1 + 1e-6) + 1e-9 * np.sqrt(w)
+
+
+def test_looking_does_not_shrink_the_set():
+    ftrl = nw.FTRL(nw.GLM("logistic"), 0.5, aggregate=True)
+    state = ftrl.start(2)
+    ftrl.update(state, [1.0, 0.0], 1.0)
+    looks = [ftrl.ellipsoid(state, nw.SubGaussian()).inverse[0, 0] for _ in range(3)]
+    assert looks[0] == looks[1] == looks[2]
+
+
+def test_an_interrupted_pass_leaves_a_state_that_goes_on():
+    """A user's mean that fails once in the pass at a full buffer."""
+    calls = {"fail": False}
+
+    def mean(z):
+        if calls["fail"] and np.ndim(z) == 1 and len(z) > 100:
+            calls["fail"] = False
+            raise RuntimeError("once")
+        return np.tanh(z)
+
+    link = nw.Link("fragile", mean, lambda z: np.cosh(z) ** -2.0, None, 2.0)
+    rng = np.random.default_rng(0)
+    x, y = sphere(rng, 700, 2), rng.normal(size=700)
+    ftrl = nw.FTRL(nw.GLM(link), 0.5, tolerance=1e-7)
+    state = ftrl.start(2)
+    ftrl.update(state, x[:511], y[:511])
+    calls["fail"] = True
+    with pytest.raises(RuntimeError, match="once"):
+        ftrl.update(state, x[511], y[511])
+    ftrl.update(state, x[512:], y[512:])
+    ftrl.solve(state)
+    theta, _, _ = raw_minimiser(ftrl.glm, 0.5, x, y, np.ones(700))
+    np.testing.assert_allclose(state.theta, theta, atol=1e-8)
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 0.1])
+@pytest.mark.parametrize("link", ["identity", "logistic", "exponential"])
+@pytest.mark.parametrize(("y", "w"), [(1e160, 1.0), (1.0, 1e300), (1e300, 1e300)])
+def test_numbers_too_large_are_refused(link, tolerance, y, w):
+    ftrl = nw.FTRL(nw.GLM(link), tolerance=tolerance)
+    state = ftrl.start(2)
+    for x, label, weight in (([1.0, 0.0], y, w), (np.eye(2), [0.0, y], [1.0, w])):
+        with pytest.raises(ValueError, match="rescale"):
+            ftrl.update(state, x, label, weight)
+    with pytest.raises(ValueError, match="rescale"):
+        ftrl.update(state, np.array([1.0, 0.0]), y, w)
+    assert state.count == 0
+
+
+def test_heavy_weights_do_not_make_sets_too_small():
+    """One row of weight 1e20: the direction it says nothing of must stay wide."""
+    ftrl = nw.FTRL(nw.GLM("logistic"), 0.5)
+    state = ftrl.start(2)
+    ftrl.update(state, [1.0, 0.0], 0.7, 1e20)
+    ftrl.solve(state)
+    for each in ftrl.confidence(state, nw.Likelihood()):
+        assert each.inverse[1, 1] >= 0.99
+    assert ftrl.interval(state, [0.0, 1.0], nw.Likelihood())[1] > 0.65

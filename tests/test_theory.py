@@ -314,6 +314,16 @@ def test_ball_precision_by_dimension():
             ),
             "ridge",
         ),
+        (lambda: theory.mean_bound(nw.GLM(), nw.SubGaussian(), dim=0, horizon=9), "dim"),
+        (lambda: theory.printed_bound(nw.GLM(), nw.SubGaussian(), dim=2, horizon=-9), "horizon"),
+        (
+            lambda: theory.sharp_bound(
+                nw.GLM(), nw.SubGaussian(), dim=2, horizon=9, leverages=[100.0]
+            ),
+            "leverages",
+        ),
+        (lambda: theory.basis_lower_bound(2, 9, sigma=0.0), "sigma"),
+        (lambda: nw.GLM(feature_bound=1e200), "rescale"),
         (lambda: theory.lower_bound([[1.0]], prior="flat"), "prior"),
         (lambda: theory.lower_bound([[1.0]], sigma=0.0), "sigma"),
         (lambda: lemmas.path(nw.GLM(), 1.0, [1.0], [[0.0]], [[1.0]], [1.0]), "thetas"),

@@ -10,6 +10,17 @@ import click
 
 from . import __version__
 
+# what a user's own code may reasonably raise
+FAULTS = (
+    ValueError,
+    TypeError,
+    AttributeError,
+    LookupError,
+    ArithmeticError,
+    RuntimeError,
+    OSError,
+)
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="noisewise", message="%(prog)s %(version)s")
@@ -115,16 +126,21 @@ def bound(
         glm = GLM(link, feature_bound, parameter_bound)
         noise = SubGaussian(sigma) if noise_bound is None else Bounded(noise_bound, sigma)
         at: dict[str, Any] = {"dim": dim, "horizon": rounds, "delta": delta, "ridge": ridge}
-        rows = {"lower": theory.basis_lower_bound(
-            dim, rounds, sigma=sigma / glm.max_slope,
-            feature_bound=feature_bound, parameter_bound=parameter_bound,
-        ) * glm.min_slope}  # fmt: skip
+        rows = {}
+        if noise_bound is None:  # the lower bound is for Gaussian noise
+            rows["lower"] = glm.min_slope * theory.basis_lower_bound(
+                dim,
+                rounds,
+                sigma=sigma / glm.max_slope,
+                feature_bound=feature_bound,
+                parameter_bound=parameter_bound,
+            )
         rows["mean"] = theory.mean_bound(glm, noise, **at)
         rows["sharp"] = theory.sharp_bound(glm, noise, **at)
         if ridge is None:  # the paper states its theorems for the prescribed ridge only
             rows["repaired"] = theory.repaired_bound(glm, noise, **at)
             rows["printed"] = theory.printed_bound(glm, noise, **at)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise click.UsageError(str(error)) from None
     if as_json:
         used = glm.ridge if ridge is None else ridge
@@ -178,7 +194,7 @@ def check(target: str) -> None:
         try:
             test()
             click.echo(f"{click.style('pass', fg='green')}  {name}")
-        except (AssertionError, ValueError, TypeError, AttributeError, LookupError) as error:
+        except (AssertionError, *FAULTS) as error:
             failed += 1
             sentence = str(error) if isinstance(error, AssertionError) else repr(error)
             click.echo(f"{click.style('FAIL', fg='red')}  {name}: {sentence}")
@@ -194,9 +210,12 @@ def _find(target: str) -> Any:
     sys.path.insert(0, os.getcwd())
     try:
         home = import_module(module)
-    except ImportError as error:
-        raise click.UsageError(f"can't import {module!r}: {error}") from None
+    except (ImportError, SyntaxError, *FAULTS) as error:
+        raise click.UsageError(f"can't import {module!r}: {error!r}") from None
     if not hasattr(home, name):
         raise click.UsageError(f"module {module!r} has no {name!r}")
     thing = getattr(home, name)
-    return thing() if isinstance(thing, type) else thing
+    try:
+        return thing() if isinstance(thing, type) else thing
+    except FAULTS as error:
+        raise click.UsageError(f"{name}() fails ({error}); name an instance instead") from None

@@ -60,6 +60,12 @@ class GLM:
         for name in ("feature_bound", "parameter_bound"):
             object.__setattr__(self, name, positive(name, getattr(self, name)))
         _examine(link, self.score_bound)
+        size = max(self.feature_bound, self.parameter_bound, self.score_bound, self.max_slope)
+        if size > 1e60 or self.min_slope < 1e-60:
+            raise ValueError(
+                f"feature_bound {self.feature_bound:g} and parameter_bound "
+                f"{self.parameter_bound:g} give numbers too large to compute with; rescale"
+            )
         if link.potential is None and not self.extend:
             raise ValueError(
                 f"extend is False, but link {link.name!r} has no potential and quadrature needs an "
@@ -88,7 +94,7 @@ class GLM:
     @property
     def ridge(self) -> float:
         """The ridge of the regret theorem, 4 A^2 K^2 / kappa."""
-        return 4 * self.feature_bound**2 * self.max_slope**2 / self.min_slope
+        return 4 * (self.feature_bound * self.max_slope) ** 2 / self.min_slope
 
     @cached_property
     def self_concordance(self) -> float | None:

@@ -28,11 +28,16 @@ def probability(name: str, value: object) -> float:
     return number
 
 
+def whole(name: str, value: object) -> int:
+    """Return ``value`` as an int of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name} is {value!r}; pass an integer >= 1")
+    return int(value)
+
+
 def dimension(value: object) -> int:
     """Return the number of features as an int of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"dim is {value!r}; pass the number of features, an integer >= 1")
-    return int(value)
+    return whole("dim", value)
 
 
 def one_of(name: str, value: object, allowed: tuple[str, ...]) -> str:

@@ -30,6 +30,18 @@ def invert(c: Array) -> Array:
     return np.asarray(lower + np.tril(lower, -1).T)
 
 
+def safe_inverse(H: Array, floor: float) -> tuple[Array, float]:
+    """Return an inverse that is not too small, and log det H, for H >= ``floor`` I.
+
+    Where rounding could have cost the small eigenvalues, the inverse of the floor is returned.
+    """
+    d = len(H)
+    c = factor(H)
+    P = invert(c)
+    doubt = np.finfo(np.float64).eps * d * float(np.trace(H)) * largest_eigenvalue_bound(P)
+    return (P if doubt <= 0.1 else np.eye(d) / floor), log_det(c)
+
+
 def log_det(c: Array) -> float:
     """Return log det H from its factor ``c``."""
     return 2 * float(np.log(np.diag(c)).sum())

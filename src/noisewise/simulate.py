@@ -2,6 +2,7 @@
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -59,5 +60,10 @@ def _play(
 ) -> Array:
     state = regressor.start(x.shape[1])
     if scores and getattr(regressor, "glm", None) is not None:
+        if "scores" not in signature(regressor.update).parameters:
+            raise ValueError(
+                f"scores is True, but {type(regressor).__name__}.update does not take scores=; "
+                "add that keyword or ask for means"
+            )
         return np.asarray(regressor.update(state, x, y, weight, scores=True))  # type: ignore[call-arg]
     return np.asarray(regressor.update(state, x, y, weight))

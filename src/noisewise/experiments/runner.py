@@ -21,6 +21,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import time
 import uuid
 from collections import defaultdict
@@ -108,7 +109,7 @@ class Run:
     def _missing(self) -> list[tuple[int, list[int]]]:
         """Return (cell, trials) batches that no part holds yet, small enough to share out."""
         done: dict[int, set[int]] = defaultdict(set)
-        for path in self.parts.glob("*.parquet"):
+        for path in self._parts():
             cell, first, last = map(int, path.stem.split("-"))
             done[cell].update(range(first, last))
         size = max(1, min(25, self.scale // (2 * self.jobs)))
@@ -117,6 +118,11 @@ class Run:
             left = [t for t in range(self.scale) if t not in done[cell]]
             batches += [(cell, run) for run in _runs(left, size)]
         return batches
+
+    def _parts(self) -> list[Path]:
+        """Return the finished batches, named cell-first-last."""
+        names = re.compile(r"\d+-\d+-\d+")
+        return sorted(p for p in self.parts.glob("*.parquet") if names.fullmatch(p.stem))
 
     def _work(self, batches: list[tuple[int, list[int]]]) -> None:
         total = sum(len(trials) for _, trials in batches)
@@ -130,7 +136,7 @@ class Run:
 
     def _table(self) -> pd.DataFrame:
         frames = []
-        for path in sorted(self.parts.glob("*.parquet")):
+        for path in self._parts():
             try:
                 frames.append(pd.read_parquet(path))
             except (OSError, ValueError) as error:
@@ -139,6 +145,7 @@ class Run:
                 ) from None
         table = pd.concat(frames)
         table = table[table["trial"] < self.scale].sort_values(["_cell", "trial"], kind="stable")
+        table = table.drop_duplicates(ignore_index=True)  # of runs at the same time
         return table.drop(columns="_cell").reset_index(drop=True)
 
     def _summary(self, table: pd.DataFrame, seconds: float) -> dict[str, Any]:
@@ -151,7 +158,7 @@ class Run:
             "command": self.command,
             "seed": self.seed,
             "trials": self.scale,
-            "cells": self.cells,
+            "specs": self.cells,
             "holds": {claim: bool(held) for claim, held in study.holds(table).items()},
             "numbers": json.loads(study.numbers(table).to_json(orient="split", index=False)),
             "digest": digest,

@@ -23,6 +23,7 @@ from .layout import (
     LENGTH,
     LEVERAGE,
     LONGEST,
+    LOSS,
     NEARNESS,
     PADDED,
     PASSES,
@@ -124,6 +125,9 @@ def certify(a, length2):
     a[REACH] = rho
     terms = a[TOTAL] + a[CURVED] * (a[LENGTH] + length)
     a[BLUR] = a[ROUNDING] * (a[DIM] + math.sqrt(a[COUNT])) * terms
+    # the inverse is known to a relative error of eps times the condition number
+    a[LOSS] = max(a[LOSS], (a[CURVED] + a[DIM] * a[RIDGE]) / a[SMALLEST])
+    a[BLUR] += EPS * a[DIM] * a[LOSS] * a[SPREAD] * nu
     a[GAP] = gap + a[BLUR]
     strain(a)
 

@@ -33,6 +33,7 @@ BUFFER = 512
     HEAVIEST,
     LONGEST,  # R
     LEVERAGE,  # bound of x' H^-1 x over all rows
+    CANCELLED,  # whether a rank-one update has cost too many digits
     SURVEY,  # the count at which leverages are computed again
     TRAVEL,  # nu = |u|_H
     STALE_LOW,  # least and largest ratio of a row's curvature at m to that in H
@@ -44,6 +45,7 @@ BUFFER = 512
     PLAYED,  # sum w l(z), scores clipped
     TOTAL,  # sizes of the gradient's terms: sum |x| (|r| + w |y|), and sum c |x|^2 times |theta|
     CURVED,
+    LOSS,  # bound of trace(H)/lambda_min(H) over the updates since the factor was renewed
     LENGTH,  # |m|
     NEARNESS,  # M / low, renewed with the anchor
     ROUNDING,  # what rounding can add to the gap, for each unit of the terms
@@ -64,8 +66,11 @@ BUFFER = 512
     TRIAL_STALE_LOW,
     TRIAL_STALE_HIGH,
     TRIAL_STALE_SUM,  # squared
-) = range(48)
-HEADER = 48
+) = range(50)
+HEADER = 56
+
+# largest label, and largest weight times label or squared length
+LARGEST = 1e100
 
 # vectors, in units of the padded dimension behind the header
 ANCHOR, STEP, GRADIENT, SLOTS, TRIAL, TRIAL_GRADIENT, VECTORS = 0, 1, 2, 3, 5, 6, 7

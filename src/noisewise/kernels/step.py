@@ -19,6 +19,7 @@ from .layout import (
     ATTENTION,
     BOUND,
     BUFFERED,
+    CANCELLED,
     CODE,
     COUNT,
     CURVED,
@@ -50,7 +51,8 @@ from .links import parts, transcend
 
 __all__ = ["judge", "propose", "restep", "run", "scan", "step", "survey"]
 
-LARGEST = 1.7976931348623157e308
+LARGEST = layout.LARGEST
+CANCELS = 1e6
 BUFFER = np.uint64(layout.BUFFER)
 ROOM = float(layout.BUFFER)
 ZERO, ONE, TWO = np.uint64(0), np.uint64(1), np.uint64(2)
@@ -111,6 +113,9 @@ def fold(a, y, w, sm, su, sx, mean_m, slope_m, potential_m, bend, loss):
     a[CURVED] += c * sx
     due = a[BUFFERED] == ROOM
     due = due or a[COUNT] == 2.0 * a[DIM] or a[COUNT] == 4.0 * a[DIM]
+    if c * q > CANCELS:  # the update has lost that many digits of the inverse
+        a[CANCELLED] = 1.0
+        due = True
     if a[CODE] == 0.0:
         # what the played score costs above the minimum: half (y-z)^2 w^2 h, and clipping
         inside = min(max(su, -a[BOUND]), a[BOUND])
@@ -163,9 +168,12 @@ def enter(a, x, x0):
 @njit(**INNER)
 def learn(a, x, x0, y, w):
     """Check a row, predict, learn; return status, score and mean."""
+    if a[BUFFERED] >= ROOM:  # left full by an interrupted pass
+        return REFUSED, 0.0, 0.0
     sm, su, sx = enter(a, x, x0)
-    # written so that NaN fails each comparison
-    if not (sx <= a[LIMIT] and abs(y) <= LARGEST and 0.0 <= w <= LARGEST):
+    # written so that NaN fails each comparison; squares of these sizes must not overflow
+    size = w * (sx + abs(y)) * (1.0 + sx)
+    if not (sx <= a[LIMIT] and w >= 0.0 and abs(y) <= LARGEST and size <= LARGEST):
         return REFUSED, 0.0, 0.0
     code = int(a[CODE])
     z = sm + su

@@ -44,9 +44,11 @@ class FTRL:
         Multiplies the squared norm; the theorem's `GLM.ridge` by default.
     tolerance : float >= 0
         The estimate is kept within ``tolerance * sqrt(dim)`` of the exact minimiser, measured as
-        `FTRLState.gap` is; 0 drives it to rounding error after every row.
+        `FTRLState.gap` is, unless rounding alone exceeds that; 0 drives it to rounding error after
+        every row.
     certificate : {"rigorous", "calibrated"}
-        How passes over the history are triggered.
+        Whether passes over the history are triggered by the proved gap or by the measured error;
+        with the latter the proved gap may exceed the tolerance.
     oversize : {"raise", "warn"}
         What to do with a row longer than ``glm.feature_bound``. Guarantees need "raise".
     aggregate : bool
@@ -134,7 +136,7 @@ class FTRL:
         if not scores:
             try:
                 mean = state.compiled(state.array, x, y, weight)
-            except TypeError:  # not one contiguous row of floats, or nothing compiled
+            except (TypeError, ValueError):  # not one contiguous row of floats; nothing compiled
                 pass
             else:
                 if mean == mean:
@@ -147,6 +149,15 @@ class FTRL:
         self._refuse(x, state)
         y = column("y", y, len(x), single)
         w = weights(weight, len(x), single)
+        square = np.einsum("ij,ij->i", x, x)
+        with np.errstate(over="ignore"):
+            size = np.maximum(w * (square + np.abs(y)) * (1 + square), np.abs(y))
+        if size.size and size.max() > at.LARGEST:
+            row = int(np.argmax(size))
+            raise ValueError(
+                f"y is {y[row]:g} and weight {w[row]:g} at row {row}, too large to compute with; "
+                "rescale the labels or the weights"
+            )
         what = at.SCORES if scores or state.compiled is None else at.MEANS
         out = self._play(state, x, y, w, what)
         if what == at.SCORES and not scores:

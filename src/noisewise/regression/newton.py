@@ -100,12 +100,13 @@ def learn(glm: GLM, state: FTRLState, x: Array, y: float, w: float, z: float) ->
     inside = min(max(z, -S), S)
     a[at.PLAYED] += w * (float(glm.potential(inside)) - y * inside)
     a[at.COUNT] += 1
+    a[at.CURVED] += glm.min_slope * w * (x @ x)
     a[at.HEAVIEST] = max(a[at.HEAVIEST], w)
     a[at.LONGEST] = max(a[at.LONGEST], np.sqrt(x @ x))
     state.rows.extend(x[None], np.array([[w], [w * y], [0.0], [0.0]]))
     state.gram += np.outer(w * x, x)
     H = glm.min_slope * state.gram + a[at.RIDGE] * np.eye(state.dim)
-    state.views.inverse[:] = linalg.invert(linalg.factor(H))
+    state.views.inverse[:] = linalg.safe_inverse(H, float(a[at.RIDGE]))[0]
     solve(glm, state, float(a[at.TOLERANCE]))
 
 

@@ -13,7 +13,7 @@ from ..noise import Bounded, Noise
 from ..protocols import Array
 from ..theory import radii
 from .newton import visit
-from .state import FTRLState
+from .state import EPS, FTRLState
 
 
 def ellipsoids(
@@ -77,10 +77,10 @@ def uniform(glm: GLM, state: FTRLState) -> tuple[Array, float]:
     """
     base = state.dim * math.log(state.array[at.RIDGE])
     if glm.linear or state.array[at.CODE] == at.EXACT:  # the solver keeps this inverse itself
-        P = state.inverse()
+        P = _own_inverse(state)
         return P, -linalg.log_det(linalg.factor(P)) - base
     if state.rows.merge:  # merged rows have no order, but there are few
-        state.gram[:], state.folded = 0.0, 0
+        state.gram[:], state.folded, state.uniform = 0.0, 0, None
     new = list(_unfolded(state))
     count = sum(len(x) for x, _ in new)
     if state.uniform is not None and state.folded % 512 + count < 512 and count <= 2:
@@ -95,8 +95,8 @@ def uniform(glm: GLM, state: FTRLState) -> tuple[Array, float]:
             root = x * np.sqrt(w)[:, None]
             state.gram += root.T @ root
         H = glm.min_slope * state.gram + state.array[at.RIDGE] * np.eye(state.dim)
-        c = linalg.factor(H)
-        state.uniform, state.log_det = linalg.invert(c), linalg.log_det(c) - base
+        state.uniform, log_det = linalg.safe_inverse(H, float(state.array[at.RIDGE]))
+        state.log_det = log_det - base
     state.folded += count
     return state.uniform.copy(), state.log_det
 
@@ -126,8 +126,18 @@ def _local(glm: GLM, state: FTRLState, level: float, whole: Ellipsoid) -> Ellips
     smallest = max(a[at.RIDGE], float(a[at.SMALLEST]) / float(a[at.SPREAD]) ** 2)
     reach = min(far, R * whole.radius / math.sqrt(smallest))
     shift = float(a[at.STALE_LOW]) * math.exp(-min(M * float(a[at.REACH]), 700.0))
-    r = radii.localise_anchored(level, float(a[at.RESIDUAL]), shift, M, reach, _stretch(a))
-    return Ellipsoid(whole.centre, state.inverse(), r)
+    residual = float(a[at.RESIDUAL] + a[at.BLUR])
+    r = radii.localise_anchored(level, residual, shift, M, reach, _stretch(a))
+    return Ellipsoid(whole.centre, _own_inverse(state), r)
+
+
+def _own_inverse(state: FTRLState) -> Array:
+    """Return the solver's inverse, or that of the ridge where rounding could have spoilt it."""
+    a, P = state.array, state.inverse()
+    trace = float(a[at.CURVED] + state.dim * a[at.RIDGE])
+    doubt = EPS * state.dim * trace * linalg.largest_eigenvalue_bound(P)
+    sound = doubt <= 0.1 and np.diag(P).min() > 0
+    return P if sound else np.eye(state.dim) / a[at.RIDGE]
 
 
 def _stretch(a: Array) -> float:

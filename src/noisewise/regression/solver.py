@@ -50,6 +50,8 @@ def play(glm: GLM, state: FTRLState, x: Array, y: Array, w: Array, what: int, ou
     limit, a[at.LIMIT] = float(a[at.LIMIT]), math.inf  # the caller has decided on long rows
     x, y, w = plain(x).reshape(-1), plain(y), plain(w)
     done = 0
+    if a[at.BUFFERED] >= at.BUFFER:  # left full by an interrupted pass
+        attend(glm, state)
     try:
         while done < len(y):
             done = state.kernels.run(a, x, y, w, done, what, out)
@@ -75,7 +77,8 @@ def attend(glm: GLM, state: FTRLState) -> None:
     """Do what the compiled step asked for: empty the buffer, renew factor or anchor."""
     a = state.array
     status, a[at.STATUS] = a[at.STATUS], at.FINE
-    early = a[at.COUNT] in (2 * state.dim, 4 * state.dim)
+    early = a[at.COUNT] in (2 * state.dim, 4 * state.dim) or bool(a[at.CANCELLED])
+    a[at.CANCELLED] = 0.0
     if a[at.CODE] == at.CODES["identity"]:
         # a full buffer is folded, and every so many rows the factor is renewed too
         before = state.folded // LINEAR_RENEWAL
@@ -83,12 +86,12 @@ def attend(glm: GLM, state: FTRLState) -> None:
         if early or state.folded // LINEAR_RENEWAL > before:
             _refactor_linear(state)
         return
+    if a[at.BUFFERED] == at.BUFFER:
+        state.flush()  # first: a pass that is interrupted must not leave the buffer full
     if status == at.RENEW:
         _renew(state)
     if early or a[at.STRAINED]:
         refresh(glm, state, renew=early)
-    if a[at.BUFFERED] == at.BUFFER:
-        state.flush()
 
 
 def _fold_linear(state: FTRLState) -> None:
@@ -147,8 +150,9 @@ def _survey_inverse(state: FTRLState) -> None:
     a, P = state.array, state.inverse()
     a[at.SMALLEST] = max(a[at.SMALLEST], 1 / linalg.largest_eigenvalue_bound(P))
     if a[at.COUNT] >= a[at.SURVEY]:
-        q = (np.einsum("ij,ij->i", x[:n] @ P, x[:n]).max() for x, _, n in state.blocks())
-        a[at.LEVERAGE] = min(a[at.LEVERAGE], max(q) * (1 + 1e-9))
+        q = max(np.einsum("ij,ij->i", x[:n] @ P, x[:n]).max() for x, _, n in state.blocks())
+        if q > 0:  # else rounding has spoilt the inverse, which is about to be renewed
+            a[at.LEVERAGE] = min(a[at.LEVERAGE], q * (1 + 1e-9))
         usual = a[at.LONGEST] * np.linalg.norm(state.views.step)
         helps = math.sqrt(a[at.LEVERAGE]) * a[at.TRAVEL] < 0.7 * usual
         a[at.SURVEY] = (3 if helps else 9) * a[at.COUNT]
@@ -207,6 +211,7 @@ def _renew(state: FTRLState) -> None:
     a[at.STALE_LOW] = a[at.STALE_HIGH] = 1.0
     a[at.STALE_SUM] = 0.0
     a[at.SMALLEST] = max(1 / linalg.largest_eigenvalue_bound(P), a[at.RIDGE])
+    a[at.LOSS] = 0.0
     a[at.FACTORS] += 1
     state.kernels.restep(a)
 

@@ -18,7 +18,10 @@ EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(eq=False)
 class FTRLState:
-    r"""What FTRL knows after ``count`` rows: written by `FTRL.update` and `FTRL.solve` only.
+    r"""What FTRL knows after ``count`` rows: written by `FTRL.update` and `FTRL.solve`.
+
+    The confidence methods write a memo only (``gram, folded, uniform, log_det``): what they need of
+    the rows they have met, so that asking every round stays cheap.
 
     Attributes
     ----------
@@ -96,13 +99,14 @@ class FTRLState:
     def _linear_gap(self) -> float:
         """Identity link: the gradient is measured when asked for, and rounding allowed for."""
         theta, a = self.theta, self.array
-        gradient = a[at.RIDGE] * theta + self.gram @ theta + self.views.gradient
+        H = self.gram + a[at.RIDGE] * np.eye(self.dim)
         for x, _, n in self.buffer():
-            gradient += (x[:n] @ theta) @ x[:n]  # these rows are weighted already
-        P = self.inverse()
+            H += x[:n].T @ x[:n]  # these rows are weighted already
+        gradient = H @ theta + self.views.gradient
         total = a[at.TOTAL] + a[at.CURVED] * np.linalg.norm(theta)
         blur = EPS * (self.dim + np.sqrt(self.count)) * total
-        return linalg.norm(gradient, P) + float(blur * np.sqrt(np.trace(P)))
+        P, _ = linalg.safe_inverse(H, float(a[at.RIDGE]))
+        return 1.1 * linalg.norm(gradient, P) + float(blur * np.sqrt(np.trace(P)))
 
     def buffer(self) -> Iterator[Block]:
         """Yield the buffer as a block, if it holds any row."""

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..glm import GLM
-from ..inputs import numbers, positive, probability
+from ..inputs import dimension, numbers, positive, probability, whole
 from ..noise import Bounded, Likelihood, Noise
+from ..protocols import Array
 from .radii import growth_bound, noise_scale
 
 
@@ -38,7 +39,10 @@ def printed_bound(
     """
     sigma, R, L = _prescribed("printed", glm, noise, ridge, delta)
     kappa, K = glm.min_slope, glm.max_slope
-    G = dim * math.log1p(horizon * kappa**2 / (4 * dim * K**2)) if log_det is None else log_det
+    d, T = dimension(dim), whole("horizon", horizon)
+    G = d * math.log1p(T * kappa**2 / (4 * d * K**2))
+    if log_det is not None:
+        G = positive("log_det", log_det, zero=True)
     start = 2 * glm.ridge * glm.parameter_bound**2
     if R is None:
         return 34 * sigma**2 * G / kappa + start + 2 * (2 / kappa + 3 * kappa / K**2) * sigma**2 * L
@@ -98,17 +102,16 @@ def sharp_bound(
     kappa, L = glm.min_slope, math.log(1 / delta)
     h_max, a = _largest_leverage(glm, lam)
     if a >= 1 or theta <= a / (1 - a):
-        least = a / (1 - a) if a < 1 else math.inf
-        raise ValueError(
-            f"tilt is {tilt}; with this ridge it must exceed {least:.4g}: raise tilt or ridge"
-        )
+        enough = _least_ridge(glm)
+        remedy = f"a tilt above {a / (1 - a):.4g}" if a < 1 else f"a ridge above {enough:.4g}"
+        raise ValueError(f"tilt is {tilt} and ridge {lam:.4g}; the bound needs {remedy}")
     G = theta - (1 + theta) * a
     start = (1 + theta) * lam * glm.parameter_bound**2
     if R is None:
         eta = 1 / (sigma**2 * (theta**2 / (kappa * G) + (1 + theta) * h_max))
         u = (1 + theta) * eta * sigma**2
         if leverages is not None:
-            h = numbers("leverages", leverages)
+            h = _leverages(leverages, h_max)
             return start + (-0.5 * float(np.log1p(-u * h).sum()) + L) / eta
         slope = -math.log1p(-u * h_max) / (u * h_max)
         growth = _growth(glm, dim, horizon, lam, log_det)
@@ -138,10 +141,15 @@ def mean_bound(
     sigma, _ = _scales(glm, noise)
     _, a = _largest_leverage(glm, lam)
     if a >= 1:
-        least = glm.feature_bound**2 * (glm.max_slope - glm.min_slope) / 2
-        raise ValueError(f"ridge is {lam:.4g}; the mean bound needs one above {least:.4g}")
+        enough = _least_ridge(glm)
+        raise ValueError(f"ridge is {lam:.4g}; the mean bound needs one above {enough:.4g}")
     total = _leverage_sum(glm, dim, horizon, lam, log_det, leverages)
     return (lam * glm.parameter_bound**2 + 0.5 * sigma**2 * total) / (1 - a)
+
+
+def _least_ridge(glm: GLM) -> float:
+    """Return the ridge at which a = K h_max is 1."""
+    return glm.feature_bound**2 * (glm.max_slope - glm.min_slope) / 2
 
 
 def _ridge(glm: GLM, ridge: float | None) -> float:
@@ -176,8 +184,20 @@ def _largest_leverage(glm: GLM, lam: float) -> tuple[float, float]:
 
 
 def _growth(glm: GLM, dim: int, horizon: int, lam: float, log_det: float | None) -> float:
-    worst = growth_bound(glm, dim=dim, count=horizon, ridge=lam)
-    return worst if log_det is None else log_det
+    d, T = dimension(dim), whole("horizon", horizon)
+    if log_det is not None:
+        return positive("log_det", log_det, zero=True)
+    return growth_bound(glm, dim=d, count=T, ridge=lam)
+
+
+def _leverages(values: ArrayLike, largest: float) -> Array:
+    h = numbers("leverages", values)
+    if (h < 0).any() or (h > largest * (1 + 1e-9)).any():
+        raise ValueError(
+            f"leverages reach from {h.min():g} to {h.max():g}; with this ridge they lie in "
+            f"[0, {largest:g}]: pass those of `design_terms`"
+        )
+    return h
 
 
 def _leverage_sum(
@@ -190,5 +210,5 @@ def _leverage_sum(
 ) -> float:
     """Return sum h_t, or its bound by the log-determinant over kappa."""
     if leverages is not None:
-        return float(numbers("leverages", leverages).sum())
+        return float(_leverages(leverages, _largest_leverage(glm, lam)[0]).sum())
     return _growth(glm, dim, horizon, lam, log_det) / glm.min_slope

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..inputs import dimension, features, numbers, one_of, positive
+from ..inputs import dimension, features, numbers, one_of, positive, whole
 
 
 def lower_bound(
@@ -63,8 +63,9 @@ def basis_lower_bound(
     from scipy.special import digamma
 
     d, A = dimension(dim), positive("feature_bound", feature_bound)
-    rho = prior_precision(d, sigma=sigma, parameter_bound=parameter_bound, prior=prior) / A**2
-    often, rest = divmod(horizon, d)
+    sigma, B = positive("sigma", sigma), positive("parameter_bound", parameter_bound)
+    rho = prior_precision(d, sigma=sigma, parameter_bound=B, prior=prior) / A**2
+    often, rest = divmod(whole("horizon", horizon), d)
     sums = [digamma(rho + n) - digamma(rho) for n in (often + 1, often)]
     return 0.5 * sigma**2 * float(rest * sums[0] + (d - rest) * sums[1])
 

@@ -12,6 +12,7 @@ import warnings
 import numpy as np
 
 from ..glm import GLM
+from ..links import LINKS
 from ..noise import Bounded, Likelihood, Noise, SubGaussian
 from ..protocols import Array
 
@@ -66,7 +67,11 @@ def _require_family(glm: GLM, noise: Noise) -> None:
     if not isinstance(noise, Likelihood):
         raise ValueError(f"noise is {noise!r}; pass SubGaussian, Bounded or Likelihood")
     name = glm.link.name
-    if name not in _FAMILIES or (name == "probit" and glm.score_bound > 3):
+    if (
+        name not in _FAMILIES
+        or glm.link != LINKS[name]
+        or (name == "probit" and glm.score_bound > 3)
+    ):
         reason = "beyond score bound 3 " if name == "probit" else ""
         raise ValueError(
             f"noise is Likelihood, but link {name!r} {reason}is not the mean of a family for which "
@@ -164,7 +169,7 @@ def localise(
         e = gap / math.sqrt(c)  # the gradient in the local norm
         radius = e + math.sqrt(e * e + 2 * level)
         closer = longest * radius / math.sqrt(2 * ridge + c * smallest)
-        if closer >= 0.999 * rho:
+        if not closer < 0.999 * rho:
             return c, radius
         rho = closer
 
@@ -190,6 +195,6 @@ def localise_anchored(
         e = residual / math.sqrt(c)
         radius = (e + math.sqrt(e * e + 2 * level)) / math.sqrt(c)
         closer = stretch * radius
-        if closer >= 0.999 * rho:
+        if not closer < 0.999 * rho:
             return radius
         rho = closer
