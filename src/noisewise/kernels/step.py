@@ -245,13 +245,15 @@ def run(a, x, y, w, first, what, out):
     return y.shape[0]
 
 
-@njit(int64(float64[::1], int64, float64), **ENTRY)
-def survey(x, d, limit):
-    """Return the first row of ``x`` (flat) longer than sqrt(limit) or not finite; -1 if none."""
-    for i in range(x.shape[0] // d):
+@njit(int64(float64[::1], float64[::1], float64[::1], float64), **ENTRY)
+def survey(x, y, w, limit):
+    """Return the first row that `learn` would refuse; -1 if none."""
+    d = x.shape[0] // max(y.shape[0], 1)
+    for i in range(y.shape[0]):
         total = 0.0
         for j in range(d):
             total += x[i * d + j] * x[i * d + j]
-        if not total <= limit:
+        size = w[i] * (total + abs(y[i])) * (1.0 + total)
+        if not (total <= limit and abs(y[i]) <= LARGEST and size <= LARGEST):
             return i
     return -1

@@ -146,39 +146,38 @@ class FTRL:
                     solver.attend(self.glm, state)
                     return mean
         x, single = features(x, state.dim, check=False)
-        self._refuse(x, state)
         y = column("y", y, len(x), single)
         w = weights(weight, len(x), single)
-        square = np.einsum("ij,ij->i", x, x)
-        with np.errstate(over="ignore"):
-            size = np.maximum(w * (square + np.abs(y)) * (1 + square), np.abs(y))
-        if size.size and size.max() > at.LARGEST:
-            row = int(np.argmax(size))
-            raise ValueError(
-                f"y is {y[row]:g} and weight {w[row]:g} at row {row}, too large to compute with; "
-                "rescale the labels or the weights"
-            )
+        self._refuse(state, x, y, w)
         what = at.SCORES if scores or state.compiled is None else at.MEANS
         out = self._play(state, x, y, w, what)
         if what == at.SCORES and not scores:
             out = self.glm.mean(out)
         return float(out[0]) if single else out
 
-    def _refuse(self, x: Array, state: FTRLState) -> None:
-        """Raise, or warn, if a row is too long; raise if one is not finite."""
+    def _refuse(self, state: FTRLState, x: Array, y: Array, w: Array) -> None:
+        """Raise, or warn, if a row is too long; raise if numbers are not finite or overflow."""
         if state.kernels is not None:
-            flat = plain(x).reshape(-1)
-            if state.kernels.survey(flat, state.dim, state.array[at.LIMIT]) < 0:
+            flat = plain(x).reshape(-1), plain(y), plain(w)
+            if state.kernels.survey(*flat, state.array[at.LIMIT]) < 0:
                 return
         numbers("x", x)
-        length = np.sqrt(np.einsum("ij,ij->i", x, x))
+        square = np.einsum("ij,ij->i", x, x)
         A = self.glm.feature_bound
-        if length.size and length.max() > A * (1 + 1e-9):
-            row = int(np.argmax(length))
-            words = f"x has norm {length[row]:.6g} at row {row}, above feature_bound {A:g}"
-            if self.oversize == "raise" or not np.isfinite(length[row]):
+        row = int(np.argmax(square)) if len(x) else 0
+        if len(x) and not square[row] <= (A * (1 + 1e-9)) ** 2:
+            words = f"x has norm {np.sqrt(square[row]):.6g} at row {row}, above feature_bound {A:g}"
+            if self.oversize == "raise" or not np.isfinite(square[row]):
                 raise ValueError(f"{words}; scale the features or pass a larger feature_bound")
-            warnings.warn(f"{words}; the guarantees do not cover such rows", stacklevel=4)
+            warnings.warn(f"{words}; the guarantees do not cover such rows", stacklevel=3)
+        with np.errstate(over="ignore"):
+            size = np.maximum(w * (square + np.abs(y)) * (1 + square), np.abs(y))
+        if size.max(initial=0.0) > at.LARGEST:
+            row = int(np.argmax(size))
+            raise ValueError(
+                f"y is {y[row]:g} and weight {w[row]:g} at row {row}, too large to compute with; "
+                "rescale the labels or the weights"
+            )
 
     def _play(self, state: FTRLState, x: Array, y: Array, w: Array, what: int) -> Array:
         """Learn checked rows; return their scores, or another field of the compiled step."""
