@@ -78,7 +78,8 @@ def _bars(axis, rows, title):
     ticks = [1, 2, 3, 5, 10, 20]
     axis.set_yticks(ticks, [f"{t}" for t in ticks])
     axis.minorticks_off()
-    axis.annotate("limit", (len(dims) - 0.5, 1), ha="right", va="bottom", fontsize=7)
+    axis.annotate("limit", (-0.62, 1), va="bottom", fontsize=7)
+    axis.set_xlim(-0.65, len(dims) - 0.4)
     axis.legend(fontsize=7)
 
 
