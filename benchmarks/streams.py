@@ -3,29 +3,11 @@
 import numpy as np
 
 import noisewise as nw
+from noisewise.environments import Drifting, Sphere
 
-
-def isotropic(rng, rounds, dim):
-    """Uniform on the unit sphere."""
-    x = rng.normal(size=(rounds, dim))
-    x /= np.sqrt(np.einsum("ij,ij->i", x, x))[:, None]
-    return x
-
-
-def drifting(rng, rounds, dim):
-    """A geometric spectrum from 1 to 1/100 in a frame that makes half a turn over the horizon.
-
-    Coordinate i turns with coordinate d-1-i, so that long directions become short and back.
-    """
-    x = isotropic(rng, rounds, dim) * np.geomspace(1, 0.01, dim)
-    angle = np.linspace(0, np.pi, rounds)
-    c, s = np.cos(angle), np.sin(angle)
-    for i in range(dim // 2):
-        a, b = x[:, i].copy(), x[:, dim - 1 - i].copy()
-        x[:, i], x[:, dim - 1 - i] = c * a + s * b, c * b - s * a
-    return x
-
-
+# Uniform on the unit sphere; and a geometric spectrum from 1 to 1/100 in a frame that makes half a
+# turn over the horizon, so that long directions become short and back.
+isotropic, drifting = Sphere().draw, Drifting(shortest=0.01).draw
 STREAMS = {"isotropic": isotropic, "drifting": drifting}
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..environments import Family, Noisy, OnSphere, Sphere
 from ..glm import GLM
 from ..links import LINKS
 from ..noise import Likelihood, Noise, SubGaussian
@@ -36,8 +37,8 @@ def cells(rounds: int) -> list[dict[str, Any]]:
 def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]:
     """Play one stream; one row a checkpoint, with estimate and interval at the probe."""
     glm = GLM(cell["link"], feature_bound=1.0, parameter_bound=BOUND)
-    truth = _direction(rng, DIM) * BOUND
-    across = _direction(rng, DIM)
+    truth = OnSphere(BOUND).draw(rng, DIM)
+    across = OnSphere().draw(rng, DIM)
     across -= truth * (across @ truth) / BOUND**2
     across /= np.linalg.norm(across)
     probe = PROBE * truth / BOUND + np.sqrt(1 - PROBE**2) * across
@@ -68,32 +69,17 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
     return rows
 
 
-def _direction(rng: np.random.Generator, dim: int) -> Array:
-    v = rng.normal(size=dim)
-    return np.asarray(v / np.linalg.norm(v))
-
-
 def _checkpoints(rounds: int) -> list[int]:
     return sorted({round(t) for t in np.geomspace(1, rounds, 33)})
 
 
 def _draw(glm: GLM, truth: Array, T: int, rng: np.random.Generator) -> tuple[Noise, Rounds]:
-    """Draw labels that fit the link: means of n trials of its family, or Gaussian readings."""
-    x = rng.normal(size=(T, len(truth)))
-    x /= np.linalg.norm(x, axis=1, keepdims=True)
-    mean = glm.mean(x @ truth)
+    """Draw labels that fit the link: means of n draws of its family, or Gaussian readings."""
+    x = Sphere().draw(rng, T, len(truth))
     if glm.link.name in ("identity", "algebraic"):
-        sd = rng.choice(np.geomspace(0.1, 1.0, 7), size=T)
-        y, weight = mean + sd * rng.normal(size=T), sd**-2.0
-        return SubGaussian(1.0), Rounds(x, mean, y, weight)
-    n = np.floor(10 ** rng.uniform(0, 2, size=T)).astype(np.int64)
-    if glm.link.name == "exponential":
-        y = rng.poisson(n * mean) / n
-    elif glm.link.name == "tanh":
-        y = 2 * rng.binomial(n, (1 + mean) / 2) / n - 1
-    else:
-        y = rng.binomial(n, mean) / n
-    return Likelihood(), Rounds(x, mean, y, n.astype(np.float64))
+        levels = tuple(np.geomspace(0.1, 1.0, 7))
+        return SubGaussian(1.0), Noisy(glm, levels=levels).draw(rng, x, truth)
+    return Likelihood(), Family(glm, most=100).draw(rng, x, truth)
 
 
 def plot(table: pd.DataFrame) -> Any:
@@ -115,8 +101,8 @@ def plot(table: pd.DataFrame) -> Any:
     shown = table.assign(width=table["upper"] - table["lower"], gap=table["gap"] / np.sqrt(DIM))
     for axis, column, title, unit in (
         (axes[2, 0], "width", "interval width", "width at the probe point"),
-        (axes[2, 1], "error", "distance of the estimate", "Euclidean distance from the truth"),
-        (axes[2, 2], "gap", "certified gap", "to the exact optimum, in standard errors"),
+        (axes[2, 1], "error", "distance of the estimate", "distance from the truth"),
+        (axes[2, 2], "gap", "certified gap", "gap, in standard errors"),
     ):
         curves = shown.groupby(["link", "rounds"], sort=False)[column].mean().unstack(0)
         for name, colour in colours.items():
