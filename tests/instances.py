@@ -3,6 +3,7 @@
 import numpy as np
 
 import noisewise as nw
+from noisewise import environments as env
 
 
 def cauchit_mean(z):
@@ -24,6 +25,15 @@ REGRESSORS = [nw.FTRL(nw.GLM(link, 1.0, 2.0), tolerance=0) for link in LINKS] + 
     *(nw.FTRL(nw.GLM(link, 1.0, 2.0)) for link in LINKS),
     nw.FTRL(nw.GLM("logistic", 3.0, 1.0), ridge=0.01, tolerance=0.01, certificate="calibrated"),
     nw.FTRL(nw.GLM("tanh"), aggregate=True),
+]
+
+ENVIRONMENTS = [
+    env.Stream(),
+    env.Stream(env.Ball(), env.Cube(), env.Noisy(nw.GLM("tanh"), env.Uniform())),
+    env.Stream(env.Drifting(), labels=env.Noisy(noise=env.Sparse(2.0), scales=env.LogUniform())),
+    env.Stream(labels=env.Noisy(nw.GLM("logistic"), env.Rademacher(), env.MostlyLoud())),
+    *(env.Stream(labels=env.Family(nw.GLM(link), most=50)) for link in ("logistic", "exponential")),
+    *(env.Hard(0.5, 2.0, prior) for prior in ("ball", "cube", "gaussian")),
 ]
 
 

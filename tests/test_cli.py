@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from noisewise import __version__
 from noisewise.cli import main
+from noisewise.experiments import EXPERIMENTS
 
 SMALL = ["reproduce", "links", "--trials", "2", "--rounds", "20", "--jobs", "1"]
 
@@ -100,6 +101,28 @@ def test_a_killed_run_continues(results, tmp_path):
     assert summary(tmp_path)["digest"] == summary(results)["digest"]
 
 
+def test_a_killed_worker_is_replaced(results, tmp_path):
+    command = [sys.executable, "-c", "from noisewise.cli import main; main()"]
+    command += [*SMALL[:-1], "2", "--out", str(tmp_path)]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not list(Path(tmp_path).rglob("*.parquet")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    workers = [pid for pid in children(run.pid) if "popen_loky" in command_line(pid)]
+    os.kill(workers[0], signal.SIGKILL)
+    _, errors = run.communicate(timeout=120)
+    assert run.returncode == 0, errors
+    assert summary(tmp_path)["digest"] == summary(results)["digest"]
+
+
+def children(pid):
+    return map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+
+
+def command_line(pid):
+    return Path(f"/proc/{pid}/cmdline").read_text()
+
+
 def test_bad_requests(tmp_path):
     (tmp_path / "file").write_text("")
     for words, sentence in (
@@ -143,15 +166,44 @@ def test_check_command(tmp_path, monkeypatch):
     assert invoke("check", "noisewise:FTRL").exit_code == 0
 
 
+COLUMNS = {
+    "figure-2": "labels rounds trial regret stochastic_regret",
+    "figure-3": "rounds dimension variance trial regret mean_regret",
+    "bounds": "rounds dimension trial regret lower mean sharp repaired printed",
+    "coverage": "link noise radius trial missed largest_ratio",
+    "lower-bound": "prior dimension learner rounds trial regret lower",
+}
+
+
 def test_every_study_runs_small(tmp_path):
-    words = ["reproduce", "figure-2", "figure-3", "--trials", 3, "--rounds", 60, "--jobs", 2]
+    words = ["reproduce", *COLUMNS, "--trials", 3, "--rounds", 40, "--jobs", 2]
     done = invoke(*words, "--out", tmp_path)
     assert done.exit_code == 0, done.output
-    two = pd.read_parquet(tmp_path / "figure-2.parquet")
-    assert {"labels", "rounds", "trial", "regret", "stochastic_regret"} <= set(two)
-    three = pd.read_parquet(tmp_path / "figure-3.parquet")
-    assert {"rounds", "dimension", "variance", "trial", "regret", "mean_regret"} <= set(three)
-    assert len(three) == 10 * 3 * 3
+    for name, columns in COLUMNS.items():
+        table = pd.read_parquet(tmp_path / f"{name}.parquet")
+        assert set(columns.split()) <= set(table), name
+        assert table["trial"].nunique() == 3
+    assert len(pd.read_parquet(tmp_path / "figure-3.parquet")) == 10 * 3 * 3
+    assert set(EXPERIMENTS) == {*COLUMNS, "links"}
+
+
+def test_bounds_show_the_errors_in_print(tmp_path):
+    """Thirty runs: the printed statements fail, the corrected ones hold (see the study).
+
+    The decomposition fails in half of the runs, so a share below 0.1 has a chance of 4e-6.
+    """
+    words = ["reproduce", "bounds", "--trials", 30, "--rounds", 60, "--out", tmp_path]
+    done = invoke(*words)
+    assert done.exit_code == 0, done.output
+    assert "FAILS" not in done.output
+    table = pd.read_parquet(tmp_path / "bounds.parquet").groupby(["world", "trial"]).max()
+    loud, flat = table.loc["one loud label"], table.loc["flat link"]
+    assert loud["decomposition_printed"].mean() > 0.1
+    assert not table["decomposition"].any()
+    assert flat["ellipsoid_printed"].mean() > 0.5
+    assert flat["ellipsoid"].mean() < 0.5
+    assert table.loc["loud, not extended", "ellipsoid"].mean() > 0.5
+    assert table.loc["loud, extended", "ellipsoid"].mean() < 0.5
 
 
 def test_bound_prints_a_table_or_json():

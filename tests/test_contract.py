@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from instances import LINKS, REGRESSORS
+from instances import ENVIRONMENTS, LINKS, REGRESSORS
 
 import noisewise as nw
 from noisewise import checks
@@ -22,7 +22,12 @@ def test_every_regressor_passes(regressor):
     checks.check_regressor(regressor)
 
 
-@pytest.mark.parametrize("thing", [*LINKS, *REGRESSORS], ids=repr)
+@pytest.mark.parametrize("environment", ENVIRONMENTS, ids=repr)
+def test_every_environment_passes(environment):
+    checks.check_environment(environment)
+
+
+@pytest.mark.parametrize("thing", [*LINKS, *REGRESSORS, *ENVIRONMENTS], ids=repr)
 def test_specs_are_values(thing):
     again = pickle.loads(pickle.dumps(thing))
     assert again == thing
@@ -98,3 +103,38 @@ def test_a_faulty_regressor_is_found(fault):
 
 def test_a_faultless_subclass_passes():
     checks.check_regressor(Faulty(nw.GLM(), tolerance=0))
+
+
+@dataclasses.dataclass(frozen=True)
+class FaultyWorld:
+    """An environment with one fault at a time; each must be caught by some check."""
+
+    fault: str = ""
+
+    def draw(self, rng, rounds, dim):
+        if self.fault == "global generator":
+            np.random.random()  # noqa: NPY002
+        if self.fault == "own seed":
+            rng = np.random.default_rng(0)
+        found = nw.environments.Stream().draw(rng, rounds, dim)
+        noise, x, w = found.y - found.mean, found.x, found.weight
+        faulty = {
+            "shape": {"mean": found.mean[:, None]},
+            "nan": {"y": np.where(noise > 3, np.nan, found.y)},
+            "biased": {"y": found.y + 0.2},
+            "leaning": {"y": found.y + 0.3 * x[:, 0]},
+            "weight knows": {"weight": np.where(noise > 0, 2.0, 1.0)},
+            "negative": {"weight": -w},
+        }.get(self.fault, {})
+        return dataclasses.replace(found, **faulty)
+
+
+WORLD_FAULTS = ["global generator", "own seed", "shape", "nan", "biased", "leaning"]
+WORLD_FAULTS += ["weight knows", "negative"]
+
+
+@pytest.mark.parametrize("fault", WORLD_FAULTS)
+def test_a_faulty_environment_is_found(fault):
+    checks.check_environment(FaultyWorld())
+    with pytest.raises(AssertionError):
+        checks.check_environment(FaultyWorld(fault))

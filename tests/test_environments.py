@@ -5,9 +5,11 @@ import itertools
 import numpy as np
 import pytest
 from instances import sphere
+from scipy.special import jv
 
 import noisewise as nw
 from noisewise import environments as env
+from noisewise.bessel import bessel_zero
 from noisewise.linalg import minimax_directions
 from noisewise.theory import adversarial_regret
 
@@ -71,7 +73,7 @@ def test_clipped_noise_has_the_effective_sd(sd, effective):
 def test_families_have_the_mean_of_the_link(link):
     rng = np.random.default_rng(5)
     glm, theta = nw.GLM(link), np.array([0.6, -0.5])
-    rounds = env.Family(glm, most=20).draw(rng, env.Sphere().draw(rng, 40_000, 2), theta)
+    rounds = env.Family(glm, most=20).label(rng, env.Sphere().draw(rng, 40_000, 2), theta)
     assert rounds.weight.min() >= 1
     assert rounds.weight.max() <= 20
     away = (rounds.y - rounds.mean) * np.sqrt(rounds.weight)
@@ -83,8 +85,8 @@ def test_families_have_the_mean_of_the_link(link):
 
 def test_noisy_worlds_tell_the_weight_of_each_label():
     rng = np.random.default_rng(6)
-    world = env.Noisy(nw.GLM(), levels=(0.1, 1.0))
-    rounds = world.draw(rng, env.Sphere().draw(rng, 20_000, 3), env.OnSphere().draw(rng, 3))
+    world = env.Noisy(nw.GLM(), scales=env.Levels((0.1, 1.0)))
+    rounds = world.label(rng, env.Sphere().draw(rng, 20_000, 3), env.OnSphere().draw(rng, 3))
     away = (rounds.y - rounds.mean) * np.sqrt(rounds.weight)
     assert away.std() == pytest.approx(1.0, abs=0.03)
     np.testing.assert_allclose(np.unique(rounds.weight), [1.0, 100.0])
@@ -96,6 +98,37 @@ def test_parameters():
     assert np.abs(draws).max() <= 1.0
     assert (draws**2).sum(axis=1).mean() == pytest.approx(4 / 3, rel=0.05)
     assert np.linalg.norm(env.OnSphere(2.0).draw(rng, 4)) == pytest.approx(2.0)
+
+
+def test_scales():
+    rng = np.random.default_rng(8)
+    assert set(env.geometric(0.25, 1.0, 3).draw(rng, 500)) == {0.25, 0.5, 1.0}
+    sd = env.LogUniform(0.1, 10.0).draw(rng, 20_000)
+    assert 0.1 <= sd.min() <= sd.max() <= 10.0
+    assert (sd < 1).mean() == pytest.approx(0.5, abs=6 * 0.5 / np.sqrt(20_000))
+    calm = env.MostlyLoud(0.1, 2.0, 0.2).draw(rng, 20_000) == 0.1
+    assert calm.mean() == pytest.approx(0.2, abs=6 * 0.4 / np.sqrt(20_000))
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 7])
+@pytest.mark.parametrize("prior", ["ball", "cube", "gaussian"])
+def test_hard_priors_have_the_moments_of_their_density(prior, d):
+    """Mean square length against quadrature of the density; 20,000 draws, six standard errors."""
+    B, rng = 1.7, np.random.default_rng(d)
+    draws = np.array([env.HardPrior(B, prior).draw(rng, d) for _ in range(20_000)])
+    square = (draws**2).sum(axis=1)
+    if prior == "gaussian":
+        exact = B * B
+    elif prior == "cube":
+        u = (np.arange(4000) + 0.5) / 4000
+        exact = B * B * (u**2 * np.cos(np.pi * u / 2) ** 2).mean() * 2
+    else:
+        r = (np.arange(4000) + 0.5) / 4000
+        density = r * jv(d / 2 - 1, bessel_zero(d / 2 - 1) * r) ** 2
+        exact = B * B * (density @ r**2) / density.sum()
+        assert np.sqrt(square.max()) <= B
+    assert square.mean() == pytest.approx(exact, abs=6 * square.std() / np.sqrt(20_000))
+    assert np.abs(draws.mean(axis=0)).max() <= 6 * draws.std() / np.sqrt(20_000)
 
 
 def test_minimax_recursion_against_its_definition():
@@ -157,8 +190,13 @@ def test_bad_worlds_are_refused():
         (lambda: env.Given(np.ones((2, 2))).draw(rng, 3, 2), "rows"),
         (lambda: env.Sparse(0.1).draw(rng, np.ones(3)), "bound"),
         (lambda: env.Adversary(-1.0).label(rng, np.eye(2)), "label_bound"),
-        (lambda: env.Family(nw.GLM()).draw(rng, np.eye(2), np.ones(2)), "identity"),
-        (lambda: env.Noisy(nw.GLM(), levels=(0.0,)).draw(rng, np.eye(2), np.ones(2)), "levels"),
+        (lambda: env.Family(nw.GLM()).label(rng, np.eye(2), np.ones(2)), "identity"),
+        (lambda: env.Levels((0.0,)).draw(rng, 3), "sds"),
+        (lambda: env.Levels(()).draw(rng, 3), "sds"),
+        (lambda: env.MostlyLoud(share=2.0).draw(rng, 3), "share"),
+        (lambda: env.LogUniform(low=-1.0).draw(rng, 3), "low"),
+        (lambda: env.HardPrior(prior="flat").draw(rng, 3), "prior"),
+        (lambda: env.Stream().draw(rng, 0, 3), "rounds"),
     ):
         with pytest.raises(ValueError, match=word):
             call()

@@ -1,7 +1,7 @@
-"""Checks anyone can run on a link or a regressor of their own.
+"""Checks anyone can run on a link, a regressor or an environment of their own.
 
 Each check is a small function that raises `AssertionError` with a sentence. `yield_checks` lists
-those that apply to an object, `check_link` and `check_regressor` run them all.
+those that apply to an object; `check_link`, `check_regressor` and `check_environment` run them all.
 """
 
 import copy
@@ -31,16 +31,23 @@ def check_regressor(regressor: Any) -> None:
     _run(_regressor_checks(regressor))
 
 
+def check_environment(environment: Any) -> None:
+    """Check that an environment draws honest tables of rounds from nothing but its generator."""
+    _run(_environment_checks(environment))
+
+
 def yield_checks(thing: Any) -> Iterator[tuple[str, Check]]:
     """Yield the name and the function of every check that applies to ``thing``."""
     if isinstance(thing, Link):
         yield from _link_checks(thing, 2.0)
     elif all(callable(getattr(thing, verb, None)) for verb in ("start", "predict", "update")):
         yield from _regressor_checks(thing)
+    elif callable(getattr(thing, "draw", None)):
+        yield from _environment_checks(thing)
     else:
         raise ValueError(
-            f"{thing!r} is neither a noisewise.Link nor has start, predict and update; "
-            "pass a link or a regressor (an instance, not a class)"
+            f"{thing!r} is neither a noisewise.Link nor has start, predict and update, or draw; "
+            "pass a link, a regressor or an environment (an instance, not a class)"
         )
 
 
@@ -295,6 +302,54 @@ def _bad_input_leaves_the_state_alone(regressor: Any) -> None:
             assert _same(before, state), f"the state changed although update{case} failed"
         else:
             raise AssertionError(f"update{case} was accepted")
+
+
+def _environment_checks(environment: Any) -> Iterator[tuple[str, Check]]:
+    yield from _named(
+        _rounds_have_their_shapes,
+        _the_generator_decides_everything,
+        _noise_has_mean_zero_whatever_is_known,
+        args=(environment,),
+    )
+
+
+def _drawn(environment: Any, seed: int = 20220213) -> Any:
+    return environment.draw(np.random.default_rng(seed), 4000, 3)
+
+
+def _rounds_have_their_shapes(environment: Any) -> None:
+    rounds = _drawn(environment)
+    wanted = {"x": (4000, 3), "mean": (4000,), "y": (4000,), "weight": (4000,)}
+    for name, shape in wanted.items():
+        array = np.asarray(getattr(rounds, name))
+        assert array.shape == shape, f"{name} has shape {array.shape}, not {shape}"
+        assert np.isfinite(array).all(), f"{name} holds NaN or infinity"
+    assert (rounds.weight >= 0).all(), "a weight is negative"
+    one = environment.draw(np.random.default_rng(0), 1, 1)
+    assert one.x.shape == (1, 1), "one round of one feature does not work"
+
+
+def _the_generator_decides_everything(environment: Any) -> None:
+    before = np.random.get_state(legacy=False)  # noqa: NPY002
+    first, again, other = _drawn(environment), _drawn(environment), _drawn(environment, 7)
+    after = np.random.get_state(legacy=False)  # noqa: NPY002
+    assert _same(before, after), "the global generator was used"
+    assert _same(first, again), "the same seed gives another table"
+    assert not np.array_equal(first.y, other.y), "another seed gives the same labels"
+
+
+def _noise_has_mean_zero_whatever_is_known(environment: Any) -> None:
+    """Residuals average to zero, alone, times each feature, times the weight: six errors each."""
+    rounds = _drawn(environment)
+    noise = (rounds.y - rounds.mean) * np.sqrt(rounds.weight)
+    known = {"one": np.ones(len(noise)), "the log of the weight": np.log(rounds.weight + 1e-300)}
+    known |= {f"feature {i}": x for i, x in enumerate(rounds.x.T)}
+    for name, factor in known.items():
+        product = noise * factor
+        error = product.std() / np.sqrt(len(product))
+        assert abs(product.mean()) <= 6 * error + 1e-12, (
+            f"label less mean, times {name}, averages {product.mean():.3g} (error {error:.3g})"
+        )
 
 
 def _same(a: Any, b: Any) -> bool:

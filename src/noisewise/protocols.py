@@ -12,6 +12,11 @@ A regressor is a frozen dataclass with three verbs:
     before that row's label was seen. A block means its rows one by one. ``weight`` multiplies the
     loss of a row; weight 0 leaves the state alone.
 
+An environment is a frozen dataclass with one verb:
+
+``draw(rng, rounds, dim)``
+    makes a table of rounds, `Rounds`; all randomness comes from ``rng``.
+
 Bad input raises ``ValueError`` before the state is touched. Inputs are neither kept nor changed.
 """
 
@@ -38,15 +43,24 @@ class Regressor(Protocol[State]):
         """Learn the rows in order; return the mean predicted for each before its label."""
 
 
+class Environment(Protocol):
+    """What `check_environment` and the studies need of a world."""
+
+    def draw(self, rng: np.random.Generator, rounds: int, dim: int) -> "Rounds":
+        """Draw a table of rounds."""
+
+
 @dataclass(frozen=True, eq=False)
 class Rounds:
     """A drawn regression world: one row a round, ready to be played by any regressor.
 
     ``x`` is ``(T, d)``; ``mean``, ``y`` and ``weight`` are ``(T,)``: true means, labels, and the
-    weight a learner who knows the noise gives each label.
+    weight a learner who knows the noise gives each label. ``theta`` is the true parameter, where
+    there is one.
     """
 
     x: Array
     mean: Array
     y: Array
     weight: Array
+    theta: Array | None = None

@@ -3,8 +3,10 @@
 from .adversary import Adversary
 from .draws import ClippedGaussian, Gaussian, Rademacher, Sparse, Uniform
 from .features import Ball, Correlated, CyclicBasis, Drifting, GaussianRows, Given, Sphere
-from .glm import Family, Noisy
+from .glm import Family, Noisy, Stream
+from .hard import Hard, HardPrior
 from .parameters import Cube, OnSphere
+from .scales import Levels, LogUniform, MostlyLoud, geometric
 
 __all__ = [
     "Adversary",
@@ -18,10 +20,17 @@ __all__ = [
     "Gaussian",
     "GaussianRows",
     "Given",
+    "Hard",
+    "HardPrior",
+    "Levels",
+    "LogUniform",
+    "MostlyLoud",
     "Noisy",
     "OnSphere",
     "Rademacher",
     "Sparse",
     "Sphere",
+    "Stream",
     "Uniform",
+    "geometric",
 ]

@@ -6,28 +6,30 @@ from typing import Any
 import numpy as np
 
 from ..glm import GLM
-from ..inputs import positive
+from ..inputs import dimension, whole
 from ..protocols import Array, Rounds
 from .draws import Draw, Gaussian
+from .features import Sphere
+from .parameters import OnSphere
+from .scales import Levels, Scales
 
 
 @dataclass(frozen=True)
 class Noisy:
-    """Labels that are the mean plus noise whose sd takes one of ``levels``, equally often.
+    """Labels that are the mean plus noise whose sd comes from ``scales``.
 
     A learner who knows the noise weighs a label by the inverse of its variance.
     """
 
-    glm: GLM
-    draw_noise: Draw = field(default_factory=Gaussian)
-    levels: tuple[float, ...] = (1.0,)
+    glm: GLM = field(default_factory=GLM)
+    noise: Draw = field(default_factory=Gaussian)
+    scales: Scales = field(default_factory=Levels)
 
-    def draw(self, rng: np.random.Generator, x: Array, theta: Array) -> Rounds:
+    def label(self, rng: np.random.Generator, x: Array, theta: Array) -> Rounds:
         """Draw labels for the rows ``x``."""
-        levels = np.array([positive("levels", level) for level in self.levels])
-        sd = levels[rng.integers(0, len(levels), size=len(x))]
+        sd = self.scales.draw(rng, len(x))
         mean = np.asarray(self.glm.mean(x @ theta))
-        return Rounds(x, mean, mean + self.draw_noise.draw(rng, sd), sd**-2.0)
+        return Rounds(x, mean, mean + self.noise.draw(rng, sd), sd**-2.0, theta)
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Family:
     glm: GLM
     most: int = 1
 
-    def draw(self, rng: np.random.Generator, x: Array, theta: Array) -> Rounds:
+    def label(self, rng: np.random.Generator, x: Array, theta: Array) -> Rounds:
         """Draw labels for the rows ``x``."""
         mean: Any = np.asarray(self.glm.mean(x @ theta))
         n = np.floor(np.exp(rng.uniform(0, np.log(self.most + 1), size=len(x)))).astype(np.int64)
@@ -57,4 +59,23 @@ class Family:
                 f"link is {name!r}; families exist for logistic, probit, tanh and exponential, "
                 "use Noisy for others"
             )
-        return Rounds(x, mean, y, n.astype(np.float64))
+        return Rounds(x, mean, y, n.astype(np.float64), theta)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A regression world: where rows, parameter and labels come from.
+
+    >>> world = Stream(labels=Noisy(GLM("logistic")))
+    >>> world.draw(np.random.default_rng(0), rounds=50, dim=3).x.shape
+    (50, 3)
+    """
+
+    features: Any = field(default_factory=Sphere)
+    parameter: Any = field(default_factory=OnSphere)
+    labels: Noisy | Family = field(default_factory=Noisy)
+
+    def draw(self, rng: np.random.Generator, rounds: int, dim: int) -> Rounds:
+        """Draw a table of rounds."""
+        x = self.features.draw(rng, whole("rounds", rounds), dimension(dim))
+        return self.labels.label(rng, x, self.parameter.draw(rng, dim))

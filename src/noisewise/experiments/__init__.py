@@ -5,4 +5,7 @@ EXPERIMENTS = {
     "links": "noisewise.experiments.links",
     "figure-2": "noisewise.experiments.figure2",
     "figure-3": "noisewise.experiments.figure3",
+    "bounds": "noisewise.experiments.bounds",
+    "coverage": "noisewise.experiments.coverage",
+    "lower-bound": "noisewise.experiments.lower_bound",
 }

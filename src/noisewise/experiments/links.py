@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..environments import Family, Noisy, OnSphere, Sphere
+from ..environments import Family, Noisy, OnSphere, Sphere, geometric
 from ..glm import GLM
 from ..links import LINKS
 from ..noise import Likelihood, Noise, SubGaussian
@@ -77,9 +77,8 @@ def _draw(glm: GLM, truth: Array, T: int, rng: np.random.Generator) -> tuple[Noi
     """Draw labels that fit the link: means of n draws of its family, or Gaussian readings."""
     x = Sphere().draw(rng, T, len(truth))
     if glm.link.name in ("identity", "algebraic"):
-        levels = tuple(np.geomspace(0.1, 1.0, 7))
-        return SubGaussian(1.0), Noisy(glm, levels=levels).draw(rng, x, truth)
-    return Likelihood(), Family(glm, most=100).draw(rng, x, truth)
+        return SubGaussian(), Noisy(glm, scales=geometric(0.1, 1.0, 7)).label(rng, x, truth)
+    return Likelihood(), Family(glm, most=100).label(rng, x, truth)
 
 
 def plot(table: pd.DataFrame) -> Any:

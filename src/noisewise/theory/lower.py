@@ -5,6 +5,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..bessel import bessel_zero
 from ..inputs import dimension, features, numbers, one_of, positive, whole
 
 
@@ -83,22 +84,6 @@ def prior_precision(
     if prior == "cube":
         return math.pi**2 * d * scale
     return 4 * bessel_zero(d / 2 - 1) ** 2 * scale / d
-
-
-def bessel_zero(order: float) -> float:
-    """Return the first positive zero of J_order, order >= -1/2, by bracketing.
-
-    It lies above sqrt(order (order + 2)), below sqrt(2 (order + 1)(order + 3)) and below
-    order + 1.8558 order^(1/3) + 1.0332 order^(-1/3).
-    """
-    from scipy.optimize import brentq
-    from scipy.special import jv
-
-    low = math.sqrt(max(order * (order + 2), 0.0)) + 1e-9
-    high = math.sqrt(2 * (order + 1) * (order + 3))
-    if order > 0:
-        high = min(high, order + 1.8558 * order ** (1 / 3) + 1.0332 * order ** (-1 / 3))
-    return float(brentq(lambda z: jv(order, z), low, high))
 
 
 def glm_lower_bound(
