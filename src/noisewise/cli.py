@@ -181,7 +181,7 @@ def info() -> None:
 @main.command()
 @click.argument("target", metavar="MODULE:NAME")
 def check(target: str) -> None:
-    """Check your own link or regressor, an object NAME in a Python MODULE."""
+    """Check your own link, regressor or environment, an object NAME in a Python MODULE."""
     from . import checks
 
     thing = _find(target)

@@ -34,7 +34,7 @@ WORLDS: dict[str, tuple[str, bool, int, float, int]] = {
     "linear, d = 2": ("identity", True, 2, 1.0, 10**9),
     "linear, d = 5": ("identity", True, 5, 1.0, 10**9),
     "linear, d = 10": ("identity", True, 10, 1.0, 10**9),
-    "logistic, d = 5": ("logistic", True, 5, 0.5, 10**9),
+    "logistic, d = 5": ("logistic", True, 5, 0.5, 400),
     "one loud label": ("identity", True, 1, 9.0, 1),
     "flat link": ("flat", True, 3, 1.0, 300),
     "loud, extended": ("logistic", True, 2, 10.0, 200),
