@@ -13,6 +13,7 @@ _HOME = {
     "GLM": "glm",
     "LINKS": "links",
     "Link": "links",
+    "BanditRounds": "protocols",
     "Rounds": "protocols",
     "SubGaussian": "noise",
     "Bounded": "noise",
@@ -21,6 +22,7 @@ _HOME = {
     "FTRL": "regression.ftrl",
     "FTRLState": "regression.state",
     "Rows": "regression.rows",
+    "choices": "simulate",
     "predictions": "simulate",
     "save": "archive",
     "load": "archive",
@@ -38,11 +40,11 @@ if TYPE_CHECKING:
     from .glm import GLM
     from .links import LINKS, Link
     from .noise import Bounded, Likelihood, SubGaussian
-    from .protocols import Rounds
+    from .protocols import BanditRounds, Rounds
     from .regression.ftrl import FTRL
     from .regression.rows import Rows
     from .regression.state import FTRLState
-    from .simulate import predictions
+    from .simulate import choices, predictions
 
 
 def __getattr__(name: str) -> Any:
