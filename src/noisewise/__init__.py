@@ -22,6 +22,19 @@ _HOME = {
     "FTRL": "regression.ftrl",
     "FTRLState": "regression.state",
     "Rows": "regression.rows",
+    "OFUL": "bandits.oful",
+    "LinUCB": "bandits.linucb",
+    "WeightedLeastSquaresUCB": "bandits.weighted_least_squares",
+    "WeightedOFUL": "bandits.weighted_oful",
+    "WeightedOFULPlus": "bandits.weighted_oful_plus",
+    "GLMUCB": "bandits.glm_ucb",
+    "GLMUCBState": "bandits.glm_ucb",
+    "LinearThompson": "bandits.linear_thompson",
+    "LaplaceThompson": "bandits.laplace_thompson",
+    "Greedy": "bandits.greedy",
+    "Uniform": "bandits.uniform",
+    "UniformState": "bandits.uniform",
+    "RidgeState": "bandits.ridge",
     "choices": "simulate",
     "predictions": "simulate",
     "save": "archive",
@@ -36,6 +49,17 @@ __all__ = ["__version__", *_HOME]
 if TYPE_CHECKING:
     from . import checks, environments, theory
     from .archive import load, save
+    from .bandits.glm_ucb import GLMUCB, GLMUCBState
+    from .bandits.greedy import Greedy
+    from .bandits.laplace_thompson import LaplaceThompson
+    from .bandits.linear_thompson import LinearThompson
+    from .bandits.linucb import LinUCB
+    from .bandits.oful import OFUL
+    from .bandits.ridge import RidgeState
+    from .bandits.uniform import Uniform, UniformState
+    from .bandits.weighted_least_squares import WeightedLeastSquaresUCB
+    from .bandits.weighted_oful import WeightedOFUL
+    from .bandits.weighted_oful_plus import WeightedOFULPlus
     from .confidence import Ellipsoid
     from .glm import GLM
     from .links import LINKS, Link

@@ -28,6 +28,12 @@ def probability(name: str, value: object) -> float:
     return number
 
 
+def settle(spec: object, *names: str) -> None:
+    """Set the named fields of a frozen spec to finite floats above zero."""
+    for name in names:
+        object.__setattr__(spec, name, positive(name, getattr(spec, name)))
+
+
 def whole(name: str, value: object) -> int:
     """Return ``value`` as an int of at least 1."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:

@@ -76,6 +76,13 @@ def choices(
 
     Standard deviations of shape ``(T, K)`` are shown before choosing; ``(T,)`` come with the
     reward. A policy with a method ``play(state, rounds, rng)`` plays all rounds by that.
+
+    Examples
+    --------
+    >>> import noisewise as nw
+    >>> two = nw.BanditRounds(np.eye(2), [[0.0, 1.0]] * 3, [[0.0, 1.0]] * 3, [0.1] * 3)
+    >>> choices(nw.Greedy(nw.GLM()), two, np.random.default_rng(0))  # nothing makes it try arm 1
+    array([0, 0, 0])
     """
     table = _checked(rounds)
     state = policy.start(table.arms.shape[-1])

@@ -6,6 +6,8 @@ from numpy.typing import ArrayLike
 from ..inputs import numbers, positive
 from ..protocols import Array
 
+LARGEST = 1e50
+
 
 def candidates(arms: ArrayLike, dim: int, feature_bound: float = np.inf) -> Array:
     """Return the arms to choose from as ``(K, dim)``, K at least 1, none beyond the bound."""
@@ -27,6 +29,8 @@ def observation(
     r = numbers("reward", reward)
     if r.ndim:
         raise ValueError(f"reward has shape {r.shape}; pass one number")
+    if max(float(np.abs(x).max()), abs(float(r))) > LARGEST:
+        raise ValueError("arm or reward is too large to compute with; rescale them")
     return x, float(r), positive("sigma", sigma, zero=True)
 
 
