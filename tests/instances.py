@@ -26,6 +26,20 @@ REGRESSORS = [nw.FTRL(nw.GLM(link, 1.0, 2.0), tolerance=0) for link in LINKS] + 
     nw.FTRL(nw.GLM("tanh"), aggregate=True),
 ]
 
+POLICIES = [
+    nw.OFUL(0.5, 2.0),
+    nw.LinUCB(),
+    nw.WeightedLeastSquaresUCB(ridge=0.1),
+    nw.WeightedOFUL(),
+    nw.WeightedOFUL(radius_scale=0.01),
+    nw.WeightedOFULPlus(radius_scale=0.001),
+    *(nw.GLMUCB(nw.GLM(link), radius_scale=0.01) for link in ("identity", "logistic", CAUCHIT)),
+    nw.LinearThompson(),
+    *(nw.LaplaceThompson(nw.GLM(link)) for link in ("identity", "logistic", "exponential", BARE)),
+    *(nw.Greedy(nw.GLM(link, 2.0, 1.0)) for link in ("identity", "logistic", CAUCHIT)),
+    nw.Uniform(),
+]
+
 
 def sphere(rng, rounds, dim, radius=1.0):
     x = rng.normal(size=(rounds, dim))

@@ -1,5 +1,6 @@
 """Worlds: norms, moments, and the adversary's expectation over all label paths."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -159,6 +160,68 @@ def test_bad_worlds_are_refused():
         (lambda: env.Adversary(-1.0).label(rng, np.eye(2)), "label_bound"),
         (lambda: env.Family(nw.GLM()).draw(rng, np.eye(2), np.ones(2)), "identity"),
         (lambda: env.Noisy(nw.GLM(), levels=(0.0,)).draw(rng, np.eye(2), np.ones(2)), "levels"),
+        (lambda: env.NoisyBandit(env.PerRound(())).draw(rng), "levels"),
+        (lambda: env.NoisyBandit(env.Misreported(1.5)).draw(rng), "share"),
+        (lambda: env.NoisyBandit(arms=0).draw(rng), "arms"),
+        (lambda: env.FamilyBandit(most=0).draw(rng), "most"),
+        (lambda: env.FamilyBandit(nw.GLM(), rounds=5).draw(rng), "identity"),
     ):
         with pytest.raises(ValueError, match=word):
             call()
+
+
+@pytest.mark.parametrize("name", env.WORLDS)
+def test_named_worlds_are_tables_of_their_own_model(name):
+    """Shapes, norms, and that some parameter of norm B explains every mean."""
+    world = dataclasses.replace(env.WORLDS[name], rounds=300)
+    rounds = world.draw(np.random.default_rng(10))
+    assert rounds.means.shape == rounds.rewards.shape == (300, 20)
+    assert rounds.arms.shape == ((20, 10) if world.fixed else (300, 20, 10))
+    assert rounds.sigma.shape == ((300, 20) if name.startswith("tied") else (300,))
+    np.testing.assert_allclose(np.linalg.norm(rounds.arms, axis=-1), 1.0)
+    x = np.broadcast_to(rounds.arms, (300, 20, 10)).reshape(-1, 10)
+    theta = np.linalg.lstsq(x, world.glm.score(rounds.means).ravel(), rcond=None)[0]
+    assert np.linalg.norm(theta) == pytest.approx(world.glm.parameter_bound, rel=1e-6)
+    np.testing.assert_allclose(world.glm.mean(x @ theta), rounds.means.ravel(), atol=1e-8)
+    best = np.argmax(rounds.arms @ theta, axis=-1)
+    np.testing.assert_array_equal(np.argmax(rounds.means, axis=1), np.broadcast_to(best, 300))
+    again = world.draw(np.random.default_rng(10))
+    np.testing.assert_array_equal(rounds.rewards, again.rewards)
+
+
+@pytest.mark.parametrize("name", [n for n in env.WORLDS if "misreported" not in n])
+def test_named_worlds_tell_the_true_noise(name):
+    """100,000 rewards: mean and variance over the told one, within six standard errors."""
+    world = env.WORLDS[name]
+    rounds = world.draw(np.random.default_rng(11))
+    own = 1.0
+    if isinstance(world, env.FamilyBandit):  # told relative to the family's own variance
+        own = rounds.means * (1 - rounds.means)
+        n = rounds.sigma**-2
+        assert (n.min(), n.max()) == pytest.approx((1, 100))
+    told = rounds.sigma if rounds.sigma.ndim == 2 else rounds.sigma[:, None]
+    e = ((rounds.rewards - rounds.means) / (told * np.sqrt(own))).ravel()
+    assert abs(e.mean()) < 6 / np.sqrt(e.size)
+    assert (e**2).mean() == pytest.approx(1, abs=6 * np.std(e**2) / np.sqrt(e.size))
+    if name.startswith("sparse"):
+        assert set(np.round(np.unique(rounds.rewards - rounds.means), 9)) == {-1.0, 0.0, 1.0}
+
+
+def test_scales_have_their_shares():
+    """Shares of 50,000 rounds within six standard errors."""
+    rng, T = np.random.default_rng(12), 50_000
+    told, true = env.Misreported(0.1).draw(rng, T, 20)
+    assert (told < true).mean() == pytest.approx(0.1, abs=6 * 0.3 / np.sqrt(T))
+    assert (told <= true).all()
+    lies = told < true
+    assert (told[lies] == 0.05).all()
+    assert (true[lies] == 0.5).all()
+    told, true = env.FewQuiet(0.05, 0.1, 2.0).draw(rng, T, 20)
+    assert (told == 0.1).mean() == pytest.approx(0.05, abs=6 * 0.22 / np.sqrt(T))
+    np.testing.assert_array_equal(told, true)
+    told, _ = env.PerRound().draw(rng, T, 20)
+    levels, counts = np.unique(told, return_counts=True)
+    np.testing.assert_allclose(levels, np.geomspace(0.05, 0.5, 7))
+    assert np.abs(counts / T - 1 / 7).max() < 6 * 0.35 / np.sqrt(T)
+    told, _ = env.PerArm().draw(rng, 50, 20)
+    np.testing.assert_array_equal(told, np.tile(told[0], (50, 1)))
