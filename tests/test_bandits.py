@@ -379,3 +379,15 @@ def test_arms_beyond_the_bound_are_refused(policy):
     with pytest.raises(ValueError, match="feature_bound"):
         policy.update(state, [1.1, 0.0], 1.0)
     assert state.count == 0
+
+
+def test_numbers_too_large_to_compute_with_are_refused():
+    policy = nw.OFUL()
+    state = policy.start(1)
+    with pytest.raises(ValueError, match="rescale"):
+        policy.select(state, [[1e160]], RNG(0))
+    with pytest.raises(ValueError, match="rescale"):
+        policy.update(state, [1e51], 1.0)
+    with pytest.raises(ValueError, match="rescale"):
+        policy.update(state, [1.0], 1e51)
+    assert state.count == 0

@@ -34,7 +34,7 @@ _HOME = {
     "Greedy": "bandits.greedy",
     "Uniform": "bandits.uniform",
     "UniformState": "bandits.uniform",
-    "RidgeState": "bandits.ridge",
+    "LinearState": "bandits.ridge",
     "choices": "simulate",
     "predictions": "simulate",
     "save": "archive",
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from .bandits.linear_thompson import LinearThompson
     from .bandits.linucb import LinUCB
     from .bandits.oful import OFUL
-    from .bandits.ridge import RidgeState
+    from .bandits.ridge import LinearState
     from .bandits.uniform import Uniform, UniformState
     from .bandits.weighted_least_squares import WeightedLeastSquaresUCB
     from .bandits.weighted_oful import WeightedOFUL

@@ -87,7 +87,7 @@ def choices(
     table = _checked(rounds)
     state = policy.start(table.arms.shape[-1])
     if hasattr(policy, "play"):
-        return np.asarray(policy.play(state, table, rng))
+        return np.asarray(policy.play(state, table, rng), dtype=np.int64)
     played = np.empty(len(table.means), dtype=np.int64)
     for t, (rewards, sigma) in enumerate(zip(table.rewards, table.sigma, strict=True)):
         arms = table.arms if table.arms.ndim == 2 else table.arms[t]

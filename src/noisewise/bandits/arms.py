@@ -29,8 +29,8 @@ def observation(
     r = numbers("reward", reward)
     if r.ndim:
         raise ValueError(f"reward has shape {r.shape}; pass one number")
-    if max(float(np.abs(x).max()), abs(float(r))) > LARGEST:
-        raise ValueError("arm or reward is too large to compute with; rescale them")
+    if abs(float(r)) > LARGEST:
+        raise ValueError(f"reward is {reward:g}, too large to compute with; rescale rewards")
     return x, float(r), positive("sigma", sigma, zero=True)
 
 
@@ -45,11 +45,10 @@ def first_best(index: Array) -> int:
 
 
 def _within(name: str, rows: Array, bound: float) -> None:
-    if bound == np.inf:
-        return
-    length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    if length.max() > bound * (1 + 1e-9):
+    length = float(np.sqrt(np.einsum("ij,ij->i", rows, rows).max()))
+    if length > min(bound * (1 + 1e-9), LARGEST):
+        limit = "what can be computed with" if bound > LARGEST else f"feature_bound {bound:g}"
         raise ValueError(
-            f"{name} holds a vector of norm {length.max():g}, above feature_bound {bound:g}; "
-            "rescale the features or pass a larger feature_bound"
+            f"{name} holds a vector of norm {length:g}, above {limit}; rescale the features or "
+            "pass a larger feature_bound"
         )

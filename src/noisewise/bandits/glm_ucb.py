@@ -14,7 +14,7 @@ from ..regression.ftrl import FTRL
 from ..regression.state import FTRLState
 from . import ridge
 from .arms import candidates, first_best, observation
-from .ridge import RidgeState
+from .ridge import LinearState
 
 
 @dataclass(eq=False)
@@ -22,7 +22,7 @@ class GLMUCBState:
     """The estimate, and the arms played, of `GLMUCB`."""
 
     estimate: FTRLState
-    design: RidgeState
+    design: LinearState
 
     @property
     def dim(self) -> int:

@@ -11,7 +11,7 @@ from ..inputs import positive, settle
 from ..protocols import Array
 from . import ridge
 from .arms import candidates, first_best, observation
-from .ridge import RidgeState
+from .ridge import LinearState
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,13 @@ class LinearThompson:
         positive("scale", self.scale, zero=True)
         settle(self, "ridge", "noise_floor")
 
-    def start(self, dim: int) -> RidgeState:
+    def start(self, dim: int) -> LinearState:
         """Make the state of a fresh learner."""
         return ridge.start(dim, self.ridge)
 
     def select(
         self,
-        state: RidgeState,
+        state: LinearState,
         arms: ArrayLike,
         rng: np.random.Generator,
         sigma: ArrayLike | None = None,
@@ -62,7 +62,7 @@ class LinearThompson:
         x = candidates(arms, state.dim)
         return first_best(x @ draw(rng, state.theta, state.inverse, self.scale))
 
-    def update(self, state: RidgeState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+    def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward, weighed by the inverse of its variance."""
         x, y, s = observation(arm, reward, sigma, state.dim)
         ridge.learn(state, x, y, max(s, self.noise_floor) ** -2.0)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from ..inputs import positive, probability, settle
 from . import ridge
 from .arms import candidates, first_best, observation
-from .ridge import RidgeState
+from .ridge import LinearState
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,13 @@ class LinUCB:
         width = 1 + math.sqrt(math.log(2 / self.delta) / 2) if self.width is None else self.width
         return self.radius_scale * width
 
-    def start(self, dim: int) -> RidgeState:
+    def start(self, dim: int) -> LinearState:
         """Make the state of a fresh learner."""
         return ridge.start(dim, self.ridge)
 
     def select(
         self,
-        state: RidgeState,
+        state: LinearState,
         arms: ArrayLike,
         rng: np.random.Generator,
         sigma: ArrayLike | None = None,
@@ -69,7 +69,7 @@ class LinUCB:
         x = candidates(arms, state.dim)
         return first_best(x @ state.theta + self.alpha * ridge.widths(state, x))
 
-    def update(self, state: RidgeState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+    def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward; all weigh the same."""
         x, y, _ = observation(arm, reward, sigma, state.dim)
         ridge.learn(state, x, y)

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from ..inputs import settle
 from .arms import observation
 from .optimism import Optimism
-from .ridge import RidgeState, learn
+from .ridge import LinearState, learn
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,12 @@ class OFUL(Optimism):
         super().__post_init__()
         settle(self, "sigma", "parameter_bound")
 
-    def radius(self, state: RidgeState, scale: float = 1.0) -> float:
+    def radius(self, state: LinearState, scale: float = 1.0) -> float:
         """Return the radius, its noise part times ``scale``."""
         noise = self.sigma * math.sqrt(2 * math.log(1 / self.delta) + state.log_det)
         return scale * noise + self.bias(self.parameter_bound)
 
-    def update(self, state: RidgeState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+    def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward; all weigh the same."""
         x, y, _ = observation(arm, reward, sigma, state.dim)
         learn(state, x, y)

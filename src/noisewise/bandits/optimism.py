@@ -10,7 +10,7 @@ from ..confidence import Ellipsoid
 from ..inputs import positive, probability, settle
 from . import ridge
 from .arms import candidates, first_best
-from .ridge import RidgeState
+from .ridge import LinearState
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,13 +38,13 @@ class Optimism:
         probability("delta", self.delta)
         positive("radius_scale", self.radius_scale, zero=True)
 
-    def start(self, dim: int) -> RidgeState:
+    def start(self, dim: int) -> LinearState:
         """Make the state of a fresh learner."""
         return ridge.start(dim, self.ridge)
 
     def select(
         self,
-        state: RidgeState,
+        state: LinearState,
         arms: ArrayLike,
         rng: np.random.Generator,
         sigma: ArrayLike | None = None,
@@ -54,7 +54,7 @@ class Optimism:
         beta = self.radius(state, self.radius_scale)
         return first_best(x @ state.theta + beta * ridge.widths(state, x))
 
-    def radius(self, state: RidgeState, scale: float = 1.0) -> float:
+    def radius(self, state: LinearState, scale: float = 1.0) -> float:
         """Return the radius, its noise part times ``scale``."""
         raise NotImplementedError
 
@@ -62,6 +62,6 @@ class Optimism:
         r"""Return :math:`\sqrt{2\lambda} S`, what the ridge adds to a radius."""
         return math.sqrt(2 * self.ridge) * parameter_bound
 
-    def confidence(self, state: RidgeState) -> tuple[Ellipsoid]:
+    def confidence(self, state: LinearState) -> tuple[Ellipsoid]:
         """Return the set of the theorem, whatever ``radius_scale``."""
         return (Ellipsoid(state.theta, state.inverse.copy(), self.radius(state)),)

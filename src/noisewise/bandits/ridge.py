@@ -17,7 +17,7 @@ RENEWAL = 200
 
 
 @dataclass(eq=False)
-class RidgeState:
+class LinearState:
     """What a linear policy knows after ``count`` rewards.
 
     ``log_det`` is log det(V / 2 ridge); ``clipped`` counts the standard deviations that were cut to
@@ -43,13 +43,13 @@ class RidgeState:
         return self.inverse @ self.b
 
 
-def start(dim: int, ridge: float) -> RidgeState:
+def start(dim: int, ridge: float) -> LinearState:
     """Return the state before the first reward."""
     one = np.eye(dimension(dim))
-    return RidgeState(ridge, 2 * ridge * one, one / (2 * ridge), np.zeros(dim))
+    return LinearState(ridge, 2 * ridge * one, one / (2 * ridge), np.zeros(dim))
 
 
-def learn(state: RidgeState, x: Array, y: float, weight: float = 1.0) -> None:
+def learn(state: LinearState, x: Array, y: float, weight: float = 1.0) -> None:
     """Add a row: a rank-one change, and every so often a new factor against rounding."""
     k = state.inverse @ x
     growth = weight * float(x @ k)
@@ -65,12 +65,12 @@ def learn(state: RidgeState, x: Array, y: float, weight: float = 1.0) -> None:
         state.log_det += math.log1p(growth)
 
 
-def widths(state: RidgeState, x: Array) -> Array:
+def widths(state: LinearState, x: Array) -> Array:
     r"""Return :math:`\|x\|_{V^{-1}}` of each row."""
     return np.sqrt(np.maximum(np.einsum("ij,ij->i", x @ state.inverse, x), 0.0))
 
 
-def clip(state: RidgeState, sigma: float, bound: float) -> float:
+def clip(state: LinearState, sigma: float, bound: float) -> float:
     """Return ``sigma`` cut to the noise bound, counted; the first time it warns."""
     if sigma <= bound:
         return sigma

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from ..inputs import settle
 from .arms import observation
 from .optimism import Optimism
-from .ridge import RidgeState, learn
+from .ridge import LinearState, learn
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,12 @@ class WeightedLeastSquaresUCB(Optimism):
         super().__post_init__()
         settle(self, "parameter_bound", "noise_floor")
 
-    def radius(self, state: RidgeState, scale: float = 1.0) -> float:
+    def radius(self, state: LinearState, scale: float = 1.0) -> float:
         """Return the radius, its noise part times ``scale``."""
         noise = math.sqrt(2 * math.log(1 / self.delta) + state.log_det)
         return scale * noise + self.bias(self.parameter_bound)
 
-    def update(self, state: RidgeState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+    def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward, weighed by the inverse of its variance."""
         x, y, s = observation(arm, reward, sigma, state.dim)
         learn(state, x, y, max(s, self.noise_floor) ** -2.0)

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from ..inputs import settle
 from .arms import observation
 from .optimism import Optimism
-from .ridge import RidgeState, clip, learn
+from .ridge import LinearState, clip, learn
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class WeightedOFUL(Optimism):
         super().__post_init__()
         settle(self, "noise_bound", "feature_bound", "parameter_bound")
 
-    def radius(self, state: RidgeState, scale: float = 1.0) -> float:
+    def radius(self, state: LinearState, scale: float = 1.0) -> float:
         """Return the radius, its noise part times ``scale``; without data there is no noise."""
         d, t, noise = state.dim, state.count, 0.0
         if t:
@@ -54,7 +54,7 @@ class WeightedOFUL(Optimism):
             noise = 8 * math.sqrt(d * math.log1p(t * reach) * ell) + 4 * math.sqrt(d) * ell
         return scale * noise + self.bias(self.parameter_bound)
 
-    def update(self, state: RidgeState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+    def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward, weighed by the inverse of its variance."""
         x, y, s = observation(arm, reward, sigma, state.dim, self.feature_bound)
         R = self.noise_bound

@@ -11,7 +11,7 @@ from ..inputs import settle, whole
 from ..protocols import Array
 from .arms import observation
 from .optimism import Optimism
-from .ridge import RidgeState, clip, learn
+from .ridge import LinearState, clip, learn
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class WeightedOFULPlus(Optimism):
         settle(self, "noise_bound", "feature_bound", "parameter_bound")
         whole("horizon", self.horizon)
 
-    def radius(self, state: RidgeState, scale: float = 1.0) -> float:
+    def radius(self, state: LinearState, scale: float = 1.0) -> float:
         """Return the radius, its noise part times ``scale``; without data there is no noise."""
         d, t, T, R, noise = state.dim, state.count, self.horizon, self.noise_bound, 0.0
         if t:
@@ -67,13 +67,13 @@ class WeightedOFULPlus(Optimism):
             noise = 12 * math.sqrt(d * math.log1p(t * reach) * iota) + 30 * iota * R / gamma2
         return scale * noise + self.bias(self.parameter_bound)
 
-    def effective_sd(self, state: RidgeState, x: Array, sigma: float) -> float:
+    def effective_sd(self, state: LinearState, x: Array, sigma: float) -> float:
         """Return the standard deviation a reward of arm ``x`` counts with."""
         gamma = math.sqrt(self.noise_bound) / state.dim**0.25
         doubt = gamma * math.sqrt(linalg.norm(x, state.inverse))
         return max(sigma, self.horizon**-0.5, doubt)
 
-    def update(self, state: RidgeState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+    def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward, weighed by its variance and by how little is known of the arm."""
         x, y, s = observation(arm, reward, sigma, state.dim, self.feature_bound)
         sd = self.effective_sd(state, x, clip(state, s, self.noise_bound))

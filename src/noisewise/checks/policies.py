@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import archive
+from ..confidence import Ellipsoid
 from ..protocols import Array
 from .comparison import Check, close, named, same
 
@@ -22,6 +23,7 @@ def policy_checks(policy: Any) -> Iterator[tuple[str, Check]]:
         _permuting_arms_permutes_choices,
         _rotation_leaves_choices_alone,
         _late_rewards_give_the_same_estimate,
+        _confidence_sets_are_ellipsoids,
         _saved_state_continues_to_the_same_choices,
         _one_arm_works,
         _one_dimension_works,
@@ -119,6 +121,19 @@ def _late_rewards_give_the_same_estimate(policy: Any) -> None:
         return
     late = _played(policy, order=np.random.default_rng(8).permutation(12))
     close(late.theta, state.theta, 1e-9, "the order of rewards changes the estimate")
+
+
+def _confidence_sets_are_ellipsoids(policy: Any) -> None:
+    if not hasattr(policy, "confidence"):
+        return
+    for state in (policy.start(3), _played(policy)):
+        sets = policy.confidence(state)
+        assert isinstance(sets, tuple), f"confidence returns {type(sets).__name__}, not a tuple"
+        for each in sets:
+            assert isinstance(each, Ellipsoid), f"confidence holds a {type(each).__name__}"
+            finite = np.isfinite(each.upper(np.eye(3))).all() and np.isfinite(each.radius)
+            assert finite, "a confidence set has no finite bounds"
+            assert each.contains(each.centre), "a confidence set does not hold its centre"
 
 
 def _saved_state_continues_to_the_same_choices(policy: Any) -> None:
