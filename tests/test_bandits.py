@@ -1,12 +1,15 @@
 """Policies: closed forms, identities between algorithms, coverage; and the loop that plays them."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 from instances import BARE, sphere
+from instances import POLICIES as INSTANCES
 
 import noisewise as nw
 from noisewise import environments as env
-from noisewise.bandits import ridge
+from noisewise.bandits import POLICIES, ridge
 from noisewise.bandits.linear_thompson import draw
 from noisewise.theory import bandit_regret, radii
 
@@ -248,6 +251,13 @@ def test_laplace_without_data_draws_from_the_prior(link):
     state = policy.start(3)
     np.testing.assert_allclose(policy.inverse(state), np.eye(3) / 4, atol=1e-15)
     assert not state.theta.any()
+
+
+def test_the_registry_finds_every_policy():
+    for name, target in POLICIES.items():
+        module, _, attribute = target.partition(":")
+        assert getattr(import_module(module), attribute) is getattr(nw, name)
+    assert {type(policy).__name__ for policy in INSTANCES} == set(POLICIES)
 
 
 LEARNERS = [
