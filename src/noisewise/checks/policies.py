@@ -34,18 +34,17 @@ def policy_checks(policy: Any) -> Iterator[tuple[str, Check]]:
     )
 
 
-def _reach(policy: Any) -> float:
-    """The longest arm the policy takes."""
-    own = getattr(policy, "feature_bound", None)
-    bound = getattr(getattr(policy, "glm", None), "feature_bound", 1.0) if own is None else own
-    return float(bound)
+def _reach(policy: Any) -> float | None:
+    """The longest arm the policy takes, where it knows one."""
+    home = policy if hasattr(policy, "feature_bound") else getattr(policy, "glm", None)
+    return getattr(home, "feature_bound", None)
 
 
 def _rows(policy: Any, count: int, dim: int = 3, seed: int = 0) -> Array:
     """Arms of different norms."""
     rng = np.random.default_rng([20220213, seed])
     x = rng.normal(size=(count, dim))
-    length = _reach(policy) * rng.uniform(0.3, 1.0, size=(count, 1))
+    length = (_reach(policy) or 1.0) * rng.uniform(0.3, 1.0, size=(count, 1))
     return np.asarray(x * length / np.linalg.norm(x, axis=1, keepdims=True))
 
 
@@ -192,6 +191,9 @@ def _bad_input_leaves_the_state_alone(policy: Any) -> None:
         ("words", 1.0, 0.5),
     ]
     selects: list[Any] = [np.empty((0, 3)), arms[:, :2], row, arms * np.nan, arms * np.inf, "words"]
+    if _reach(policy):
+        updates.append((9 * row, 1.0, 0.5))
+        selects.append(9 * arms)
     calls = [("update", case) for case in updates]
     calls += [("select", (case, np.random.default_rng(0))) for case in selects]
     for verb, case in calls:
