@@ -34,6 +34,21 @@ ENVIRONMENTS = [
     env.Stream(labels=env.Noisy(nw.GLM("logistic"), env.Rademacher(), env.MostlyLoud())),
     *(env.Stream(labels=env.Family(nw.GLM(link), most=50)) for link in ("logistic", "exponential")),
     *(env.Hard(0.5, 2.0, prior) for prior in ("ball", "cube", "gaussian")),
+    *env.WORLDS.values(),
+]
+
+POLICIES = [
+    nw.OFUL(0.5, 2.0),
+    nw.LinUCB(),
+    nw.WeightedLeastSquaresUCB(ridge=0.1),
+    nw.WeightedOFUL(),
+    nw.WeightedOFUL(radius_scale=0.01),
+    nw.WeightedOFULPlus(radius_scale=0.001),
+    *(nw.GLMUCB(nw.GLM(link), radius_scale=0.01) for link in ("identity", "logistic", CAUCHIT)),
+    nw.LinearThompson(),
+    *(nw.LaplaceThompson(nw.GLM(link)) for link in ("identity", "logistic", "exponential", BARE)),
+    *(nw.Greedy(nw.GLM(link, 2.0, 1.0)) for link in ("identity", "logistic", CAUCHIT)),
+    nw.Uniform(),
 ]
 
 

@@ -164,6 +164,7 @@ def test_check_command(tmp_path, monkeypatch):
     assert done.exit_code == 1
     assert "FAIL" in done.output
     assert invoke("check", "noisewise:FTRL").exit_code == 0
+    assert invoke("check", "noisewise:OFUL").exit_code == 0
 
 
 COLUMNS = {

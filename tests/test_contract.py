@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from instances import ENVIRONMENTS, LINKS, REGRESSORS
+from instances import ENVIRONMENTS, LINKS, POLICIES, REGRESSORS
 
 import noisewise as nw
 from noisewise import checks
@@ -27,7 +27,12 @@ def test_every_environment_passes(environment):
     checks.check_environment(environment)
 
 
-@pytest.mark.parametrize("thing", [*LINKS, *REGRESSORS, *ENVIRONMENTS], ids=repr)
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+def test_every_policy_passes(policy):
+    checks.check_policy(policy)
+
+
+@pytest.mark.parametrize("thing", [*LINKS, *REGRESSORS, *POLICIES, *ENVIRONMENTS], ids=repr)
 def test_specs_are_values(thing):
     again = pickle.loads(pickle.dumps(thing))
     assert again == thing
@@ -138,3 +143,82 @@ def test_a_faulty_environment_is_found(fault):
     checks.check_environment(FaultyWorld())
     with pytest.raises(AssertionError):
         checks.check_environment(FaultyWorld(fault))
+
+
+@dataclasses.dataclass(frozen=True)
+class FaultyPolicy(nw.OFUL):
+    """OFUL with one fault at a time; each must be caught by some check."""
+
+    fault: str = ""
+
+    def select(self, state, arms, rng, sigma=None):
+        if self.fault == "select writes":
+            state.count += 1
+        if self.fault == "counts from one":
+            return super().select(state, arms, rng) + 1
+        if self.fault == "numpy integer":
+            return np.int64(super().select(state, arms, rng))
+        if self.fault == "own randomness":
+            return int(np.random.default_rng().integers(len(arms)))
+        if self.fault == "last of ties":
+            return len(arms) - 1 - super().select(state, arms[::-1], rng)
+        if self.fault == "looks at position":
+            return super().select(state, arms, rng) if len(arms) < 7 else 3
+        if self.fault == "first axis":
+            arms = np.array(arms, dtype=float)
+            arms[:, 0] *= 0.5
+        return super().select(state, arms, rng)
+
+    def update(self, state, arm, reward, sigma=1.0):
+        if self.fault == "changes input" and isinstance(arm, np.ndarray):
+            arm *= 0.5
+        if self.fault == "order matters":
+            reward = reward / (1 + state.count)
+        if self.fault == "touches before checking":
+            state.count += 1
+        if self.fault == "takes any sigma":
+            sigma = 1.0
+        super().update(state, arm, reward, sigma)
+
+    def confidence(self, state):
+        sets = super().confidence(state)
+        return sets[0] if self.fault == "one set" else sets
+
+
+@pytest.mark.parametrize(
+    ("fault", "check"),
+    [
+        ("select writes", "select writes nothing"),
+        ("counts from one", "one arm works"),
+        ("numpy integer", "one arm works"),
+        ("own randomness", "select is decided by the generator"),
+        ("last of ties", "ties give the lowest index"),
+        ("looks at position", "permuting arms permutes choices"),
+        ("first axis", "rotation leaves choices alone"),
+        ("changes input", "inputs are neither kept nor changed"),
+        ("order matters", "late rewards give the same estimate"),
+        ("one set", "confidence sets are ellipsoids"),
+        ("touches before checking", "bad input leaves the state alone"),
+        ("takes any sigma", "bad input leaves the state alone"),
+    ],
+)
+def test_a_faulty_policy_is_found(fault, check):
+    named = dict(checks.yield_checks(FaultyPolicy(fault=fault)))
+    with pytest.raises(AssertionError):
+        named[check]()
+
+
+def test_a_faultless_policy_passes():
+    checks.check_policy(FaultyPolicy())
+
+
+class Mistyped(nw.OFUL):
+    not_promised = ("mistyped",)
+
+
+def test_what_is_not_promised_is_not_checked():
+    names = [name for name, _ in checks.yield_checks(nw.LinearThompson())]
+    assert "rotation leaves choices alone" not in names
+    assert "ties give the lowest index" in names
+    with pytest.raises(ValueError, match="not_promised names 'mistyped'"):
+        checks.check_policy(Mistyped())

@@ -1,5 +1,6 @@
 """Worlds: norms, moments, and the adversary's expectation over all label paths."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -113,9 +114,9 @@ def test_scales():
 @pytest.mark.parametrize("d", [1, 2, 3, 7])
 @pytest.mark.parametrize("prior", ["ball", "cube", "gaussian"])
 def test_hard_priors_have_the_moments_of_their_density(prior, d):
-    """Mean square length against quadrature of the density; 20,000 draws, six standard errors."""
+    """Mean square length against quadrature of the density; 3000 draws, six standard errors."""
     B, rng = 1.7, np.random.default_rng(d)
-    draws = np.array([env.HardPrior(B, prior).draw(rng, d) for _ in range(20_000)])
+    draws = np.array([env.HardPrior(B, prior).draw(rng, d) for _ in range(3000)])
     square = (draws**2).sum(axis=1)
     if prior == "gaussian":
         exact = B * B
@@ -127,8 +128,8 @@ def test_hard_priors_have_the_moments_of_their_density(prior, d):
         density = r * jv(d / 2 - 1, bessel_zero(d / 2 - 1) * r) ** 2
         exact = B * B * (density @ r**2) / density.sum()
         assert np.sqrt(square.max()) <= B
-    assert square.mean() == pytest.approx(exact, abs=6 * square.std() / np.sqrt(20_000))
-    assert np.abs(draws.mean(axis=0)).max() <= 6 * draws.std() / np.sqrt(20_000)
+    assert square.mean() == pytest.approx(exact, abs=6 * square.std() / np.sqrt(3000))
+    assert np.abs(draws.mean(axis=0)).max() <= 6 * draws.std() / np.sqrt(3000)
 
 
 def test_minimax_recursion_against_its_definition():
@@ -197,6 +198,66 @@ def test_bad_worlds_are_refused():
         (lambda: env.LogUniform(low=-1.0).draw(rng, 3), "low"),
         (lambda: env.HardPrior(prior="flat").draw(rng, 3), "prior"),
         (lambda: env.Stream().draw(rng, 0, 3), "rounds"),
+        (lambda: env.NoisyBandit(misreported=1.5).draw(rng), "misreported"),
+        (lambda: env.NoisyBandit(arms=0).draw(rng), "arms"),
+        (lambda: env.FamilyBandit(most=0).draw(rng), "most"),
+        (lambda: env.FamilyBandit(nw.GLM(), rounds=5).draw(rng), "identity"),
     ):
         with pytest.raises(ValueError, match=word):
             call()
+
+
+@pytest.mark.parametrize("name", env.WORLDS)
+def test_named_worlds_are_tables_of_their_own_model(name):
+    """Shapes, norms, and that some parameter of norm B explains every mean."""
+    world = dataclasses.replace(env.WORLDS[name], rounds=300)
+    rounds = world.draw(np.random.default_rng(10))
+    assert rounds.means.shape == rounds.rewards.shape == (300, 20)
+    assert rounds.arms.shape == ((20, 10) if world.fixed else (300, 20, 10))
+    assert rounds.sigma.shape == ((300, 20) if name.startswith("tied") else (300,))
+    np.testing.assert_allclose(np.linalg.norm(rounds.arms, axis=-1), 1.0)
+    x = np.broadcast_to(rounds.arms, (300, 20, 10)).reshape(-1, 10)
+    theta = np.linalg.lstsq(x, world.glm.score(rounds.means).ravel(), rcond=None)[0]
+    assert np.linalg.norm(theta) == pytest.approx(world.glm.parameter_bound, rel=1e-6)
+    np.testing.assert_allclose(world.glm.mean(x @ theta), rounds.means.ravel(), atol=1e-8)
+    best = np.argmax(rounds.arms @ theta, axis=-1)
+    np.testing.assert_array_equal(np.argmax(rounds.means, axis=1), np.broadcast_to(best, 300))
+    again = world.draw(np.random.default_rng(10))
+    np.testing.assert_array_equal(rounds.rewards, again.rewards)
+
+
+@pytest.mark.parametrize("name", [n for n in env.WORLDS if "misreported" not in n])
+def test_named_worlds_tell_the_true_noise(name):
+    """100,000 rewards: mean and variance over the told one, within six standard errors."""
+    world = env.WORLDS[name]
+    rounds = world.draw(np.random.default_rng(11))
+    own = 1.0
+    if isinstance(world, env.FamilyBandit):  # told relative to the family's own variance
+        own = rounds.means * (1 - rounds.means)
+        n = rounds.sigma**-2
+        assert (n.min(), n.max()) == pytest.approx((1, 100))
+    told = rounds.sigma if rounds.sigma.ndim == 2 else rounds.sigma[:, None]
+    e = ((rounds.rewards - rounds.means) / (told * np.sqrt(own))).ravel()
+    assert abs(e.mean()) < 6 / np.sqrt(e.size)
+    assert (e**2).mean() == pytest.approx(1, abs=6 * np.std(e**2) / np.sqrt(e.size))
+    if name.startswith("sparse"):
+        assert set(np.round(np.unique(rounds.rewards - rounds.means), 9)) == {-1.0, 0.0, 1.0}
+
+
+def test_misreported_rounds_tell_the_least_and_have_the_largest_noise():
+    """A tenth of 5000 rounds, of variance (0.5/0.05)^2 times the told one; six standard errors."""
+    rounds = env.NoisyBandit(misreported=0.1).draw(np.random.default_rng(12))
+    loudest = env.NoisyBandit(env.Levels((0.05,)), misreported=0.1)
+    assert rounds.sigma.min() == pytest.approx(0.05)
+    share = (rounds.sigma == rounds.sigma.min()).mean()
+    assert share == pytest.approx(0.1 + 0.9 / 7, abs=6 * 0.42 / np.sqrt(5000))
+    e = (rounds.rewards - rounds.means) / rounds.sigma[:, None]
+    wanted = 0.9 + 0.1 * 100
+    assert (e**2).mean() == pytest.approx(wanted, abs=6 * np.std((e**2).mean(axis=1)) / 70)
+    assert loudest.draw(np.random.default_rng(0)).sigma.max() == 0.05
+
+
+def test_tied_noise_belongs_to_the_arm():
+    rounds = env.WORLDS["tied-linear"].draw(np.random.default_rng(13))
+    np.testing.assert_array_equal(rounds.sigma, np.tile(rounds.sigma[0], (5000, 1)))
+    assert len(set(rounds.sigma[0])) > 1

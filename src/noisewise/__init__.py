@@ -13,6 +13,7 @@ _HOME = {
     "GLM": "glm",
     "LINKS": "links",
     "Link": "links",
+    "BanditRounds": "protocols",
     "Rounds": "protocols",
     "SubGaussian": "noise",
     "Bounded": "noise",
@@ -21,6 +22,20 @@ _HOME = {
     "FTRL": "regression.ftrl",
     "FTRLState": "regression.state",
     "Rows": "regression.rows",
+    "OFUL": "bandits.oful",
+    "LinUCB": "bandits.linucb",
+    "WeightedLeastSquaresUCB": "bandits.weighted_least_squares",
+    "WeightedOFUL": "bandits.weighted_oful",
+    "WeightedOFULPlus": "bandits.weighted_oful_plus",
+    "GLMUCB": "bandits.glm_ucb",
+    "GLMUCBState": "bandits.glm_ucb",
+    "LinearThompson": "bandits.linear_thompson",
+    "LaplaceThompson": "bandits.laplace_thompson",
+    "Greedy": "bandits.greedy",
+    "Uniform": "bandits.uniform",
+    "UniformState": "bandits.uniform",
+    "LinearState": "bandits.ridge",
+    "choices": "simulate",
     "predictions": "simulate",
     "save": "archive",
     "load": "archive",
@@ -34,15 +49,26 @@ __all__ = ["__version__", *_HOME]
 if TYPE_CHECKING:
     from . import checks, environments, theory
     from .archive import load, save
+    from .bandits.glm_ucb import GLMUCB, GLMUCBState
+    from .bandits.greedy import Greedy
+    from .bandits.laplace_thompson import LaplaceThompson
+    from .bandits.linear_thompson import LinearThompson
+    from .bandits.linucb import LinUCB
+    from .bandits.oful import OFUL
+    from .bandits.ridge import LinearState
+    from .bandits.uniform import Uniform, UniformState
+    from .bandits.weighted_least_squares import WeightedLeastSquaresUCB
+    from .bandits.weighted_oful import WeightedOFUL
+    from .bandits.weighted_oful_plus import WeightedOFULPlus
     from .confidence import Ellipsoid
     from .glm import GLM
     from .links import LINKS, Link
     from .noise import Bounded, Likelihood, SubGaussian
-    from .protocols import Rounds
+    from .protocols import BanditRounds, Rounds
     from .regression.ftrl import FTRL
     from .regression.rows import Rows
     from .regression.state import FTRLState
-    from .simulate import predictions
+    from .simulate import choices, predictions
 
 
 def __getattr__(name: str) -> Any:

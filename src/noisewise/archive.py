@@ -85,7 +85,7 @@ def _encode(name: str, value: Any, arrays: dict[str, Any]) -> Any:
     if isinstance(value, list | tuple):
         return [_encode(f"{name}.{i}", part, arrays) for i, part in enumerate(value)]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        kind, parts = type(value), dict(value.__getstate__())  # type: ignore[call-overload]
+        kind, parts = type(value), dict(value.__getstate__() or {})  # type: ignore[call-overload]
         fields = {
             f.name: _encode(f"{name}.{f.name}", parts[f.name], arrays)
             for f in dataclasses.fields(value)

@@ -163,6 +163,7 @@ def info() -> None:
     import platform
     from importlib.metadata import PackageNotFoundError, version
 
+    from .bandits import POLICIES
     from .experiments import EXPERIMENTS
     from .links import LINKS
     from .regression import REGRESSORS
@@ -175,13 +176,14 @@ def info() -> None:
             click.echo(f"  {package} not installed")
     click.echo(f"links       {', '.join(LINKS)}")
     click.echo(f"regressors  {', '.join(REGRESSORS)}")
+    click.echo(f"policies    {', '.join(POLICIES)}")
     click.echo(f"studies     {', '.join(EXPERIMENTS)}")
 
 
 @main.command()
 @click.argument("target", metavar="MODULE:NAME")
 def check(target: str) -> None:
-    """Check your own link, regressor or environment, an object NAME in a Python MODULE."""
+    """Check your own link, regressor, policy or environment, an object NAME in a MODULE."""
     from . import checks
 
     thing = _find(target)

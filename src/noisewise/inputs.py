@@ -20,12 +20,18 @@ def positive(name: str, value: object, *, zero: bool = False) -> float:
     return number
 
 
-def probability(name: str, value: object) -> float:
-    """Return ``value`` as a float strictly between 0 and 1."""
-    number = positive(name, value)
+def probability(name: str, value: object, *, zero: bool = False) -> float:
+    """Return ``value`` as a float below 1 and above zero (or at least zero)."""
+    number = positive(name, value, zero=zero)
     if number >= 1:
         raise ValueError(f"{name} is {value!r}; pass a number strictly between 0 and 1")
     return number
+
+
+def settle(spec: object, *names: str) -> None:
+    """Set the named fields of a frozen spec to finite floats above zero."""
+    for name in names:
+        object.__setattr__(spec, name, positive(name, getattr(spec, name)))
 
 
 def whole(name: str, value: object) -> int:

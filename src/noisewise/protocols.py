@@ -12,6 +12,21 @@ A regressor is a frozen dataclass with three verbs:
     before that row's label was seen. A block means its rows one by one. ``weight`` multiplies the
     loss of a row; weight 0 leaves the state alone.
 
+A policy is a frozen dataclass with three verbs, and sometimes a fourth:
+
+``start(dim)``
+    makes the state of a fresh learner.
+``select(state, arms, rng, sigma=None)``
+    the index of the arm to play, an int: ``arms`` is ``(K, dim)``, ``sigma`` the ``(K,)`` standard
+    deviations of their rewards where these are known before choosing. Writes nothing; ties
+    (equal to a relative 1e-12) go to the lowest index.
+``update(state, arm, reward, sigma=1.0)``
+    learns the reward of one arm ``(dim,)``; ``sigma`` is the standard deviation of its noise. An
+    arm need not have been selected last, so rewards may come late and in any order.
+``confidence(state)``
+    (optional) a tuple of ellipsoids that hold the parameter, together and for all rounds, with the
+    probability the policy promises.
+
 An environment is a frozen dataclass with one verb:
 
 ``draw(rng, rounds, dim)``
@@ -63,4 +78,39 @@ class Rounds:
     mean: Array
     y: Array
     weight: Array
+    theta: Array | None = None
+
+
+class Policy(Protocol[State]):
+    """What `choices`, `check_policy` and the studies need of a bandit algorithm."""
+
+    def start(self, dim: int) -> State:
+        """Make the state of a fresh learner for ``dim`` features."""
+
+    def select(
+        self,
+        state: State,
+        arms: ArrayLike,
+        rng: np.random.Generator,
+        sigma: ArrayLike | None = None,
+    ) -> int:
+        """Return the index of the arm to play; the state is only read."""
+
+    def update(self, state: State, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+        """Learn the reward of an arm, ``sigma`` the standard deviation of its noise."""
+
+
+@dataclass(frozen=True, eq=False)
+class BanditRounds:
+    """A drawn bandit world: the outcome of every arm in every round, ready to be played.
+
+    ``arms`` is ``(T, K, d)``, or ``(K, d)`` where they never change; ``means`` and ``rewards`` are
+    ``(T, K)``. ``sigma`` is the standard deviation the learner is told: ``(T,)`` with the reward,
+    or ``(T, K)`` before it chooses.
+    """
+
+    arms: Array
+    means: Array
+    rewards: Array
+    sigma: Array
     theta: Array | None = None

@@ -1,4 +1,4 @@
-"""Playing a stream: a regressor meets its rows one by one."""
+"""Playing a world: a regressor meets its rows, a policy its rounds, one by one."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -6,10 +6,10 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .inputs import numbers
-from .protocols import Array, Regressor
+from .protocols import Array, BanditRounds, Policy, Regressor
 
 
 def predictions(
@@ -67,3 +67,50 @@ def _play(
             )
         return np.asarray(regressor.update(state, x, y, weight, scores=True))  # type: ignore[call-arg]
     return np.asarray(regressor.update(state, x, y, weight))
+
+
+def choices(
+    policy: Policy[Any], rounds: BanditRounds, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return the index of the arm played in every round, ``(T,)``; the policy starts afresh.
+
+    Standard deviations of shape ``(T, K)`` are shown before choosing; ``(T,)`` come with the
+    reward. A policy with a method ``play(state, rounds, rng)`` plays all rounds by that.
+
+    Examples
+    --------
+    >>> import noisewise as nw
+    >>> two = nw.BanditRounds(np.eye(2), [[0.0, 1.0]] * 3, [[0.0, 1.0]] * 3, [0.1] * 3)
+    >>> choices(nw.Greedy(nw.GLM()), two, np.random.default_rng(0))  # nothing makes it try arm 1
+    array([0, 0, 0])
+    """
+    table = _checked(rounds)
+    state = policy.start(table.arms.shape[-1])
+    if hasattr(policy, "play"):
+        return np.asarray(policy.play(state, table, rng), dtype=np.int64)
+    played = np.empty(len(table.means), dtype=np.int64)
+    for t, (rewards, sigma) in enumerate(zip(table.rewards, table.sigma, strict=True)):
+        arms = table.arms if table.arms.ndim == 2 else table.arms[t]
+        k = policy.select(state, arms, rng, sigma if sigma.ndim else None)
+        policy.update(state, arms[k], float(rewards[k]), float(sigma[k] if sigma.ndim else sigma))
+        played[t] = k
+    return played
+
+
+def _checked(rounds: BanditRounds) -> BanditRounds:
+    arms, means = numbers("arms", rounds.arms), numbers("means", rounds.means)
+    if arms.ndim not in (2, 3) or 0 in arms.shape:
+        raise ValueError(f"arms has shape {arms.shape}; pass (T, K, d) or (K, d), none of them 0")
+    if means.ndim != 2 or 0 in means.shape:
+        raise ValueError(f"means has shape {means.shape}; pass (T, K), at least one round and arm")
+    T, K = means.shape
+    if arms.shape[:-1] not in ((K,), (T, K)):
+        raise ValueError(f"arms has shape {arms.shape}; means asks for ({T}, {K}, d) or ({K}, d)")
+    rewards, sigma = numbers("rewards", rounds.rewards), numbers("sigma", rounds.sigma)
+    if rewards.shape != (T, K):
+        raise ValueError(f"rewards has shape {rewards.shape}; pass {(T, K)}, the shape of means")
+    if sigma.shape not in ((T,), (T, K)):
+        raise ValueError(f"sigma has shape {sigma.shape}; pass ({T},) or ({T}, {K})")
+    if (sigma < 0).any():
+        raise ValueError(f"sigma falls to {sigma.min():g}; pass standard deviations >= 0")
+    return BanditRounds(arms, means, rewards, sigma)

@@ -1,6 +1,7 @@
 """Worlds: features, parameters, noise and labels, drawn first and played later."""
 
 from .adversary import Adversary
+from .bandits import WORLDS, FamilyBandit, NoisyBandit
 from .draws import ClippedGaussian, Gaussian, Rademacher, Sparse, Uniform
 from .features import Ball, Correlated, CyclicBasis, Drifting, GaussianRows, Given, Sphere
 from .glm import Family, Noisy, Stream
@@ -9,6 +10,7 @@ from .parameters import Cube, OnSphere
 from .scales import Levels, LogUniform, MostlyLoud, geometric
 
 __all__ = [
+    "WORLDS",
     "Adversary",
     "Ball",
     "ClippedGaussian",
@@ -17,6 +19,7 @@ __all__ = [
     "CyclicBasis",
     "Drifting",
     "Family",
+    "FamilyBandit",
     "Gaussian",
     "GaussianRows",
     "Given",
@@ -26,6 +29,7 @@ __all__ = [
     "LogUniform",
     "MostlyLoud",
     "Noisy",
+    "NoisyBandit",
     "OnSphere",
     "Rademacher",
     "Sparse",

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..glm import GLM
 from ..inputs import dimension, whole
@@ -44,22 +45,9 @@ class Family:
 
     def label(self, rng: np.random.Generator, x: Array, theta: Array) -> Rounds:
         """Draw labels for the rows ``x``."""
-        mean: Any = np.asarray(self.glm.mean(x @ theta))
-        n = np.floor(np.exp(rng.uniform(0, np.log(self.most + 1), size=len(x)))).astype(np.int64)
-        n = np.clip(n, 1, self.most)
-        name = self.glm.link.name
-        if name == "exponential":
-            y = rng.poisson(n * mean) / n
-        elif name == "tanh":
-            y = 2 * rng.binomial(n, (1 + mean) / 2) / n - 1
-        elif name in ("logistic", "probit"):
-            y = rng.binomial(n, mean) / n
-        else:
-            raise ValueError(
-                f"link is {name!r}; families exist for logistic, probit, tanh and exponential, "
-                "use Noisy for others"
-            )
-        return Rounds(x, mean, y, n.astype(np.float64), theta)
+        mean = np.asarray(self.glm.mean(x @ theta))
+        n = trials(rng, self.most, len(x))
+        return Rounds(x, mean, family_means(self.glm, rng, mean, n), n.astype(np.float64), theta)
 
 
 @dataclass(frozen=True)
@@ -79,3 +67,24 @@ class Stream:
         """Draw a table of rounds."""
         x = self.features.draw(rng, whole("rounds", rounds), dimension(dim))
         return self.labels.label(rng, x, self.parameter.draw(rng, dim))
+
+
+def trials(rng: np.random.Generator, most: int, count: int) -> NDArray[np.int64]:
+    """Draw how many draws each label is the mean of, log-uniform from 1 to ``most``."""
+    n = np.floor(np.exp(rng.uniform(0, np.log(whole("most", most) + 1), size=count)))
+    return np.clip(n.astype(np.int64), 1, most)
+
+
+def family_means(glm: GLM, rng: np.random.Generator, mean: Array, n: NDArray[np.int64]) -> Array:
+    """Draw means of ``n`` draws from the family of the link."""
+    name = glm.link.name
+    if name == "exponential":
+        return np.asarray(rng.poisson(n * mean) / n)
+    if name == "tanh":
+        return np.asarray(2 * rng.binomial(n, (1 + mean) / 2) / n - 1)
+    if name in ("logistic", "probit"):
+        return np.asarray(rng.binomial(n, mean) / n)
+    raise ValueError(
+        f"link is {name!r}; families exist for logistic, probit, tanh and exponential, "
+        "use Noisy for others"
+    )

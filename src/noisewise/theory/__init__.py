@@ -5,6 +5,7 @@ from .bounds import mean_bound, printed_bound, repaired_bound, sharp_bound
 from .lower import basis_lower_bound, glm_lower_bound, lower_bound
 from .regret import (
     adversarial_regret,
+    bandit_regret,
     design_terms,
     mean_regret,
     pseudo_regret,
@@ -14,6 +15,7 @@ from .regret import (
 
 __all__ = [
     "adversarial_regret",
+    "bandit_regret",
     "basis_lower_bound",
     "bounds",
     "design_terms",

@@ -1,4 +1,4 @@
-r"""Regret of a stream of played scores, cumulative over its rounds.
+r"""Regret of a stream of played scores, or of played arms, cumulative over its rounds.
 
 The loss of a row is :math:`\ell(z) = m(z) - yz`, half the square less a constant for the identity
 link, so classical numbers for the full square are twice these.
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from .. import linalg
 from ..glm import GLM
 from ..inputs import column, features, numbers, positive
-from ..protocols import Array
+from ..protocols import Array, BanditRounds
 
 
 def stochastic_regret(
@@ -116,6 +116,25 @@ def design_terms(glm: GLM, x: ArrayLike, ridge: float) -> tuple[float, Array]:
         P -= np.outer(k, k) * (kappa / (1 + kappa * v))
     c = linalg.factor(2 * ridge * np.eye(x.shape[1]) + kappa * x.T @ x)
     return linalg.log_det(c) - x.shape[1] * float(np.log(2 * ridge)), h
+
+
+def bandit_regret(rounds: BanditRounds, choices: ArrayLike) -> Array:
+    """Return the largest mean less the mean of the arm played, summed over the rounds so far.
+
+    >>> table = BanditRounds(np.eye(2), np.array([[0.0, 1.0], [0.5, 0.2]]), np.eye(2), np.ones(2))
+    >>> bandit_regret(table, [0, 0])
+    array([1., 1.])
+    """
+    means, k = numbers("means", rounds.means), np.asarray(choices)
+    if k.shape != (len(means),) or k.dtype.kind not in "iu":
+        raise ValueError(
+            f"choices has shape {k.shape} and type {k.dtype}; pass ({len(means)},) integers"
+        )
+    if k.size and not 0 <= k.min() <= k.max() < means.shape[1]:
+        raise ValueError(
+            f"choices run from {k.min()} to {k.max()}; there are arms 0 to {means.shape[1] - 1}"
+        )
+    return np.cumsum(means.max(axis=1) - means[np.arange(len(means)), k])
 
 
 def _scores(theta_star: ArrayLike, x: ArrayLike, scores: ArrayLike) -> tuple[Array, Array, Array]:

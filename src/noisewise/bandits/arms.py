@@ -1,0 +1,54 @@
+"""What policies see, checked, and the rule for ties."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..inputs import numbers, positive
+from ..protocols import Array
+
+LARGEST = 1e50
+
+
+def candidates(arms: ArrayLike, dim: int, feature_bound: float = np.inf) -> Array:
+    """Return the arms to choose from as ``(K, dim)``, K at least 1, none beyond the bound."""
+    array = numbers("arms", arms)
+    if array.ndim != 2 or array.shape[1] != dim or len(array) == 0:
+        raise ValueError(f"arms has shape {array.shape}; pass (K, {dim}) with at least one arm")
+    _within("arms", array, feature_bound)
+    return array
+
+
+def observation(
+    arm: ArrayLike, reward: float, sigma: float, dim: int, feature_bound: float = np.inf
+) -> tuple[Array, float, float]:
+    """Return arm ``(dim,)``, reward and standard deviation, checked."""
+    x = numbers("arm", arm)
+    if x.shape != (dim,):
+        raise ValueError(f"arm has shape {x.shape}; pass ({dim},), the features of the arm played")
+    _within("arm", x[None], feature_bound)
+    r = numbers("reward", reward)
+    if r.ndim:
+        raise ValueError(f"reward has shape {r.shape}; pass one number")
+    if abs(float(r)) > LARGEST:
+        raise ValueError(f"reward is {reward:g}, too large to compute with; rescale rewards")
+    return x, float(r), positive("sigma", sigma, zero=True)
+
+
+def first_best(index: Array) -> int:
+    """Return the lowest position whose index equals the largest to a relative 1e-12.
+
+    >>> first_best(np.array([0.0, 1.0 - 1e-15, 1.0]))
+    1
+    """
+    top = float(index.max())
+    return int(np.argmax(index >= top - 1e-12 * abs(top)))
+
+
+def _within(name: str, rows: Array, bound: float) -> None:
+    length = float(np.sqrt(np.einsum("ij,ij->i", rows, rows).max()))
+    if length > min(bound * (1 + 1e-9), LARGEST):
+        limit = "what can be computed with" if bound > LARGEST else f"feature_bound {bound:g}"
+        raise ValueError(
+            f"{name} holds a vector of norm {length:g}, above {limit}; rescale the features or "
+            "pass a larger feature_bound"
+        )

@@ -1,0 +1,68 @@
+"""Greedy: play what looks best."""
+
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..glm import GLM
+from ..inputs import settle
+from ..regression.ftrl import FTRL
+from ..regression.state import FTRLState
+from .arms import candidates, first_best, observation
+
+
+@dataclass(frozen=True)
+class Greedy:
+    r"""Play :math:`\arg\max_x x\cdot\hat\theta`, the estimate of `FTRL`, and never explore.
+
+    A reward has weight :math:`\max(\sigma, \text{floor})^{-2}`.
+
+    Parameters
+    ----------
+    glm : GLM
+    noise_floor : float > 0
+        Smaller standard deviations count as this one.
+
+    Examples
+    --------
+    >>> policy = Greedy(GLM())
+    >>> state = policy.start(dim=2)
+    >>> policy.update(state, [0.0, 1.0], 1.0)
+    >>> policy.select(state, np.eye(2), np.random.default_rng(0))
+    1
+    """
+
+    glm: GLM = field(default_factory=GLM)
+    _: KW_ONLY
+    ridge: float = 0.5
+    noise_floor: float = 1e-3
+
+    def __post_init__(self) -> None:
+        settle(self, "ridge", "noise_floor")
+        self.ftrl  # noqa: B018  refuses what is no GLM
+
+    @cached_property
+    def ftrl(self) -> FTRL:
+        """The regressor behind the estimate."""
+        return FTRL(self.glm, ridge=self.ridge)
+
+    def start(self, dim: int) -> FTRLState:
+        """Make the state of a fresh learner."""
+        return self.ftrl.start(dim)
+
+    def select(
+        self,
+        state: FTRLState,
+        arms: ArrayLike,
+        rng: np.random.Generator,
+        sigma: ArrayLike | None = None,
+    ) -> int:
+        """Return the arm of the largest estimated score; nothing is random."""
+        return first_best(candidates(arms, state.dim, self.glm.feature_bound) @ state.theta)
+
+    def update(self, state: FTRLState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+        """Learn a reward, weighed by the inverse of its variance."""
+        x, y, s = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
+        self.ftrl.update(state, x, y, max(s, self.noise_floor) ** -2.0)

@@ -1,0 +1,84 @@
+r"""Weighted ridge regression, one row at a time: what the linear policies know.
+
+:math:`V = 2\lambda I + \sum w x x^\top,\ b = \sum w y x,\ \hat\theta = V^{-1} b`.
+"""
+
+import math
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import linalg
+from ..inputs import dimension
+from ..protocols import Array
+
+RENEWAL = 200
+
+
+@dataclass(eq=False)
+class LinearState:
+    """What a linear policy knows after ``count`` rewards.
+
+    ``log_det`` is log det(V / 2 ridge); ``clipped`` counts the standard deviations that were cut to
+    the policy's noise bound.
+    """
+
+    ridge: float
+    V: Array
+    inverse: Array
+    b: Array
+    log_det: float = 0.0
+    count: int = 0
+    clipped: int = 0
+
+    @property
+    def dim(self) -> int:
+        """The number of features."""
+        return len(self.b)
+
+    @property
+    def theta(self) -> Array:
+        """The current estimate."""
+        return self.inverse @ self.b
+
+
+def start(dim: int, ridge: float) -> LinearState:
+    """Return the state before the first reward."""
+    one = np.eye(dimension(dim))
+    return LinearState(ridge, 2 * ridge * one, one / (2 * ridge), np.zeros(dim))
+
+
+def learn(state: LinearState, x: Array, y: float, weight: float = 1.0) -> None:
+    """Add a row: a rank-one change, and every so often a new factor against rounding."""
+    k = state.inverse @ x
+    growth = weight * float(x @ k)
+    state.V += weight * np.outer(x, x)
+    state.b += weight * y * x
+    state.count += 1
+    if growth < 0 or state.count % RENEWAL == 0:
+        c = linalg.factor(state.V)
+        state.inverse = linalg.invert(c)
+        state.log_det = linalg.log_det(c) - state.dim * math.log(2 * state.ridge)
+    else:
+        state.inverse -= np.outer(weight / (1 + growth) * k, k)
+        state.log_det += math.log1p(growth)
+
+
+def widths(state: LinearState, x: Array) -> Array:
+    r"""Return :math:`\|x\|_{V^{-1}}` of each row."""
+    return np.sqrt(np.maximum(np.einsum("ij,ij->i", x @ state.inverse, x), 0.0))
+
+
+def clip(state: LinearState, sigma: float, bound: float) -> float:
+    """Return ``sigma`` cut to the noise bound, counted; the first time it warns."""
+    if sigma <= bound:
+        return sigma
+    if state.clipped == 0:
+        warnings.warn(
+            f"sigma {sigma:g} is above noise_bound {bound:g}, which bounds every standard "
+            "deviation; it is cut to that, and so are later ones",
+            stacklevel=3,
+        )
+    state.clipped += 1
+    return bound

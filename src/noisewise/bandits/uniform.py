@@ -1,0 +1,54 @@
+"""Uniform: play at random, the yardstick of no learning."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..inputs import dimension
+from .arms import candidates, observation
+
+
+@dataclass(eq=False)
+class UniformState:
+    """What `Uniform` knows: how many rewards it has seen."""
+
+    dim: int
+    count: int = 0
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Play each arm with the same probability.
+
+    >>> policy = Uniform()
+    >>> policy.select(policy.start(dim=1), [[1.0], [2.0]], np.random.default_rng(0)) in (0, 1)
+    True
+    """
+
+    not_promised: ClassVar[tuple[str, ...]] = (
+        "permuting arms permutes choices",
+        "ties give the lowest index",
+    )
+
+    def start(self, dim: int) -> UniformState:
+        """Make the state of a fresh learner."""
+        return UniformState(dimension(dim))
+
+    def select(
+        self,
+        state: UniformState,
+        arms: ArrayLike,
+        rng: np.random.Generator,
+        sigma: ArrayLike | None = None,
+    ) -> int:
+        """Return a random arm."""
+        return int(rng.integers(len(candidates(arms, state.dim))))
+
+    def update(
+        self, state: UniformState, arm: ArrayLike, reward: float, sigma: float = 1.0
+    ) -> None:
+        """Count the reward."""
+        observation(arm, reward, sigma, state.dim)
+        state.count += 1

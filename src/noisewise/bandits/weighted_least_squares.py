@@ -1,0 +1,62 @@
+"""Weighted least squares with upper confidence bounds."""
+
+import math
+from dataclasses import dataclass
+
+from numpy.typing import ArrayLike
+
+from ..inputs import settle
+from .arms import observation
+from .optimism import Optimism
+from .ridge import LinearState, learn
+
+
+@dataclass(frozen=True)
+class WeightedLeastSquaresUCB(Optimism):
+    r"""Optimism with rewards weighed by the inverse of their variance.
+
+    .. math:: w = \max(\sigma, \text{floor})^{-2},\qquad
+              \beta = \sqrt{2\log(1/\delta) + \log\det(V/2\lambda)} + \sqrt{2\lambda}\,S
+
+    The noise of a reward must be sub-Gaussian of the scale told, and that scale must not depend on
+    the noise itself.
+
+    Parameters
+    ----------
+    parameter_bound : float > 0
+        S, which bounds the norm of the true parameter.
+    noise_floor : float > 0
+        Smaller standard deviations count as this one.
+
+    Examples
+    --------
+    A reward of sd 0.5 counts four times, so V = 1 + 4:
+
+    >>> policy = WeightedLeastSquaresUCB()
+    >>> state = policy.start(dim=1)
+    >>> policy.update(state, [1.0], 1.0, sigma=0.5)
+    >>> float(state.V[0, 0]), round(float(state.theta[0]), 12)
+    (5.0, 0.8)
+
+    References
+    ----------
+    Kirschner and Krause (2018), "Information directed sampling and bandits with heteroscedastic
+    noise": the set holds for all rounds with probability 1 - delta.
+    """
+
+    parameter_bound: float = 1.0
+    noise_floor: float = 0.05
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        settle(self, "parameter_bound", "noise_floor")
+
+    def radius(self, state: LinearState, scale: float = 1.0) -> float:
+        """Return the radius, its noise part times ``scale``."""
+        noise = math.sqrt(2 * math.log(1 / self.delta) + state.log_det)
+        return scale * noise + self.bias(self.parameter_bound)
+
+    def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+        """Learn a reward, weighed by the inverse of its variance."""
+        x, y, s = observation(arm, reward, sigma, state.dim)
+        learn(state, x, y, max(s, self.noise_floor) ** -2.0)

@@ -1,0 +1,61 @@
+"""Weighted OFUL: variances known, noise bounded."""
+
+import math
+from dataclasses import dataclass
+
+from numpy.typing import ArrayLike
+
+from ..inputs import settle
+from .arms import observation
+from .optimism import Optimism
+from .ridge import LinearState, clip, learn
+
+
+@dataclass(frozen=True)
+class WeightedOFUL(Optimism):
+    r"""Optimism with variance weights and a Bernstein radius.
+
+    .. math:: w = \max(\sigma, R/\sqrt d)^{-2},\qquad \ell = \log(4t^2/\delta),
+
+    .. math:: \beta = 8\sqrt{d\,\log(1 + tA^2/(2\lambda R^2))\,\ell} + 4\sqrt d\,\ell
+              + \sqrt{2\lambda}\,S
+
+    The constants are recalled from the paper and not verified; the radius is so wide that coverage
+    tells nothing about them. Use ``radius_scale`` to play well.
+
+    Parameters
+    ----------
+    noise_bound : float > 0
+        R, which bounds every noise; a larger ``sigma`` is cut to it, with a warning.
+    feature_bound, parameter_bound : float > 0
+        A and S, bounds of the norms of arms and of the true parameter.
+
+    References
+    ----------
+    Zhou, Gu and Szepesvari (2021), "Nearly minimax optimal reinforcement learning for linear
+    mixture Markov decision processes": regret of order R sqrt(dT) + d sqrt(sum sigma^2), for
+    2 ridge = 1/S^2.
+    """
+
+    noise_bound: float = 1.0
+    feature_bound: float = 1.0
+    parameter_bound: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        settle(self, "noise_bound", "feature_bound", "parameter_bound")
+
+    def radius(self, state: LinearState, scale: float = 1.0) -> float:
+        """Return the radius, its noise part times ``scale``; without data there is no noise."""
+        d, t, noise = state.dim, state.count, 0.0
+        if t:
+            ell = math.log(4 * t * t / self.delta)
+            reach = (self.feature_bound / self.noise_bound) ** 2 / (2 * self.ridge)
+            noise = 8 * math.sqrt(d * math.log1p(t * reach) * ell) + 4 * math.sqrt(d) * ell
+        return scale * noise + self.bias(self.parameter_bound)
+
+    def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+        """Learn a reward, weighed by the inverse of its variance."""
+        x, y, s = observation(arm, reward, sigma, state.dim, self.feature_bound)
+        R = self.noise_bound
+        learn(state, x, y, max(clip(state, s, R), R / math.sqrt(state.dim)) ** -2.0)

@@ -1,0 +1,80 @@
+"""Weighted OFUL+: weights that also look at how little is known of an arm."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from numpy.typing import ArrayLike
+
+from .. import linalg
+from ..inputs import settle, whole
+from ..protocols import Array
+from .arms import observation
+from .optimism import Optimism
+from .ridge import LinearState, clip, learn
+
+
+@dataclass(frozen=True)
+class WeightedOFULPlus(Optimism):
+    r"""Optimism with weights from variance and uncertainty, and a Bernstein radius.
+
+    .. math:: w = \max(\sigma, \alpha, \gamma\|x\|_{V^{-1}}^{1/2})^{-2},\quad
+              \alpha = T^{-1/2},\ \gamma = R^{1/2} d^{-1/4},
+
+    .. math:: \iota = \log\frac{32\,(\log^+(\gamma^2/\alpha) + 1)\,t^2}{\delta},\quad
+              \beta = 12\sqrt{d\,\log(1 + tA^2/(2\lambda d\alpha^2))\,\iota} + 30\,\iota R/\gamma^2
+              + \sqrt{2\lambda}\,S
+
+    with V before the update, so the estimate depends on the order of rewards. The constants are
+    recalled from the paper and not verified, the floor alpha is a guess; the radius is so wide that
+    coverage tells nothing about them. Use ``radius_scale`` to play well.
+
+    Parameters
+    ----------
+    noise_bound : float > 0
+        R, which bounds every noise; a larger ``sigma`` is cut to it, with a warning.
+    feature_bound, parameter_bound : float > 0
+        A and S, bounds of the norms of arms and of the true parameter.
+    horizon : int
+        T, the number of rounds that will be played.
+
+    References
+    ----------
+    Zhou and Gu (2022), "Computationally efficient horizon-free reinforcement learning for linear
+    mixture MDPs": regret of order d sqrt(sum sigma^2) + dR + d, for 2 ridge = 1/S^2.
+    """
+
+    not_promised: ClassVar[tuple[str, ...]] = ("late rewards give the same estimate",)
+
+    noise_bound: float = 1.0
+    feature_bound: float = 1.0
+    parameter_bound: float = 1.0
+    horizon: int = 10_000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        settle(self, "noise_bound", "feature_bound", "parameter_bound")
+        whole("horizon", self.horizon)
+
+    def radius(self, state: LinearState, scale: float = 1.0) -> float:
+        """Return the radius, its noise part times ``scale``; without data there is no noise."""
+        d, t, T, R, noise = state.dim, state.count, self.horizon, self.noise_bound, 0.0
+        if t:
+            gamma2 = R / math.sqrt(d)
+            orders = max(0.0, math.log(gamma2 * math.sqrt(T)))
+            iota = math.log(32 * (orders + 1) * t * t / self.delta)
+            reach = self.feature_bound**2 * T / (2 * self.ridge * d)
+            noise = 12 * math.sqrt(d * math.log1p(t * reach) * iota) + 30 * iota * R / gamma2
+        return scale * noise + self.bias(self.parameter_bound)
+
+    def effective_sd(self, state: LinearState, x: Array, sigma: float) -> float:
+        """Return the standard deviation a reward of arm ``x`` counts with."""
+        gamma = math.sqrt(self.noise_bound) / state.dim**0.25
+        doubt = gamma * math.sqrt(linalg.norm(x, state.inverse))
+        return max(sigma, self.horizon**-0.5, doubt)
+
+    def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+        """Learn a reward, weighed by its variance and by how little is known of the arm."""
+        x, y, s = observation(arm, reward, sigma, state.dim, self.feature_bound)
+        sd = self.effective_sd(state, x, clip(state, s, self.noise_bound))
+        learn(state, x, y, sd**-2.0)

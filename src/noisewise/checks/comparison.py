@@ -1,0 +1,47 @@
+"""What the checks share: their names, and how two results are compared."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+Check = Callable[[], None]
+
+
+def run(checks: Iterator[tuple[str, Check]]) -> None:
+    """Run every check."""
+    for _, check in checks:
+        check()
+
+
+def named(*checks: Callable[..., None], args: tuple[Any, ...]) -> Iterator[tuple[str, Check]]:
+    """Yield each check with its name, but those the object names in its ``not_promised``."""
+    table = {
+        check.__name__.lstrip("_").replace("_", " "): partial(check, *args) for check in checks
+    }
+    waived = getattr(args[0], "not_promised", ())
+    for name in waived:
+        if name not in table:
+            raise ValueError(f"not_promised names {name!r}; there are {', '.join(table)}")
+    yield from ((name, check) for name, check in table.items() if name not in waived)
+
+
+def close(a: Any, b: Any, tolerance: float, sentence: str) -> None:
+    """Fail with the sentence where two results differ."""
+    assert np.allclose(a, b, rtol=tolerance, atol=tolerance), (
+        f"{sentence}: they differ by {np.abs(np.asarray(a) - np.asarray(b)).max():.3g}"
+    )
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two states hold equal values, arrays and nested objects included."""
+    if isinstance(a, np.ndarray):
+        return np.array_equal(a, b, equal_nan=True)
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    if hasattr(a, "__dict__") and not callable(a):
+        return same(a.__getstate__(), b.__getstate__())
+    return bool(a == b)

@@ -1,0 +1,205 @@
+"""The checks of a policy: the contract of `noisewise.protocols`."""
+
+import copy
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import archive
+from ..confidence import Ellipsoid
+from ..protocols import Array
+from .comparison import Check, close, named, same
+
+
+def policy_checks(policy: Any) -> Iterator[tuple[str, Check]]:
+    """Yield the checks of a policy."""
+    yield from named(
+        _select_writes_nothing,
+        _select_is_decided_by_the_generator,
+        _inputs_are_neither_kept_nor_changed,
+        _permuting_arms_permutes_choices,
+        _rotation_leaves_choices_alone,
+        _late_rewards_give_the_same_estimate,
+        _confidence_sets_are_ellipsoids,
+        _saved_state_continues_to_the_same_choices,
+        _one_arm_works,
+        _one_dimension_works,
+        _ties_give_the_lowest_index,
+        _a_zero_arm_is_legal,
+        _bad_input_leaves_the_state_alone,
+        args=(policy,),
+    )
+
+
+def _reach(policy: Any) -> float | None:
+    """The longest arm the policy takes, where it knows one."""
+    home = policy if hasattr(policy, "feature_bound") else getattr(policy, "glm", None)
+    return getattr(home, "feature_bound", None)
+
+
+def _rows(policy: Any, count: int, dim: int = 3, seed: int = 0) -> Array:
+    """Arms of different norms."""
+    rng = np.random.default_rng([20220213, seed])
+    x = rng.normal(size=(count, dim))
+    length = (_reach(policy) or 1.0) * rng.uniform(0.3, 1.0, size=(count, 1))
+    return np.asarray(x * length / np.linalg.norm(x, axis=1, keepdims=True))
+
+
+def _played(policy: Any, turn: Array | None = None, order: Any = None) -> Any:
+    """A state that has learnt a dozen rewards."""
+    rng = np.random.default_rng(3)
+    x, y, s = _rows(policy, 12), rng.uniform(size=12), rng.uniform(0.2, 1.0, size=12)
+    state = policy.start(3)
+    for i in range(12) if order is None else order:
+        policy.update(state, x[i] if turn is None else x[i] @ turn, y[i], s[i])
+    return state
+
+
+def _choices(policy: Any, state: Any, turn: Array | None = None) -> list[int]:
+    """What the policy chooses from thirty sets of arms."""
+    one = np.eye(3) if turn is None else turn
+    sets = (_rows(policy, 7, seed=i) @ one for i in range(1, 31))
+    return [_select(policy, state, arms, i) for i, arms in enumerate(sets)]
+
+
+def _select(policy: Any, state: Any, arms: Any, seed: int = 0) -> int:
+    sigma = np.full(len(arms), 0.5)
+    k = policy.select(state, arms, np.random.default_rng(seed), sigma)
+    assert isinstance(k, int), f"select returns {type(k).__name__}, not int"
+    assert 0 <= k < len(arms), f"select returns {k}, but there are {len(arms)} arms"
+    return k
+
+
+def _select_writes_nothing(policy: Any) -> None:
+    state = _played(policy)
+    before = copy.deepcopy(state)
+    _choices(policy, state)
+    assert same(before, state), "select changed the state"
+
+
+def _select_is_decided_by_the_generator(policy: Any) -> None:
+    state = _played(policy)
+    assert _choices(policy, state) == _choices(policy, state), "equal seeds, unequal choices"
+    assert _choices(policy, _played(policy)) == _choices(policy, state), "a replay chooses else"
+
+
+def _inputs_are_neither_kept_nor_changed(policy: Any) -> None:
+    state, arms = _played(policy), _rows(policy, 5)
+    copies = arms.copy()
+    policy.update(state, arms[_select(policy, state, arms)], 0.5, 0.5)
+    assert np.array_equal(arms, copies), "select or update changed its input"
+    other = copy.deepcopy(state)
+    arms[:] = 0.1
+    for each in (state, other):
+        policy.update(each, copies[0], 0.2, 0.5)
+    assert _choices(policy, state) == _choices(policy, other), "update kept its input"
+
+
+def _permuting_arms_permutes_choices(policy: Any) -> None:
+    state = _played(policy)
+    for i in range(20):
+        arms, order = _rows(policy, 7, seed=i), np.random.default_rng(i).permutation(7)
+        same_arm = order[_select(policy, state, arms[order], i)] == _select(policy, state, arms, i)
+        assert same_arm, "permuting the arms changes which one is chosen"
+
+
+def _rotation_leaves_choices_alone(policy: Any) -> None:
+    turn = np.linalg.qr(np.random.default_rng(7).normal(size=(3, 3)))[0]
+    plain, turned = _choices(policy, _played(policy)), _choices(policy, _played(policy, turn), turn)
+    assert plain == turned, "rotating the features changes choices"
+
+
+def _late_rewards_give_the_same_estimate(policy: Any) -> None:
+    """Only asked of linear estimates: others are known to a tolerance."""
+    glm = getattr(policy, "glm", None)
+    state = _played(policy)
+    if not hasattr(state, "theta") or not getattr(glm, "linear", True):
+        return
+    late = _played(policy, order=np.random.default_rng(8).permutation(12))
+    close(late.theta, state.theta, 1e-9, "the order of rewards changes the estimate")
+
+
+def _confidence_sets_are_ellipsoids(policy: Any) -> None:
+    if not hasattr(policy, "confidence"):
+        return
+    for state in (policy.start(3), _played(policy)):
+        sets = policy.confidence(state)
+        assert isinstance(sets, tuple), f"confidence returns {type(sets).__name__}, not a tuple"
+        for each in sets:
+            assert isinstance(each, Ellipsoid), f"confidence holds a {type(each).__name__}"
+            finite = np.isfinite(each.upper(np.eye(3))).all() and np.isfinite(each.radius)
+            assert finite, "a confidence set has no finite bounds"
+            assert each.contains(each.centre), "a confidence set does not hold its centre"
+
+
+def _saved_state_continues_to_the_same_choices(policy: Any) -> None:
+    state = _played(policy)
+    link = getattr(getattr(policy, "glm", None), "link", None)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "state.npz"
+        archive.save(path, policy, state)
+        spec, loaded = archive.load(path, link=link)
+    assert spec == policy, "the loaded spec differs from the saved one"
+    for arm in _rows(policy, 4, seed=40):
+        for each in (state, loaded):
+            policy.update(each, arm, 0.7, 0.4)
+    assert same(state, loaded), "a loaded state continues to other numbers"
+    assert _choices(policy, state) == _choices(policy, loaded), "a loaded state chooses else"
+
+
+def _one_arm_works(policy: Any) -> None:
+    for state in (policy.start(3), _played(policy)):
+        assert _select(policy, state, _rows(policy, 1)) == 0, "the only arm is not chosen"
+
+
+def _one_dimension_works(policy: Any) -> None:
+    state, arms = policy.start(1), _rows(policy, 4, dim=1)
+    for _ in range(6):
+        policy.update(state, arms[_select(policy, state, arms)], 0.5, 0.5)
+
+
+def _ties_give_the_lowest_index(policy: Any) -> None:
+    for state in (policy.start(3), _played(policy)):
+        arms = _rows(policy, 5)
+        assert _select(policy, state, np.tile(arms[:1], (4, 1))) == 0, "equal arms: not the first"
+        twice = _select(policy, state, np.concatenate([arms, arms]))
+        assert twice == _select(policy, state, arms), "of two equal arms not the first is chosen"
+
+
+def _a_zero_arm_is_legal(policy: Any) -> None:
+    state = _played(policy)
+    policy.update(state, np.zeros(3), 1.0, 0.5)
+    _select(policy, state, np.zeros((2, 3)))
+
+
+def _bad_input_leaves_the_state_alone(policy: Any) -> None:
+    state, arms = _played(policy), _rows(policy, 3)
+    before, row = copy.deepcopy(state), arms[0]
+    updates: list[tuple[Any, ...]] = [
+        (row * np.nan, 1.0, 0.5),
+        (row[:2], 1.0, 0.5),
+        (arms, 1.0, 0.5),
+        (row, np.nan, 0.5),
+        (row, np.inf, 0.5),
+        (row, [1.0, 2.0], 0.5),
+        (row, 1.0, -0.5),
+        (row, 1.0, np.nan),
+        (row, 1.0, np.inf),
+        ("words", 1.0, 0.5),
+    ]
+    selects: list[Any] = [np.empty((0, 3)), arms[:, :2], row, arms * np.nan, arms * np.inf, "words"]
+    if _reach(policy):
+        updates.append((9 * row, 1.0, 0.5))
+        selects.append(9 * arms)
+    calls = [("update", case) for case in updates]
+    calls += [("select", (case, np.random.default_rng(0))) for case in selects]
+    for verb, case in calls:
+        try:
+            getattr(policy, verb)(state, *case)
+        except ValueError:
+            assert same(before, state), f"the state changed although {verb}{case} failed"
+        else:
+            raise AssertionError(f"{verb}{case} was accepted")

@@ -1,0 +1,110 @@
+"""Bandit worlds: specs with ``draw(rng) -> BanditRounds``, and those that have a name."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..glm import GLM
+from ..inputs import probability, whole
+from ..protocols import Array, BanditRounds
+from .draws import Draw, Gaussian, Sparse
+from .features import Sphere
+from .glm import family_means, trials
+from .parameters import OnSphere
+from .scales import LogUniform, MostlyLoud, Scales, geometric
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arena:
+    """Arms on the sphere of radius A and a parameter on that of radius B, both from the ``glm``.
+
+    Arms are drawn afresh every round, or once where they are ``fixed``.
+    """
+
+    glm: GLM = field(default_factory=GLM)
+    fixed: bool = False
+    dim: int = 10
+    arms: int = 20
+    rounds: int = 5000
+
+    def means(self, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+        """Draw arms and parameter; return the arms, the means of their rewards, the parameter."""
+        d, K, T = whole("dim", self.dim), whole("arms", self.arms), whole("rounds", self.rounds)
+        shape = (K, d) if self.fixed else (T, K, d)
+        x = Sphere(self.glm.feature_bound).draw(rng, int(np.prod(shape[:-1])), d).reshape(shape)
+        theta = OnSphere(self.glm.parameter_bound).draw(rng, d)
+        means = np.asarray(self.glm.mean(x @ theta))
+        return x, (np.tile(means, (T, 1)) if self.fixed else means), theta
+
+
+@dataclass(frozen=True)
+class NoisyBandit(Arena):
+    """Rewards that are the mean plus noise whose standard deviation comes from ``scales``.
+
+    It is drawn a round and told with the reward, or an arm (``tied``) and told before choosing. A
+    share ``misreported`` of the rounds has the largest deviation and tells the smallest.
+
+    >>> world = NoisyBandit(rounds=3, arms=2, dim=4)
+    >>> world.draw(np.random.default_rng(0)).arms.shape
+    (3, 2, 4)
+    """
+
+    scales: Scales = field(default_factory=lambda: geometric(0.05, 0.5, 7))
+    noise: Draw = field(default_factory=Gaussian)
+    tied: bool = False
+    misreported: float = 0.0
+
+    def draw(self, rng: np.random.Generator) -> BanditRounds:
+        """Draw the world."""
+        x, means, theta = self.means(rng)
+        T, K = means.shape
+        sd = self.scales.draw(rng, K if self.tied else T)
+        sd = np.tile(sd, (T, 1)) if self.tied else np.repeat(sd[:, None], K, axis=1)
+        lie = rng.random((T, 1)) < probability("misreported", self.misreported, zero=True)
+        told, sd = np.where(lie, sd.min(), sd), np.where(lie, sd.max(), sd)
+        rewards = means + self.noise.draw(rng, sd)
+        return BanditRounds(x, means, rewards, told if self.tied else told[:, 0], theta)
+
+
+@dataclass(frozen=True)
+class FamilyBandit(Arena):
+    """Rewards that are means of n draws from the link's family, n log-uniform up to ``most``.
+
+    The standard deviation told with the reward is relative to the family's own: 1/sqrt(n).
+    """
+
+    glm: GLM = field(default_factory=lambda: GLM("logistic"))
+    most: int = 100
+
+    def draw(self, rng: np.random.Generator) -> BanditRounds:
+        """Draw the world."""
+        x, means, theta = self.means(rng)
+        n = trials(rng, self.most, len(means))
+        y = family_means(self.glm, rng, means, n[:, None])
+        return BanditRounds(x, means, y, 1 / np.sqrt(n), theta)
+
+
+World = NoisyBandit | FamilyBandit
+
+
+def _named() -> dict[str, World]:
+    worlds: dict[str, World] = {}
+    for model, link in (("linear", "identity"), ("logistic", "logistic")):
+        glm = GLM(link)
+        worlds |= {
+            f"fresh-{model}": NoisyBandit(glm=glm),
+            f"fixed-{model}": NoisyBandit(glm=glm, fixed=True),
+            f"log-uniform-{model}": NoisyBandit(LogUniform(0.05, 0.5), glm=glm, fixed=True),
+            f"tied-{model}": NoisyBandit(glm=glm, fixed=True, tied=True),
+            f"quiet-{model}": NoisyBandit(MostlyLoud(0.05, 0.5), glm=glm, fixed=True),
+            f"long-{model}": NoisyBandit(glm=GLM(link, parameter_bound=4.0), fixed=True),
+            f"sparse-{model}": NoisyBandit(noise=Sparse(1.0), glm=glm, fixed=True),
+            f"misreported-{model}": NoisyBandit(misreported=0.1, glm=glm, fixed=True),
+        }
+    return worlds | {
+        "fresh-binomial": FamilyBandit(),
+        "fixed-binomial": FamilyBandit(fixed=True),
+    }
+
+
+WORLDS = _named()
