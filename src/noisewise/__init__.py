@@ -23,6 +23,11 @@ _HOME = {
     "FTRLState": "regression.state",
     "Rows": "regression.rows",
     "OFUL": "bandits.oful",
+    "MORUCB": "bandits.mor_ucb",
+    "MORUCBState": "bandits.mor_ucb",
+    "FTRLUCB": "bandits.ftrl_ucb",
+    "FTRLUCBState": "bandits.ftrl_ucb",
+    "Forms": "bandits.forms",
     "LinUCB": "bandits.linucb",
     "WeightedLeastSquaresUCB": "bandits.weighted_least_squares",
     "WeightedOFUL": "bandits.weighted_oful",
@@ -49,11 +54,14 @@ __all__ = ["__version__", *_HOME]
 if TYPE_CHECKING:
     from . import checks, environments, theory
     from .archive import load, save
+    from .bandits.forms import Forms
+    from .bandits.ftrl_ucb import FTRLUCB, FTRLUCBState
     from .bandits.glm_ucb import GLMUCB, GLMUCBState
     from .bandits.greedy import Greedy
     from .bandits.laplace_thompson import LaplaceThompson
     from .bandits.linear_thompson import LinearThompson
     from .bandits.linucb import LinUCB
+    from .bandits.mor_ucb import MORUCB, MORUCBState
     from .bandits.oful import OFUL
     from .bandits.ridge import LinearState
     from .bandits.uniform import Uniform, UniformState
