@@ -18,12 +18,33 @@ BARE = nw.Link("bare", cauchit_mean, cauchit_slope)
 
 LINKS = [*nw.LINKS.values(), CAUCHIT, BARE]
 
-REGRESSORS = [nw.FTRL(nw.GLM(link, 1.0, 2.0), tolerance=0) for link in LINKS] + [
+FTRLS = [nw.FTRL(nw.GLM(link, 1.0, 2.0), tolerance=0) for link in LINKS] + [
     nw.FTRL(nw.GLM("logistic", 3.0, 1.0), ridge=0.01, tolerance=0),
     nw.FTRL(nw.GLM("identity", 0.5, 2.0), ridge=1e-3, tolerance=0),
     *(nw.FTRL(nw.GLM(link, 1.0, 2.0)) for link in LINKS),
     nw.FTRL(nw.GLM("logistic", 3.0, 1.0), ridge=0.01, tolerance=0.01, certificate="calibrated"),
     nw.FTRL(nw.GLM("tanh"), aggregate=True),
+]
+
+REGRESSORS = [
+    *FTRLS,
+    nw.Ridge(),
+    nw.Ridge(0.01, clip=0.3),
+    nw.Forward(),
+    nw.Forward(0.0),
+    nw.Aggregating((nw.Ridge(0.01), nw.Forward(), nw.GradientDescent()), 5.0, (0.5, 0.25, 0.25)),
+    nw.Aggregating((nw.ExponentiatedGradient(2.0), nw.FTRL(nw.GLM("tanh"))), label_bound=5.0),
+    nw.Minimax(),
+    nw.HorizonFreeMinimax(0.3),
+    nw.GradientDescent(),
+    nw.GradientDescent(feature_bound=2.0, normalised=True),
+    nw.GradientDescent(nw.GLM("logistic", 2.0, 1.0)),
+    nw.ExponentiatedGradient(2.0),
+    nw.ExponentiatedGradient(2.0, bound=3.0),
+    nw.SimplexFTRL(),
+    nw.NewtonStep(nw.GLM("identity", 1.0, 9.0)),
+    nw.NewtonStep(nw.GLM("logistic", 2.0, 0.5)),
+    nw.NewtonStep(nw.GLM(CAUCHIT), initial=0.1),
 ]
 
 

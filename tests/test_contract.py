@@ -17,7 +17,7 @@ def test_every_link_passes(link, bound):
     checks.check_link(link, bound)
 
 
-@pytest.mark.parametrize("regressor", REGRESSORS, ids=lambda r: f"{r.glm.link.name}-{r.tolerance}")
+@pytest.mark.parametrize("regressor", REGRESSORS, ids=repr)
 def test_every_regressor_passes(regressor):
     checks.check_regressor(regressor)
 

@@ -21,6 +21,23 @@ _HOME = {
     "FTRL": "regression.ftrl",
     "FTRLState": "regression.state",
     "Rows": "regression.rows",
+    "Ridge": "regression.ridge",
+    "Forward": "regression.forward",
+    "ForwardState": "regression.forward",
+    "Aggregating": "regression.aggregating",
+    "AggregatingState": "regression.aggregating",
+    "Minimax": "regression.minimax",
+    "MinimaxState": "regression.minimax",
+    "HorizonFreeMinimax": "regression.horizon_free",
+    "HorizonFreeMinimaxState": "regression.horizon_free",
+    "GradientDescent": "regression.descent",
+    "GradientDescentState": "regression.descent",
+    "ExponentiatedGradient": "regression.exponentiated",
+    "ExponentiatedGradientState": "regression.exponentiated",
+    "SimplexFTRL": "regression.simplex",
+    "SimplexFTRLState": "regression.simplex",
+    "NewtonStep": "regression.newton_step",
+    "NewtonStepState": "regression.newton_step",
     "predictions": "simulate",
     "save": "archive",
     "load": "archive",
@@ -39,8 +56,17 @@ if TYPE_CHECKING:
     from .links import LINKS, Link
     from .noise import Bounded, Likelihood, SubGaussian
     from .protocols import Rounds
+    from .regression.aggregating import Aggregating, AggregatingState
+    from .regression.descent import GradientDescent, GradientDescentState
+    from .regression.exponentiated import ExponentiatedGradient, ExponentiatedGradientState
+    from .regression.forward import Forward, ForwardState
     from .regression.ftrl import FTRL
+    from .regression.horizon_free import HorizonFreeMinimax, HorizonFreeMinimaxState
+    from .regression.minimax import Minimax, MinimaxState
+    from .regression.newton_step import NewtonStep, NewtonStepState
+    from .regression.ridge import Ridge
     from .regression.rows import Rows
+    from .regression.simplex import SimplexFTRL, SimplexFTRLState
     from .regression.state import FTRLState
     from .simulate import predictions
 

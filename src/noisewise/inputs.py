@@ -6,6 +6,7 @@ from numbers import Integral, Real
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .kernels.layout import LARGEST
 from .protocols import Array
 
 
@@ -98,3 +99,34 @@ def weights(value: ArrayLike, count: int, single: bool) -> Array:
             f"weight is {array[at]} at row {at}; weights multiply losses, pass numbers >= 0"
         )
     return array
+
+
+def rows(
+    x: ArrayLike, y: ArrayLike, weight: ArrayLike, dim: int
+) -> tuple[Array, Array, Array, bool]:
+    """Return a checked row or block: x (n, dim), y (n,), weights (n,), and whether it was a row."""
+    x, single = features(x, dim, check=False)
+    y = column("y", y, len(x), single)
+    w = weights(weight, len(x), single)
+    with np.errstate(over="ignore", invalid="ignore"):
+        square = np.einsum("ij,ij->i", x, x)
+        size = np.maximum(w * (square + np.abs(y)) * (1 + square), np.abs(y))
+    if len(x) and not size.max() <= LARGEST:
+        numbers("x", x)
+        at = int(np.argmax(size))
+        raise ValueError(
+            f"row {at} has norm {np.sqrt(square[at]):g}, y {y[at]:g} and weight {w[at]:g}, too "
+            "large to compute with; rescale the features x, the labels y or the weight"
+        )
+    return x, y, w, single
+
+
+def short_rows(x: Array, bound: float) -> None:
+    """Raise if a row of checked features is longer than ``bound``."""
+    square = np.einsum("ij,ij->i", x, x)
+    if len(x) and square.max() > (bound * (1 + 1e-9)) ** 2:
+        at = int(np.argmax(square))
+        raise ValueError(
+            f"x has norm {np.sqrt(square[at]):.6g} at row {at}, above feature_bound {bound:g}; "
+            "scale the features or pass a larger feature_bound"
+        )
