@@ -105,11 +105,22 @@ def rows(
     x: ArrayLike, y: ArrayLike, weight: ArrayLike, dim: int
 ) -> tuple[Array, Array, Array, bool]:
     """Return a checked row or block: x (n, dim), y (n,), weights (n,), and whether it was a row."""
+    if (
+        isinstance(x, np.ndarray)
+        and x.dtype == np.float64
+        and x.shape == (dim,)
+        and isinstance(y, float)
+        and isinstance(weight, float)
+    ):  # one row of floats, the usual case, needs no conversion
+        square = float(np.vdot(x, x))  # @ would warn of overflow
+        size = max(weight * (square + abs(y)) * (1 + square), square, abs(y))
+        if size <= LARGEST and weight >= 0:
+            return x[None], np.array([y]), np.array([weight]), True
     x, single = features(x, dim, check=False)
     y = column("y", y, len(x), single)
     w = weights(weight, len(x), single)
     with np.errstate(over="ignore", invalid="ignore"):
-        square = np.einsum("ij,ij->i", x, x)
+        square = np.vecdot(x, x)
         size = np.maximum(w * (square + np.abs(y)) * (1 + square), np.abs(y))
     if len(x) and not size.max() <= LARGEST:
         numbers("x", x)
@@ -123,9 +134,8 @@ def rows(
 
 def short_rows(x: Array, bound: float) -> None:
     """Raise if a row of checked features is longer than ``bound``."""
-    square = np.einsum("ij,ij->i", x, x)
-    if len(x) and square.max() > (bound * (1 + 1e-9)) ** 2:
-        at = int(np.argmax(square))
+    square = np.vecdot(x, x)
+    if len(x) and square[at := int(square.argmax())] > (bound * (1 + 1e-9)) ** 2:
         raise ValueError(
             f"x has norm {np.sqrt(square[at]):.6g} at row {at}, above feature_bound {bound:g}; "
             "scale the features or pass a larger feature_bound"

@@ -117,8 +117,9 @@ class Aggregating:
                 "the nearer end and the guarantee is void, pass a larger label_bound",
                 stacklevel=2,
             )
+        given = (x[0], float(y[0]), float(w[0])) if single else (x, y, w)
         pairs = zip(self.experts, state.states, strict=True)
-        xi = self._clipped([expert.update(each, x, y, w) for expert, each in pairs])
+        xi = self._clipped([expert.update(each, *given) for expert, each in pairs])
         loss = w * (np.clip(y, -Y, Y) - xi) ** 2 / (2 * Y * Y)
         after = state.log_weights[:, None] - np.cumsum(loss, axis=1)
         before = np.column_stack([state.log_weights, after[:, :-1]])
@@ -135,7 +136,7 @@ class Aggregating:
                 refuse(each, x, y, w)
 
     def _clipped(self, xi: list[Any]) -> Array:
-        return np.clip(np.array(xi), -self.label_bound, self.label_bound)
+        return np.clip(np.array(xi), -self.label_bound, self.label_bound).reshape(len(xi), -1)
 
     def _mix(self, log_weights: Array, xi: Array) -> Array:
         """Return the prediction for each column of log weights and experts' predictions."""

@@ -63,6 +63,8 @@ class GradientDescent(RowWise):
     not_promised: ClassVar[tuple[str, ...]] = ("weight two equals the row twice",)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.glm, GLM | None):
+            raise ValueError(f"glm is {self.glm!r}; pass a noisewise.GLM, or None for the square")
         for name in ("rate", "feature_bound"):
             object.__setattr__(self, name, positive(name, getattr(self, name)))
         if self.glm is None and self.rate >= 2:

@@ -73,16 +73,16 @@ class Forward(RowWise):
         if self.ridge > 0:
             leverage = np.einsum("ij,jk,ik->i", x, state.inverse(), x)
             return (x @ state.theta) / (1 + leverage)
-        return np.array([_free_score(state, row) for row in x])
+        return np.array([_free_score(state, row)[0] for row in x])
 
     def _learn(self, state: Any, x: Array, y: float, w: float) -> float:
         if self.ridge > 0:
             leverage = float(x @ state.inverse() @ x)
             return float(self._ftrl.update(state, x, y, w)) / (1 + leverage)
-        score = _free_score(state, x)
+        score, rank = _free_score(state, x)
         state.gram += w * np.outer(x, x)
         state.moment += w * y * x
-        state.rank = int(_spectrum(state.gram)[3].sum())
+        state.rank = rank if w == 1 else int(_spectrum(state.gram)[3].sum())
         state.count += 1
         return score
 
@@ -95,10 +95,11 @@ def _spectrum(G: Array) -> tuple[Array, Array, Array, Array]:
     return s, values, vectors, values > CUT * values[-1]
 
 
-def _free_score(state: ForwardState, x: Array) -> float:
-    """Return x'(G + xx')^+ b; exactly 0 if x adds to the span, as in exact arithmetic."""
+def _free_score(state: ForwardState, x: Array) -> tuple[float, int]:
+    """Return x'(G + xx')^+ b, exactly 0 if x adds to the span, and the rank with x."""
     s, values, vectors, kept = _spectrum(state.gram + np.outer(x, x))
-    if kept.sum() > state.rank:
-        return 0.0
+    rank = int(kept.sum())
+    if rank > state.rank:
+        return 0.0, rank
     U = vectors[:, kept]
-    return float((x / s) @ U @ ((state.moment / s) @ U / values[kept]))
+    return float((x / s) @ U @ ((state.moment / s) @ U / values[kept])), rank

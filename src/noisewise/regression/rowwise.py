@@ -53,12 +53,12 @@ class RowWise:
         """
         x, y, w, single = rows(x, y, weight, state.dim)
         self._refuse(state, x, y, w)
-        out = np.empty(len(x))
-        for i, (row, label, factor) in enumerate(zip(x, y.tolist(), w.tolist(), strict=True)):
-            if factor > 0:
-                out[i] = self._learn(state, row, label, factor)
-            else:
-                out[i] = self._scores(state, row[None])[0]
+        played = [
+            self._learn(state, row, label, factor)
+            if factor > 0
+            else float(self._scores(state, row[None])[0])
+            for row, label, factor in zip(x, y.tolist(), w.tolist(), strict=True)
+        ]
         if self.glm is not None and not scores:
-            out = self.glm.mean(out)
-        return float(out[0]) if single else out
+            played = self.glm.mean(played)
+        return float(played[0]) if single else np.array(played)
