@@ -1,6 +1,7 @@
 """Every instance the shared tests run over, listed once."""
 
 import numpy as np
+from hypothesis import strategies as st
 
 import noisewise as nw
 
@@ -51,3 +52,28 @@ REGRESSORS = [
 def sphere(rng, rounds, dim, radius=1.0):
     x = rng.normal(size=(rounds, dim))
     return radius * x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
+@st.composite
+def streams(draw, rounds=25, dim=4, low=-1.0, high=1.0):
+    """Features in the unit ball, or the box if it is positive; labels; zeros and repeats too."""
+    T, d = draw(st.integers(1, rounds)), draw(st.integers(1, dim))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    x, y = rng.uniform(low, high, size=(T, d)), rng.uniform(low, high, size=T)
+    if draw(st.booleans()):
+        x, y = np.round(x), np.where(y > (low + high) / 2, high, low)
+    if draw(st.booleans()) and T > 2:
+        x[T // 2 :] = x[: T - T // 2]
+    if low < 0:
+        x /= np.maximum(1.0, np.linalg.norm(x, axis=1, keepdims=True))
+    return x, y
+
+
+def least(x, y, penalty):
+    """min_u of half the squares plus u' penalty u / 2, and its u."""
+    u = np.linalg.pinv(x.T @ x + penalty, hermitian=True) @ (x.T @ y)
+    return 0.5 * np.sum((y - x @ u) ** 2) + 0.5 * u @ penalty @ u, u
+
+
+def close(a, b, tolerance=1e-9):
+    np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)

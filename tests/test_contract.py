@@ -1,5 +1,6 @@
 """The public checks over every instance, and that the checks can fail."""
 
+import copy
 import dataclasses
 import pickle
 
@@ -9,6 +10,7 @@ from instances import LINKS, REGRESSORS
 
 import noisewise as nw
 from noisewise import checks
+from noisewise.simulate import started
 
 
 @pytest.mark.parametrize("link", LINKS, ids=repr)
@@ -20,6 +22,14 @@ def test_every_link_passes(link, bound):
 @pytest.mark.parametrize("regressor", REGRESSORS, ids=repr)
 def test_every_regressor_passes(regressor):
     checks.check_regressor(regressor)
+
+
+@pytest.mark.parametrize("regressor", REGRESSORS, ids=repr)
+def test_an_empty_block_is_nothing(regressor):
+    state = started(regressor, np.ones((1, 2)) / 2)
+    before = copy.deepcopy(state)
+    assert regressor.update(state, np.empty((0, 2)), np.empty(0)).shape == (0,)
+    assert checks._same(before, state)
 
 
 @pytest.mark.parametrize("thing", [*LINKS, *REGRESSORS], ids=repr)

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from instances import CAUCHIT, sphere
+from instances import CAUCHIT, close, least, sphere, streams
 from scipy.special import rel_entr
-from test_regressors import close, least, streams
 
 import noisewise as nw
 from noisewise import linalg, theory
@@ -181,6 +180,16 @@ def test_minimax_value_is_the_worst_case(stream, Y):
     z = nw.predictions(nw.Minimax(), x, Y * y)
     regret = 0.5 * np.sum((z - Y * y) ** 2) - least(x, Y * y, 0 * np.eye(x.shape[1]))[0]
     assert regret <= theory.minimax_value(x, Y) + SLACK
+
+
+@quick
+@given(streams(), st.floats(0.05, 20), seeds)
+def test_horizon_free(stream, budget, seed):
+    x, y = stream
+    z = nw.predictions(nw.HorizonFreeMinimax(budget), x, y)
+    for u in comparators(x, y, seed):
+        bound = theory.horizon_free_bound(x, 1.0, np.linalg.norm(u), budget)
+        assert np.all(regret(x, y, z, u) <= bound + SLACK)
 
 
 def test_no_learner_beats_the_minimax_value_on_average():

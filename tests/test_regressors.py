@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from instances import sphere
+from instances import close, least, sphere, streams
 from scipy.integrate import quad_vec
 from scipy.optimize import minimize
 
@@ -14,31 +14,6 @@ import noisewise as nw
 from noisewise import checks, linalg, theory
 
 quick = settings(deadline=None, max_examples=60)
-
-
-@st.composite
-def streams(draw, rounds=25, dim=4, low=-1.0, high=1.0):
-    """Features in the unit ball, or the box if it is positive; labels; zeros and repeats too."""
-    T, d = draw(st.integers(1, rounds)), draw(st.integers(1, dim))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    x, y = rng.uniform(low, high, size=(T, d)), rng.uniform(low, high, size=T)
-    if draw(st.booleans()):
-        x, y = np.round(x), np.where(y > (low + high) / 2, high, low)
-    if draw(st.booleans()) and T > 2:
-        x[T // 2 :] = x[: T - T // 2]
-    if low < 0:
-        x /= np.maximum(1.0, np.linalg.norm(x, axis=1, keepdims=True))
-    return x, y
-
-
-def least(x, y, penalty):
-    """min_u of half the squares plus u' penalty u / 2, and its u."""
-    u = np.linalg.pinv(x.T @ x + penalty, hermitian=True) @ (x.T @ y)
-    return 0.5 * np.sum((y - x @ u) ** 2) + 0.5 * u @ penalty @ u, u
-
-
-def close(a, b, tolerance=1e-9):
-    np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
 
 
 @quick
@@ -437,6 +412,7 @@ def test_projection_differs_from_rescaling_and_leaves_the_inside_alone():
         (lambda: nw.Aggregating((nw.Ridge(), nw.Forward()), 1.0, (0.5, 0.6)), "prior"),
         (lambda: nw.Aggregating((nw.Ridge(), nw.Forward()), 1.0, (1.0,)), "prior"),
         (lambda: nw.Aggregating((nw.Ridge(), nw.Forward()), 1.0, (1.0, 0.0)), "prior"),
+        (lambda: nw.Aggregating((nw.Ridge(), nw.Forward()), 1.0, 0.5), "prior"),
         (lambda: nw.Minimax().start(2), "design"),
         (lambda: nw.Minimax().start(2, design=np.ones((3, 3))), "design"),
         (lambda: nw.Minimax().start(2, design=np.ones(2)), "design"),

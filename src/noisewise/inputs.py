@@ -119,6 +119,12 @@ def rows(
     x, single = features(x, dim, check=False)
     y = column("y", y, len(x), single)
     w = weights(weight, len(x), single)
+    computable(x, y, w)
+    return x, y, w, single
+
+
+def computable(x: Array, y: Array, w: Array) -> None:
+    """Raise if a row of ``x`` is not finite, or if sums of squares could overflow."""
     with np.errstate(over="ignore", invalid="ignore"):
         square = np.vecdot(x, x)
         size = np.maximum(w * (square + np.abs(y)) * (1 + square), np.abs(y))
@@ -126,10 +132,9 @@ def rows(
         numbers("x", x)
         at = int(np.argmax(size))
         raise ValueError(
-            f"row {at} has norm {np.sqrt(square[at]):g}, y {y[at]:g} and weight {w[at]:g}, too "
-            "large to compute with; rescale the features x, the labels y or the weight"
+            f"x has norm {np.sqrt(square[at]):g}, y is {y[at]:g} and weight {w[at]:g} at row {at}, "
+            "too large to compute with; rescale the features, the labels or the weights"
         )
-    return x, y, w, single
 
 
 def short_rows(x: Array, bound: float) -> None:

@@ -91,7 +91,10 @@ def project_ball(V: Array, v: Array, radius: float) -> Array:
 
 
 def simplex_minimum(V: Array, b: Array, w: Array) -> Array:
-    """Return the minimiser of w'Vw/2 - b'w on the simplex, by an active set begun at ``w``."""
+    """Return the minimiser of w'Vw/2 - b'w on the simplex, by an active set begun at ``w``.
+
+    Should rounding make it go in circles, it stops after 50 d steps at a point of the simplex.
+    """
     w = w.copy()
     free = w > 0
     slack = 1e-13 * (float(np.abs(b).max()) + float(np.diag(V).max()))

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..inputs import features, positive, rows
+from ..inputs import dimension, features, positive, rows
 from ..protocols import Array, Regressor
 
 
 @dataclass(eq=False)
 class AggregatingState:
-    """What `Aggregating` knows: the experts' states and the logarithms of their weights."""
+    """What `Aggregating` knows: the experts' states and the logarithms of their weights, best 0."""
 
     dim: int
     states: list[Any]
@@ -23,7 +23,7 @@ class AggregatingState:
     @property
     def weights(self) -> Array:
         """The weights of the experts, summing to 1."""
-        w = np.exp(self.log_weights - self.log_weights.max())
+        w = np.exp(self.log_weights)
         return w / w.sum()
 
 
@@ -76,7 +76,8 @@ class Aggregating:
         object.__setattr__(self, "label_bound", positive("label_bound", self.label_bound))
         if self.prior is None:
             return
-        prior = tuple(positive("prior", p) for p in self.prior)
+        given = self.prior if isinstance(self.prior, tuple | list) else (self.prior,)
+        prior = tuple(positive("prior", p) for p in given)
         if len(prior) != len(experts) or abs(sum(prior) - 1) > 1e-9:
             raise ValueError(
                 f"prior is {self.prior!r}; pass {len(experts)} numbers that sum to 1, one an expert"
@@ -91,9 +92,9 @@ class Aggregating:
 
     def start(self, dim: int) -> AggregatingState:
         """Make the state of a fresh learner."""
-        states = [expert.start(dim) for expert in self.experts]
-        n = len(states)
-        return AggregatingState(dim, states, np.log(self.prior or np.full(n, 1 / n)))
+        d = dimension(dim)
+        logs = np.log(self.prior or np.ones(len(self.experts)))
+        return AggregatingState(d, [e.start(d) for e in self.experts], logs - logs.max())
 
     def predict(self, state: AggregatingState, x: ArrayLike) -> Any:
         """Return the predicted mean at each row of ``x``."""
@@ -124,7 +125,7 @@ class Aggregating:
         after = state.log_weights[:, None] - np.cumsum(loss, axis=1)
         before = np.column_stack([state.log_weights, after[:, :-1]])
         if len(x):
-            state.log_weights = after[:, -1]
+            state.log_weights = after[:, -1] - after[:, -1].max()
         state.count += int((w > 0).sum())
         mean = self._mix(before, xi)
         return float(mean[0]) if single else mean
@@ -143,6 +144,6 @@ class Aggregating:
         Y = self.label_bound
         # exp(-eta (y - xi)^2) at both ends, with the factor they share taken out
         lean = xi / Y
-        common = log_weights - 0.5 * lean**2
+        common = log_weights - log_weights.max(axis=0) - 0.5 * lean**2
         high, low = (np.logaddexp.reduce(common + sign * lean, axis=0) for sign in (1, -1))
         return 0.5 * Y * (high - low)

@@ -58,7 +58,8 @@ class HorizonFreeMinimax(RowWise):
     ----------
     Malek and Bartlett (2018), Horizon-independent minimax linear regression. The regret against
     :math:`\min_u \frac12\sum(y - u\cdot x)^2 + \frac12 u^\top(P_T^{-1} - \sum x x^\top)u` is
-    sum y^2 x'Px / 2; that penalty is positive while ``state.budget_left`` is.
+    sum y^2 x'Px / 2; that penalty is positive while ``state.budget_left`` is. For any u see
+    `theory.horizon_free_bound`.
     """
 
     budget: float = 1.0

@@ -169,6 +169,26 @@ def minimax_value(x: ArrayLike, label_bound: ArrayLike = 1.0) -> float:
     return 0.5 * float(Y**2 @ minimax_directions(x)[1])
 
 
+def horizon_free_bound(x: ArrayLike, label_bound: float, norm: float, budget: float = 1.0) -> Array:
+    r"""Return that of HorizonFreeMinimax, :math:`\frac b2\|u\|^2 + \frac12Y^2\sum x_t^\top P_tx_t`.
+
+    The penalty :math:`P_t^{-1} - \sum x x^\top` begins as b I, b the budget, and only falls.
+
+    >>> bool(np.allclose(horizon_free_bound([[1.0], [1.0]], 1.0, 0.0, 16 / 21), [0.375, 0.625]))
+    True
+    """
+    Y, x = positive("label_bound", label_bound), _rows(x)
+    P = np.eye(x.shape[1]) / positive("budget", budget)
+    q = np.empty(len(x))
+    for t, row in enumerate(x):
+        k = P @ row
+        b = float(row @ k)
+        c = 4 / (1 + math.sqrt(1 + 4 * b)) ** 2
+        P -= c * np.outer(k, k)
+        q[t] = b * (1 - c * b)
+    return 0.5 * budget * norm**2 + 0.5 * Y * Y * np.cumsum(q)
+
+
 def newton_step_bound(
     glm: GLM, x: ArrayLike, residuals: ArrayLike, norm: float, initial: float = 1.0
 ) -> Array:
