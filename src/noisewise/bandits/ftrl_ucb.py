@@ -2,56 +2,29 @@
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..confidence import Ellipsoid
 from ..glm import GLM
-from ..inputs import one_of, positive, probability, settle
+from ..inputs import dimension, one_of, positive, probability, settle
 from ..noise import Bounded, Likelihood, Noise, SubGaussian
-from ..protocols import Array
+from ..protocols import Array, BanditRounds
+from ..regression import solver
 from ..regression.ftrl import FTRL
 from ..regression.moving import move_ridge
 from ..regression.sets import adaptive, curvature_inverse, ellipsoids
-from ..regression.state import FTRLState
 from ..theory import radii
+from . import layers
 from .arms import candidates, clip, first_best, observation
-from .forms import Forms
+from .layers import CURVATURE, NONE, NORM, OWN, Fixed, Layers
 
 NOISES = ("sub-gaussian", "bounded", "likelihood")
 RADII = (*radii.RADII, "practical")
 GROWTH = 1.1
-
-
-@dataclass(eq=False)
-class FTRLUCBState:
-    """What the policy knows: an estimate, its confidence sets, and how noisy the rewards were.
-
-    ``norm`` is the length behind the moving ridge, ``curvature`` the sum of w phi' of the rewards
-    as they were learnt, ``clipped`` counts standard deviations cut to the noise bound.
-    """
-
-    ftrl: FTRLState
-    forms: Forms
-    norm: float
-    curvature: float = 0.0
-    clipped: int = 0
-
-    @property
-    def dim(self) -> int:
-        """The number of features."""
-        return self.ftrl.dim
-
-    @property
-    def theta(self) -> Array:
-        """The current estimate."""
-        return self.ftrl.theta
-
-    @property
-    def count(self) -> int:
-        """The number of rewards learnt."""
-        return self.ftrl.count
 
 
 @dataclass(frozen=True)
@@ -118,6 +91,12 @@ class FTRLUCB:
         radii.conversion_constant(self.glm, self._assumed())
 
     @property
+    def not_promised(self) -> tuple[str, ...]:
+        """A moving ridge, and weights that look at the sets, depend on the order of rewards."""
+        late = self.moving or self._careful()
+        return ("late rewards give the same estimate",) if late else ()
+
+    @property
     def moving(self) -> bool:
         """Whether the ridge follows the estimate."""
         return self.radius == "practical" and self.ridge is None
@@ -135,57 +114,110 @@ class FTRLUCB:
             return Bounded(self.noise_bound, 1.0, max_weight=self.noise_floor**-2.0)
         return SubGaussian(1.0)
 
-    def start(self, dim: int) -> FTRLUCBState:
+    def start(self, dim: int) -> Layers:
         """Make the state of a fresh learner."""
-        N = self.glm.parameter_bound
-        ridge = dim * self.spread / (2 * N * N) if self.moving else self.ridge
-        ftrl = FTRL(self.glm, ridge).start(dim)
-        state = FTRLUCBState(ftrl, Forms.empty(2, ftrl.dim), N)
-        if self._uses_sets():
-            state.forms.put(0, self.confidence(state))
+        ridge = self.ridge
+        if self.moving:
+            ridge = dimension(dim) * self.spread / (2 * self.glm.parameter_bound**2)
+        state = layers.start(
+            self.glm, ridge, dim, [self._constant()],
+            delta=self.delta, scale=self.radius_scale, gain=self.spread,
+        )  # fmt: skip
+        self._renew(state)
         return state
-
-    def _uses_sets(self) -> bool:
-        """Whether index or weights need the confidence sets after every reward."""
-        return self.radius != "practical" or self.noise == "bounded"
 
     def select(
         self,
-        state: FTRLUCBState,
+        state: Layers,
         arms: ArrayLike,
         rng: np.random.Generator,
         sigma: ArrayLike | None = None,
     ) -> int:
         """Return the arm of the largest index; nothing is random."""
+        if type(arms) is np.ndarray and arms.shape[1:] == (state.dim,) and len(arms):
+            try:
+                k = self._choose(state, arms)
+            except TypeError:  # not one block of floats
+                k = -1
+            if k >= 0:
+                return k
         return first_best(self.index(state, candidates(arms, state.dim, self.glm.feature_bound)))
 
-    def index(self, state: FTRLUCBState, x: Array) -> Array:
+    def _choose(self, state: Layers, arms: Array, fixed: Fixed | None = None) -> int:
+        """Return the best arm by the kernels; -1 where the arms are bad."""
+        if state.kernels is None:
+            return -1
+        if self.radius != "practical":
+            return layers.best(state, arms, None if fixed is None else fixed.quads)
+        theta, s = state.forms.centres[OWN], state.numbers[0]
+        if fixed is not None:
+            return int(state.kernels.best_practical(theta, fixed.quads[OWN], s, arms))
+        products = layers.times(arms, state.forms.inverses[OWN:])
+        return int(state.kernels.choose_practical(theta, products, s, arms))
+
+    def index(self, state: Layers, x: Array) -> Array:
         """Return the index of every arm."""
         if self.radius != "practical":
             return state.forms.upper(x, self.radius_scale)
         return x @ state.theta + self.radius_scale * self.bonus(state, x)
 
-    def bonus(self, state: FTRLUCBState, x: Array) -> Array:
+    def bonus(self, state: Layers, x: Array) -> Array:
         """Return what the practical index adds to the estimated score of every arm."""
-        P = curvature_inverse(self.glm, state.ftrl)
+        P = curvature_inverse(self.glm, state.layers[0])
         h = np.maximum(np.einsum("ij,ij->i", x @ P, x), 0.0)
         return np.sqrt(self.spread * h * (3 + np.log1p(state.curvature * h)))
 
-    def update(
-        self, state: FTRLUCBState, arm: ArrayLike, reward: float, sigma: float = 1.0
-    ) -> None:
+    def update(self, state: Layers, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward, weighed by the inverse of its variance."""
+        if self._teach(state, arm, reward, sigma):
+            return
         x, y, sd = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
-        w = self._weight(state, x, sd)
-        z = float(x @ state.theta)
-        FTRL(self.glm).update(state.ftrl, x, y, w)
-        state.curvature += w * float(self.glm.slope(z))
-        if self.moving:
-            self._move(state)
-        if self._uses_sets():
-            state.forms.put(0, self.confidence(state))
+        w, layer = self._weight(state, x, sd), state.layers[0]
+        curvature = w * float(self.glm.slope(x @ layer.views.anchor))
+        FTRL(self.glm).update(layer, x, y, w)
+        state.numbers[0, CURVATURE] += curvature
+        state.rounds += 1
+        self._renew(state)
 
-    def _weight(self, state: FTRLUCBState, x: Array, sd: float) -> float:
+    def _teach(self, state: Layers, arm: Any, reward: Any, sigma: Any, fixed: Fixed = NONE) -> bool:
+        """Learn by the kernels where they serve; return whether that is done."""
+        kernels, forms = state.kernels, state.forms
+        if kernels is None or self._careful() or self.radius not in ("adaptive", "practical"):
+            return False
+        if type(arm) is not np.ndarray or not 0 < sigma < self._largest:
+            return False
+        if self.noise != "likelihood" and sigma < self.noise_floor:
+            sigma = self.noise_floor
+        a, s, w = state.layers[0].array, state.numbers[0], 1.0 / (sigma * sigma)
+        try:
+            if self.radius == "practical":
+                todo = kernels.learn_practical(
+                    a, s, forms.centres[OWN], forms.inverses[OWN], arm, reward, w,
+                    fixed.arms, fixed.quads[OWN],
+                )  # fmt: skip
+            else:
+                todo = kernels.learn_guaranteed(
+                    a, s, forms.centres, forms.inverses, forms.radii, 0, arm, reward, w,
+                    fixed.arms, fixed.quads,
+                )  # fmt: skip
+        except TypeError:  # not a row of floats
+            return False
+        if todo == kernels.BAD:
+            return False
+        state.rounds += 1
+        if todo != kernels.DONE:
+            if todo == kernels.ATTEND:
+                solver.attend(self.glm, state.layers[0])
+            self._renew(state)
+            fixed.renew(state)
+        return True
+
+    @cached_property
+    def _largest(self) -> float:
+        """The least standard deviation that asks for the readable way."""
+        return 1e100 if self.noise_bound is None else math.nextafter(self.noise_bound, math.inf)
+
+    def _weight(self, state: Layers, x: Array, sd: float) -> float:
         if self.noise == "likelihood":
             return positive("sigma", sd) ** -2.0
         if self.noise_bound is not None:
@@ -205,17 +237,35 @@ class FTRLUCB:
         return self.noise == "bounded" and self.radius in ("adaptive", "practical")
 
     def _constant(self) -> float:
-        return 2 * (math.e - 2) / self.glm.min_slope
-
-    def _move(self, state: FTRLUCBState) -> None:
-        length = float(np.linalg.norm(state.theta))
-        if length > GROWTH * state.norm:
-            state.norm = length
-            move_ridge(self.glm, state.ftrl, state.dim * self.spread / (2 * length * length))
-
-    def confidence(self, state: FTRLUCBState) -> tuple[Ellipsoid, ...]:
-        """Return sets that hold the parameter together, for all rounds, with 1 - delta."""
+        """Return C of the adaptive radius."""
         if self._careful():
-            return adaptive(self.glm, state.ftrl, self._constant(), self.delta)
+            return 2 * (math.e - 2) / self.glm.min_slope
+        return radii.conversion_constant(self.glm, self._assumed())
+
+    def _renew(self, state: Layers) -> None:
+        """Bring ridge, estimate and sets up to date with the solver."""
+        layer, forms = state.layers[0], state.forms
+        if self.moving:
+            length = float(np.linalg.norm(layer.theta))
+            if length > GROWTH * state.norm:
+                state.numbers[0, NORM] = length
+                move_ridge(self.glm, layer, state.dim * self.spread / (2 * length * length))
+        if self.radius != "practical" or self._careful():
+            forms.put(0, self.confidence(state))
+        if self.radius == "practical":
+            forms.centres[OWN] = layer.theta
+            forms.inverses[OWN] = curvature_inverse(self.glm, layer)
+
+    def confidence(self, state: Layers) -> tuple[Ellipsoid, ...]:
+        """Return sets that hold the parameter together, for all rounds, with 1 - delta."""
+        layer = state.layers[0]
+        if self._careful():
+            return adaptive(self.glm, layer, self._constant(), self.delta)
         radius = "adaptive" if self.radius == "practical" else self.radius
-        return ellipsoids(self.glm, state.ftrl, self._assumed(), self.delta, radius, local=True)
+        return ellipsoids(self.glm, layer, self._assumed(), self.delta, radius, local=True)
+
+    def play(
+        self, state: Layers, rounds: BanditRounds, rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """Play all rounds; arms that stay have their quadratic forms changed by rank one."""
+        return layers.play(self, state, rounds, rng)

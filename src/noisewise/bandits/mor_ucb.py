@@ -2,45 +2,24 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .. import linalg
 from ..confidence import Ellipsoid
 from ..glm import GLM
 from ..inputs import dimension, one_of, positive, probability, settle
 from ..noise import Bounded
-from ..protocols import Array
+from ..protocols import Array, BanditRounds
+from ..regression import solver
 from ..regression.ftrl import FTRL
 from ..regression.sets import ellipsoids, uniform
-from ..regression.state import FTRLState
 from ..theory import radii
+from . import layers
 from .arms import candidates, clip, first_best, observation
-from .forms import Forms
-
-
-@dataclass(eq=False)
-class MORUCBState:
-    """What the policy knows: an estimate and its confidence sets in every layer.
-
-    ``rounds`` counts the rewards, ``clipped`` the standard deviations cut to the noise bound.
-    """
-
-    layers: list[FTRLState]
-    forms: Forms
-    rounds: int = 0
-    clipped: int = 0
-
-    @property
-    def dim(self) -> int:
-        """The number of features."""
-        return int(self.forms.centres.shape[1])
-
-    @property
-    def count(self) -> int:
-        """The number of rewards learnt."""
-        return self.rounds
+from .layers import NONE, Fixed, Layers
 
 
 @dataclass(frozen=True)
@@ -121,51 +100,100 @@ class MORUCB:
         """Return the largest standard deviation of a layer."""
         return float(min(self.noise_bound, 2.0 ** (layer + 1) * self.noise_floor))
 
-    def start(self, dim: int) -> MORUCBState:
+    def start(self, dim: int) -> Layers:
         """Make the state of a fresh learner."""
-        ftrl = FTRL(self.glm, self.ridge)
-        layers = [ftrl.start(dim) for _ in range(self.layers)]
-        state = MORUCBState(layers, Forms.empty(2 * len(layers), dimension(dim)))
+        noises = [Bounded(self.noise_bound, self.scale(place)) for place in range(self.layers)]
+        state = layers.start(
+            self.glm, self.ridge, dimension(dim),
+            [radii.conversion_constant(self.glm, noise) for noise in noises],
+            delta=self.delta / max(1, self.layers), scale=self.radius_scale,
+        )  # fmt: skip
         if self.as_printed:
             for place in range(self.layers):
-                state.forms.put(2 * place, (self._printed_set(state, place),))
+                state.forms.put(2 * place, self._sets(state, place))
         return state
 
     def select(
         self,
-        state: MORUCBState,
+        state: Layers,
         arms: ArrayLike,
         rng: np.random.Generator,
         sigma: ArrayLike | None = None,
     ) -> int:
         """Return the arm of the largest index; nothing is random."""
+        if type(arms) is np.ndarray and arms.shape[1:] == (state.dim,) and len(arms):
+            try:
+                k = self._choose(state, arms)
+            except TypeError:  # not one block of floats
+                k = -1
+            if k >= 0:
+                return k
         return first_best(self.index(state, candidates(arms, state.dim, self.glm.feature_bound)))
 
-    def index(self, state: MORUCBState, x: Array) -> Array:
+    def _choose(self, state: Layers, arms: Array, fixed: Fixed | None = None) -> int:
+        """Return the best arm by the kernels; -1 where the arms are bad."""
+        if state.kernels is None or self.as_printed:
+            return -1
+        return layers.best(state, arms, None if fixed is None else fixed.quads)
+
+    def index(self, state: Layers, x: Array) -> Array:
         """Return the index of every arm."""
         if self.as_printed:
             return self._printed(state, x)
         return state.forms.upper(x, self.radius_scale)
 
-    def update(self, state: MORUCBState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+    def update(self, state: Layers, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward in the layer of its noise."""
-        x, y, sd = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
-        first = self.layer(clip(state, sd, self.noise_bound))
-        state.rounds += 1
-        if first < 0:
+        if self._teach(state, arm, reward, sigma):
             return
-        last = self.layers if self.nested else first + 1
-        for place in range(first, last):
+        x, y, sd = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
+        state.rounds += 1
+        for place in self._places(clip(state, sd, self.noise_bound)):
             FTRL(self.glm).update(state.layers[place], x, y)
             state.forms.put(2 * place, self._sets(state, place))
 
-    def _sets(self, state: MORUCBState, place: int) -> tuple[Ellipsoid, ...]:
+    def _places(self, sigma: float) -> range:
+        """Return the layers that learn a reward."""
+        first = self.layer(sigma)
+        if first < 0:
+            return range(0)
+        return range(first, self.layers if self.nested else first + 1)
+
+    def _teach(self, state: Layers, arm: Any, reward: Any, sigma: Any, fixed: Fixed = NONE) -> bool:
+        """Learn by the kernels where they serve; return whether that is done."""
+        kernels, forms = state.kernels, state.forms
+        if kernels is None or self.as_printed or self.nested or self.radius != "adaptive":
+            return False
+        if type(arm) is not np.ndarray or not 0 <= sigma <= self.noise_bound:
+            return False
+        place = self.layer(sigma)
+        if forms.radii[2 * place] == math.inf:  # its first reward
+            return False
+        layer = state.layers[place]
+        try:
+            todo = kernels.learn_guaranteed(
+                layer.array, state.numbers[place], forms.centres, forms.inverses, forms.radii,
+                2 * place, arm, reward, 1.0, fixed.arms, fixed.quads,
+            )  # fmt: skip
+        except TypeError:  # not a row of floats
+            return False
+        if todo == kernels.BAD:
+            return False
+        state.rounds += 1
+        if todo != kernels.DONE:
+            if todo == kernels.ATTEND:
+                solver.attend(self.glm, layer)
+            forms.put(2 * place, self._sets(state, place))
+            fixed.renew(state)
+        return True
+
+    def _sets(self, state: Layers, place: int) -> tuple[Ellipsoid, ...]:
         if self.as_printed:
             return (self._printed_set(state, place),)
         noise, delta = Bounded(self.noise_bound, self.scale(place)), self.delta / self.layers
         return ellipsoids(self.glm, state.layers[place], noise, delta, self.radius, local=True)
 
-    def confidence(self, state: MORUCBState) -> tuple[Ellipsoid, ...]:
+    def confidence(self, state: Layers) -> tuple[Ellipsoid, ...]:
         """Return sets that hold the parameter together, for all rounds, with 1 - delta.
 
         The published algorithm's are returned as they are, though not all of them hold.
@@ -177,7 +205,7 @@ class MORUCB:
             for each in self._sets(state, place)
         )
 
-    def _printed(self, state: MORUCBState, x: Array) -> Array:
+    def _printed(self, state: Layers, x: Array) -> Array:
         best = np.full(len(x), np.inf)
         for place in range(self.layers):
             centre, inverse = state.forms.centres[2 * place], state.forms.inverses[2 * place]
@@ -186,7 +214,7 @@ class MORUCB:
             best = np.minimum(best, self.glm.mean(upper))
         return best if self.layers else np.zeros(len(x))
 
-    def _printed_radius(self, state: MORUCBState, place: int) -> float:
+    def _printed_radius(self, state: Layers, place: int) -> float:
         layer = state.layers[place]
         noise = Bounded(self.noise_bound, 2.0 ** (place + 2) * self.noise_floor)
         at = {"dim": state.dim, "count": state.rounds + 1}
@@ -194,7 +222,7 @@ class MORUCB:
             self.glm, noise, **at, ridge=layer.ridge, delta=self.delta / self.layers
         )
 
-    def _printed_set(self, state: MORUCBState, place: int) -> Ellipsoid:
+    def _printed_set(self, state: Layers, place: int) -> Ellipsoid:
         """Return what the paper takes for a confidence set, kappa missing from its matrix."""
         layer, kappa = state.layers[place], self.glm.min_slope
         start = 2 * layer.ridge * np.eye(state.dim)
@@ -202,3 +230,9 @@ class MORUCB:
         Sigma = start + (H - start) / kappa
         radius = self._printed_radius(state, place)
         return Ellipsoid(layer.theta, linalg.invert(linalg.factor(Sigma)), radius)
+
+    def play(
+        self, state: Layers, rounds: BanditRounds, rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """Play all rounds; arms that stay have their quadratic forms changed by rank one."""
+        return layers.play(self, state, rounds, rng)

@@ -7,10 +7,10 @@ streaming state, and ``centres, inverses, radii`` ellipsoids that hold together.
 import math
 
 import numpy as np
-from numba import float64, int64, njit
+from numba import float64, int64, njit, void
 
 from . import layout
-from .anchor import ENTRY, EPS, HEADER, INNER, SLOTS, STEP, VECTORS
+from .anchor import ENTRY, EPS, HEADER, INNER, SLOTS, STEP, VECTORS, settle
 from .layout import (
     BLUR,
     BUFFERED,
@@ -75,89 +75,91 @@ def first_best(index):
 
 
 @njit(**INNER)
-def square(P, x, row):
-    """Return x'Px of one row of ``x``."""
-    d = P.shape[0]
+def dot(v, arms, row):
+    """Return the product of ``v`` with one row of ``arms``."""
     total = 0.0
-    for i in range(d):
-        inner = 0.0
-        for j in range(d):
-            inner += P[i, j] * x[row, j]
-        total += inner * x[row, i]
+    for j in range(arms.shape[1]):
+        total += v[j] * arms[row, j]
     return total
 
 
 @njit(**INNER)
-def legal(arms, row, limit):
-    """Whether an arm is finite and not too long; NaN fails the comparison."""
-    total = 0.0
-    for j in range(arms.shape[1]):
-        total += arms[row, j] * arms[row, j]
-    return total <= limit
+def lower(quads, arms, k, share):
+    """Subtract share (x.k)^2 from the quadratic form of every arm."""
+    for i in range(arms.shape[0]):
+        inner = dot(k, arms, i)
+        quads[i] = max(quads[i] - share * inner * inner, 0.0)
+
+
+@njit(void(float64[:, ::1], float64[:, :, ::1], float64[:, ::1]), **ENTRY)
+def squares(arms, products, quads):
+    """Set the quadratic forms x'Px of all arms from their products xP, a matrix at a time."""
+    F, K, d = products.shape
+    for f in range(F):
+        for k in range(K):
+            total = 0.0
+            for j in range(d):
+                total += products[f, k, j] * arms[k, j]
+            quads[f, k] = max(total, 0.0)
+
+
+@njit(int64(float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64[:, ::1]), **ENTRY)
+def best_upper(centres, quads, radii, s, arms):
+    """Return the arm whose smallest upper bound over the ellipsoids is largest; -1: bad arms.
+
+    Ellipsoids of infinite radius are left out; where all are, the longest arm is best.
+    """
+    K, d = arms.shape
+    index = np.empty(K)
+    for k in range(K):
+        length2 = 0.0
+        for j in range(d):
+            length2 += arms[k, j] * arms[k, j]
+        if not length2 <= s[LIMIT]:  # NaN fails it too
+            return -1
+        best = math.inf
+        for f in range(radii.shape[0]):
+            if radii[f] < math.inf:
+                upper = dot(centres[f], arms, k) + s[SCALE] * radii[f] * math.sqrt(quads[f, k])
+                best = min(best, upper)
+        index[k] = best if best < math.inf else math.sqrt(length2)
+    return first_best(index)
+
+
+@njit(int64(float64[::1], float64[::1], float64[::1], float64[:, ::1]), **ENTRY)
+def best_practical(theta, quads, s, arms):
+    """Return the arm of the largest practical index; -1 where the arms are bad."""
+    K, d = arms.shape
+    index = np.empty(K)
+    for k in range(K):
+        length2 = 0.0
+        for j in range(d):
+            length2 += arms[k, j] * arms[k, j]
+        if not length2 <= s[LIMIT]:
+            return -1
+        h = quads[k]
+        bonus = math.sqrt(s[GAIN] * h * (3.0 + math.log1p(s[CURVATURE] * h)))
+        index[k] = dot(theta, arms, k) + s[SCALE] * bonus
+    return first_best(index)
 
 
 @njit(
     int64(float64[:, ::1], float64[:, :, ::1], float64[::1], float64[::1], float64[:, ::1]),
     **ENTRY,
 )
-def best_upper(centres, inverses, radii, s, arms):
-    """Return the arm whose smallest upper bound over the ellipsoids is largest; -1: bad arms."""
-    K, d = arms.shape
-    if K == 0 or d != centres.shape[1]:
-        return -1
-    index = np.empty(K)
-    for k in range(K):
-        if not legal(arms, k, s[LIMIT]):
-            return -1
-        best = math.inf
-        for f in range(radii.shape[0]):
-            if radii[f] < math.inf:
-                score = 0.0
-                for j in range(d):
-                    score += centres[f, j] * arms[k, j]
-                reach = math.sqrt(max(square(inverses[f], arms, k), 0.0))
-                best = min(best, score + s[SCALE] * radii[f] * reach)
-        if best == math.inf:  # nothing known yet: the longest arm
-            best = 0.0
-            for j in range(d):
-                best += arms[k, j] * arms[k, j]
-            best = math.sqrt(best)
-        index[k] = best
-    return first_best(index)
+def choose_upper(centres, products, radii, s, arms):
+    """Return `best_upper` from the products xP of all arms."""
+    quads = np.empty((products.shape[0], arms.shape[0]))
+    squares(arms, products, quads)
+    return best_upper(centres, quads, radii, s, arms)
 
 
-@njit(int64(float64[::1], float64[::1], float64[:, ::1]), **ENTRY)
-def best_practical(a, s, arms):
-    """Return the arm of the largest practical index; -1 where the arms are bad."""
-    K, d = arms.shape
-    if K == 0 or d != a[DIM]:
-        return -1
-    ld = np.uint64(a[PADDED])
-    u = HEADER + STEP * ld
-    slot = HEADER + (SLOTS + np.uint64(a[SLOT])) * ld
-    P = HEADER + VECTORS * ld
-    theta = np.empty(d)
-    pending = np.empty(d)
-    inverse = np.empty((d, d))
-    for i in range(d):
-        theta[i] = a[HEADER + np.uint64(i)] + a[u + np.uint64(i)]
-        pending[i] = a[slot + np.uint64(i)]
-    for i in range(d):
-        row = P + np.uint64(i) * ld
-        change = a[PENDING] * pending[i]
-        for j in range(d):
-            inverse[i, j] = a[row + np.uint64(j)] - change * pending[j]
-    index = np.empty(K)
-    for k in range(K):
-        if not legal(arms, k, s[LIMIT]):
-            return -1
-        score = 0.0
-        for j in range(d):
-            score += theta[j] * arms[k, j]
-        h = max(square(inverse, arms, k), 0.0)
-        bonus = math.sqrt(s[GAIN] * h * (3.0 + math.log1p(s[CURVATURE] * h)))
-        index[k] = score + s[SCALE] * bonus
-    return first_best(index)
+@njit(int64(float64[::1], float64[:, :, ::1], float64[::1], float64[:, ::1]), **ENTRY)
+def choose_practical(theta, products, s, arms):
+    """Return `best_practical` from the products xP of all arms."""
+    quads = np.empty((1, arms.shape[0]))
+    squares(arms, products, quads)
+    return best_practical(theta, quads[0], s, arms)
 
 
 @njit(**INNER)
@@ -180,33 +182,50 @@ def absorb(a, s, x, y, w):
     return DONE
 
 
-@njit(int64(float64[::1], float64[::1], float64[::1], float64, float64), **ENTRY)
-def learn_practical(a, s, x, y, w):
-    """Learn a reward; say whether the estimate has outgrown the moving ridge."""
+@njit(
+    int64(
+        float64[::1], float64[::1], float64[::1], float64[:, ::1], float64[::1], float64, float64,
+        float64[:, ::1], float64[::1],
+    ),
+    **ENTRY,
+)  # fmt: skip
+def learn_practical(a, s, theta, inverse, x, y, w, arms, quads):
+    """Learn a reward; set ``theta``, ``inverse`` and the quadratic forms of ``arms``.
+
+    Says whether the estimate has outgrown the moving ridge.
+    """
     todo = absorb(a, s, x, y, w)
     if todo != DONE:
         return todo
     ld = np.uint64(a[PADDED])
     u = HEADER + STEP * ld
+    slot = HEADER + (SLOTS + np.uint64(a[SLOT])) * ld
+    lower(quads, arms, a[slot : slot + ld], a[PENDING])
+    settle(a)
     length2 = 0.0
-    for j in range(ld):
-        value = a[HEADER + j] + a[u + j]
-        length2 += value * value
+    row = HEADER + VECTORS * ld
+    for i in range(x.shape[0]):
+        for j in range(x.shape[0]):
+            inverse[i, j] = a[row + np.uint64(j)]
+        row += ld
+        theta[i] = a[HEADER + np.uint64(i)] + a[u + np.uint64(i)]
+        length2 += theta[i] * theta[i]
     return OUTGROWN if length2 > GROWTH * GROWTH * s[NORM] * s[NORM] else DONE
 
 
 @njit(
     int64(
         float64[::1], float64[::1], float64[:, ::1], float64[:, :, ::1], float64[::1], int64,
-        float64[::1], float64, float64,
+        float64[::1], float64, float64, float64[:, ::1], float64[:, ::1],
     ),
     **ENTRY,
 )  # fmt: skip
-def learn_guaranteed(a, s, centres, inverses, radii, f, x, y, w):
-    """Learn a reward and renew the global ellipsoid ``f`` and the local one after it.
+def learn_guaranteed(a, s, centres, inverses, radii, f, x, y, w, arms, quads):
+    """Learn a reward; renew the global ellipsoid ``f`` and the local one after it, and the
+    quadratic forms of ``arms`` in both.
 
     The readable way is `regression.sets.adaptive`; it is asked to step in when rounding could
-    matter. For the identity link the two are one.
+    matter. For the identity link the two ellipsoids are one.
     """
     todo = absorb(a, s, x, y, w)
     if todo != DONE:
@@ -218,13 +237,14 @@ def learn_guaranteed(a, s, centres, inverses, radii, f, x, y, w):
     P = HEADER + VECTORS * ld
     linear = a[CODE] == 0.0
     own = f if linear else f + 1
+    lower(quads[own], arms, a[slot : slot + ld], a[PENDING])
+    settle(a)
     trace = 0.0
     length2 = 0.0
     for i in range(d):
         row = P + np.uint64(i) * ld
-        change = a[PENDING] * a[slot + np.uint64(i)]
         for j in range(d):
-            inverses[own, i, j] = a[row + np.uint64(j)] - change * a[slot + np.uint64(j)]
+            inverses[own, i, j] = a[row + np.uint64(j)]
         trace += inverses[own, i, i]
         value = a[HEADER + np.uint64(i)] + a[u + np.uint64(i)]
         length2 += value * value
@@ -252,6 +272,7 @@ def learn_guaranteed(a, s, centres, inverses, radii, f, x, y, w):
     if not 0.0 <= growth <= CANCELS:
         return DOUBT
     share = s[SLOPE] * w / (1.0 + growth)
+    lower(quads[f], arms, k, share)
     for i in range(d):
         for j in range(d):
             inverses[f, i, j] -= share * k[i] * k[j]
