@@ -122,9 +122,7 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
     return rows
 
 
-def _play(
-    policy: Any, rounds: BanditRounds, rng: np.random.Generator
-) -> tuple[Array, float, Array]:
+def _play(policy: Any, rounds: BanditRounds, rng: np.random.Generator) -> tuple[Any, float, Array]:
     """Return choices, the first round at which a set was seen to miss, and the certificate.
 
     Sets are looked at in every twentieth round.
@@ -182,8 +180,8 @@ def holds(table: pd.DataFrame) -> dict[str, bool]:
             sets["missed"].sum() <= allowed
         ),
         "wherever the sets held, regret stayed below the certificate": bool(kept.all()),
-        "at a tenth of the noise the regret of those who weigh by variance falls to less than three "
-        "quarters, that of OFUL and LinUCB does not": bool(
+        "at a tenth of the noise the regret of those who weigh by variance falls to less than "
+        "three quarters, that of OFUL and LinUCB does not": bool(
             aware < 0.75 and fall[list(UNAWARE)].min() > 0.75
         ),
         "on fresh arms MOR-UCB with the adaptive radius has at most a tenth of the regret it has "
