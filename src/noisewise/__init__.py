@@ -31,6 +31,16 @@ _HOME = {
     "WeightedLeastSquaresUCB": "bandits.weighted_least_squares",
     "WeightedOFUL": "bandits.weighted_oful",
     "WeightedOFULPlus": "bandits.weighted_oful_plus",
+    "IDS": "bandits.ids",
+    "LOSAN": "bandits.losan",
+    "LOSANState": "bandits.losan",
+    "SAVE": "bandits.save",
+    "SAVEState": "bandits.save",
+    "AdaOFUL": "bandits.adaoful",
+    "AdaOFULState": "bandits.adaoful",
+    "NormalUCB": "bandits.normal_ucb",
+    "UCB1Normal": "bandits.ucb1_normal",
+    "NormalState": "bandits.normal",
     "GLMUCB": "bandits.glm_ucb",
     "GLMUCBState": "bandits.glm_ucb",
     "LinearThompson": "bandits.linear_thompson",
@@ -70,17 +80,24 @@ __all__ = ["__version__", *_HOME]
 if TYPE_CHECKING:
     from . import checks, environments, theory
     from .archive import load, save
+    from .bandits.adaoful import AdaOFUL, AdaOFULState
     from .bandits.forms import Forms
     from .bandits.ftrl_ucb import FTRLUCB
     from .bandits.glm_ucb import GLMUCB, GLMUCBState
     from .bandits.greedy import Greedy
+    from .bandits.ids import IDS
     from .bandits.laplace_thompson import LaplaceThompson
     from .bandits.layers import Layers
     from .bandits.linear_thompson import LinearThompson
     from .bandits.linucb import LinUCB
+    from .bandits.losan import LOSAN, LOSANState
     from .bandits.mor_ucb import MORUCB
+    from .bandits.normal import NormalState
+    from .bandits.normal_ucb import NormalUCB
     from .bandits.oful import OFUL
     from .bandits.ridge import LinearState
+    from .bandits.save import SAVE, SAVEState
+    from .bandits.ucb1_normal import UCB1Normal
     from .bandits.uniform import Uniform, UniformState
     from .bandits.weighted_least_squares import WeightedLeastSquaresUCB
     from .bandits.weighted_oful import WeightedOFUL

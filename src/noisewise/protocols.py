@@ -28,6 +28,9 @@ A policy is a frozen dataclass with three verbs, and sometimes a fourth:
     (optional) a tuple of ellipsoids that hold the parameter, together and for all rounds, with the
     probability the policy promises.
 
+A policy that must know ``sigma`` before choosing has the attribute ``needs_sigma``, one whose arms
+must be rows of the identity matrix ``one_hot``, both True.
+
 An environment is a frozen dataclass with one verb:
 
 ``draw(rng, rounds, dim)``

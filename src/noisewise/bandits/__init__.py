@@ -1,4 +1,11 @@
-"""Bandit policies: one file per algorithm."""
+"""Bandit policies: one file per algorithm.
+
+Two that are often named are left out. VOFUL (Zhang, Yang, Ji and Du 2021) tests every parameter
+against a net of directions, exponential in the dimension, with a constant of order d log T that
+excludes next to nothing at horizons one can play; `SAVE` has the same aim with a computable set.
+LOFAV (Jun and Kim 2024) needs bounded noise and the horizon, keeps log T estimates, and its
+constants can't be derived here as those of `LOSAN` can, which stands for both.
+"""
 
 # name -> module and class, so that listing them imports nothing
 POLICIES = {
@@ -9,6 +16,12 @@ POLICIES = {
     "WeightedLeastSquaresUCB": "noisewise.bandits.weighted_least_squares:WeightedLeastSquaresUCB",
     "WeightedOFUL": "noisewise.bandits.weighted_oful:WeightedOFUL",
     "WeightedOFULPlus": "noisewise.bandits.weighted_oful_plus:WeightedOFULPlus",
+    "IDS": "noisewise.bandits.ids:IDS",
+    "LOSAN": "noisewise.bandits.losan:LOSAN",
+    "SAVE": "noisewise.bandits.save:SAVE",
+    "AdaOFUL": "noisewise.bandits.adaoful:AdaOFUL",
+    "NormalUCB": "noisewise.bandits.normal_ucb:NormalUCB",
+    "UCB1Normal": "noisewise.bandits.ucb1_normal:UCB1Normal",
     "GLMUCB": "noisewise.bandits.glm_ucb:GLMUCB",
     "LinearThompson": "noisewise.bandits.linear_thompson:LinearThompson",
     "LaplaceThompson": "noisewise.bandits.laplace_thompson:LaplaceThompson",

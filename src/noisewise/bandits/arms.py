@@ -37,6 +37,21 @@ def observation(
     return x, float(r), positive("sigma", sigma, zero=True)
 
 
+def spreads(sigma: ArrayLike | None, count: int) -> Array:
+    """Return the standard deviation of every arm's reward, ``(count,)``, known before choosing."""
+    if sigma is None:
+        raise ValueError(
+            f"sigma is None; this policy must know it before choosing, pass ({count},), the "
+            "standard deviation of every arm's reward"
+        )
+    array = numbers("sigma", sigma)
+    if array.shape != (count,):
+        raise ValueError(f"sigma has shape {array.shape}; pass ({count},), one number an arm")
+    if (array < 0).any():
+        raise ValueError(f"sigma falls to {array.min():g}; pass standard deviations >= 0")
+    return array
+
+
 def clip(state: Any, sigma: float, bound: float) -> float:
     """Return ``sigma`` cut to the noise bound, counted; the first time it warns."""
     if sigma <= bound:

@@ -41,8 +41,10 @@ def _reach(policy: Any) -> float | None:
 
 
 def _rows(policy: Any, count: int, dim: int = 3, seed: int = 0) -> Array:
-    """Arms of different norms."""
+    """Arms of different norms, or unit vectors where the policy takes nothing else."""
     rng = np.random.default_rng([20220213, seed])
+    if getattr(policy, "one_hot", False):
+        return np.eye(dim)[rng.integers(dim, size=count)]
     x = rng.normal(size=(count, dim))
     length = (_reach(policy) or 1.0) * rng.uniform(0.3, 1.0, size=(count, 1))
     return np.asarray(x * length / np.linalg.norm(x, axis=1, keepdims=True))
@@ -102,7 +104,8 @@ def _permuting_arms_permutes_choices(policy: Any) -> None:
     state = _played(policy)
     for i in range(20):
         arms, order = _rows(policy, 7, seed=i), np.random.default_rng(i).permutation(7)
-        same_arm = order[_select(policy, state, arms[order], i)] == _select(policy, state, arms, i)
+        one, other = arms[_select(policy, state, arms, i)], arms[order]
+        same_arm = np.array_equal(one, other[_select(policy, state, other, i)])
         assert same_arm, "permuting the arms changes which one is chosen"
 
 
@@ -190,12 +193,20 @@ def _bad_input_leaves_the_state_alone(policy: Any) -> None:
         (row, 1.0, np.inf),
         ("words", 1.0, 0.5),
     ]
-    selects: list[Any] = [np.empty((0, 3)), arms[:, :2], row, arms * np.nan, arms * np.inf, "words"]
+    endless = np.full_like(arms, np.inf)
+    selects: list[Any] = [np.empty((0, 3)), arms[:, :2], row, arms * np.nan, endless, "words"]
     if _reach(policy):
         updates.append((9 * row, 1.0, 0.5))
         selects.append(9 * arms)
+    if getattr(policy, "one_hot", False):
+        updates.append((row / 2, 1.0, 0.5))
+        selects.append(arms / 2)
+    rng, sigma = np.random.default_rng(0), np.full(3, 0.5)
     calls = [("update", case) for case in updates]
-    calls += [("select", (case, np.random.default_rng(0))) for case in selects]
+    calls += [("select", (case, rng, sigma)) for case in selects]
+    if getattr(policy, "needs_sigma", False):
+        bad = (None, sigma[:2], 0.5, -sigma, sigma * np.nan)
+        calls += [("select", (arms, rng, case)) for case in bad]
     for verb, case in calls:
         try:
             getattr(policy, verb)(state, *case)

@@ -1,0 +1,91 @@
+"""Arms without features: a mean and a variance for each, as the normal bandits keep them."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..inputs import dimension
+from ..protocols import Array
+from .arms import candidates, first_best, observation
+
+
+@dataclass(eq=False)
+class NormalState:
+    """Number, mean and sum of squared deviations of the rewards of each arm."""
+
+    pulls: NDArray[np.int64]
+    means: Array
+    squares: Array
+
+    @property
+    def dim(self) -> int:
+        """The number of arms."""
+        return len(self.pulls)
+
+    @property
+    def count(self) -> int:
+        """The number of rewards learnt."""
+        return int(self.pulls.sum())
+
+
+@dataclass(frozen=True)
+class NormalBandit:
+    """Play a rarely played arm if there is one, else the arm of the largest index.
+
+    Arm k is the k-th unit vector: features say which arm it is and nothing else. A policy says
+    what rare means and what its index is. The standard deviations told are not used.
+    """
+
+    one_hot: ClassVar[bool] = True
+    not_promised: ClassVar[tuple[str, ...]] = (
+        "rotation leaves choices alone",
+        "a zero arm is legal",
+    )
+
+    def start(self, dim: int) -> NormalState:
+        """Make the state of a fresh learner of ``dim`` arms."""
+        d = dimension(dim)
+        return NormalState(np.zeros(d, dtype=np.int64), np.zeros(d), np.zeros(d))
+
+    def select(
+        self,
+        state: NormalState,
+        arms: ArrayLike,
+        rng: np.random.Generator,
+        sigma: ArrayLike | None = None,
+    ) -> int:
+        """Return the least played arm while that is rare, else that of the largest index."""
+        k = _which("arms", candidates(arms, state.dim))
+        pulls = state.pulls[k]
+        if pulls.min() < self.enough(state):
+            return int(np.argmin(pulls))
+        return first_best(self.index(state)[k])
+
+    def update(self, state: NormalState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+        """Learn a reward of one arm."""
+        x, y, _ = observation(arm, reward, sigma, state.dim)
+        k = int(_which("arm", x[None])[0])
+        state.pulls[k] += 1
+        away = y - state.means[k]
+        state.means[k] += away / state.pulls[k]
+        state.squares[k] += away * (y - state.means[k])
+
+    def enough(self, state: NormalState) -> int:
+        """Return how often an arm must have been played before its index counts."""
+        raise NotImplementedError
+
+    def index(self, state: NormalState) -> Any:
+        """Return the index of every arm; that of a rare one means nothing."""
+        raise NotImplementedError
+
+
+def _which(name: str, rows: Array) -> NDArray[np.intp]:
+    k = rows.argmax(axis=1)
+    if not np.array_equal(rows, np.eye(rows.shape[1])[k]):
+        raise ValueError(
+            f"{name} holds a row that is no unit vector; this policy knows no features, pass rows "
+            "of the identity matrix, row k for arm k"
+        )
+    return k

@@ -1,0 +1,167 @@
+"""SAVE: layers of uncertainty, for variances that nobody tells."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import linalg
+from ..confidence import Ellipsoid
+from ..inputs import positive, probability, settle, whole
+from ..protocols import Array
+from . import ridge
+from .arms import candidates, first_best, observation
+from .ridge import LinearState
+
+
+@dataclass(eq=False)
+class SAVEState:
+    """The layers of `SAVE`, from the coarsest.
+
+    ``squares`` holds the sum of w^2 r^2 of each layer, ``changed`` the number of rewards after
+    which it last learnt one.
+    """
+
+    layers: list[LinearState]
+    squares: Array
+    changed: NDArray[np.int64]
+    count: int = 0
+
+    @property
+    def dim(self) -> int:
+        """The number of features."""
+        return self.layers[0].dim
+
+
+@dataclass(frozen=True)
+class SAVE:
+    r"""Layers of ever smaller uncertainty, each with a radius from its own residuals.
+
+    Layer l starts with :math:`V_l = 4^{-l} I`. From the first on: if all arms left are narrower
+    than :math:`2^{-l}`, those that can't be best are dropped and the next layer is asked; else one
+    that is wider is played, and its reward goes to this layer with weight
+    :math:`w = 2^{-l}/\|x\|_{V_l^{-1}}`, squared. The radius is
+
+    .. math:: \beta_l = 16\cdot 2^{-l}\sqrt{(8\,\mathrm{Var}_l + 6R^2 q' + 2^{4-2l})\,q}
+              + 6\cdot 2^{-l} R\,q + 2^{1-l}
+
+    with :math:`q = \log(4t^2L/\delta)` and :math:`q' = \log(4(t+1)^2L/\delta)` at the t-th reward,
+    the last that the layer learnt. Var_l is the weighted sum of squared residuals if
+    :math:`2^l \ge 64\sqrt{q'}`, else :math:`R^2` times the number of the layer's rewards.
+
+    **Asymptotic.** Residuals count from layer 9 on, which takes of the order of :math:`4^9 d`
+    rounds to reach; before that it plays little better than at random. Use it to look at the
+    theory, and `LOSAN` to play. The constants are recalled from the paper and not verified. Rewards
+    of rounds in which every arm is narrower than :math:`2^{-L}`, about :math:`T^{-3/2}`, are not
+    thrown away as in the paper. Costs up to L K d^2 a round, with L = 1.5 log2 T layers.
+
+    Parameters
+    ----------
+    noise_bound : float > 0
+        R, which bounds every noise. Arms and parameter have norms of at most 1.
+    horizon : int
+        T, the number of rounds that will be played.
+    practical : bool
+        Residuals count in every layer, and the wide arm of the largest upper bound is played, not
+        the widest. Without guarantee.
+    radius_scale : float >= 0
+        Multiplies the part of the radius that is due to noise; only 1 is covered by theory.
+
+    References
+    ----------
+    Zhao, He, Zhou, Zhang and Gu (2023), "Variance-dependent regret bounds for linear bandits and
+    reinforcement learning": regret of order d sqrt(sum sigma^2) + d, no variance being known.
+    """
+
+    not_promised: ClassVar[tuple[str, ...]] = ("late rewards give the same estimate",)
+    feature_bound: ClassVar[float] = 1.0
+
+    noise_bound: float = 1.0
+    horizon: int = 10_000
+    practical: bool = False
+    delta: float = 0.05
+    radius_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        settle(self, "noise_bound")
+        whole("horizon", self.horizon)
+        if not isinstance(self.practical, bool):
+            raise ValueError(f"practical is {self.practical!r}; pass True or False")
+        probability("delta", self.delta)
+        positive("radius_scale", self.radius_scale, zero=True)
+
+    @property
+    def depth(self) -> int:
+        """L, the number of layers."""
+        return max(1, math.ceil(1.5 * math.log2(self.horizon)))
+
+    def start(self, dim: int) -> SAVEState:
+        """Make the state of a fresh learner."""
+        L = self.depth
+        layers = [ridge.start(dim, 0.5 * 4.0**-level) for level in range(1, L + 1)]
+        return SAVEState(layers, np.zeros(L), np.zeros(L, dtype=np.int64))
+
+    def select(
+        self,
+        state: SAVEState,
+        arms: ArrayLike,
+        rng: np.random.Generator,
+        sigma: ArrayLike | None = None,
+    ) -> int:
+        """Return a wide arm of the first layer that has one; nothing is random."""
+        x = candidates(arms, state.dim, self.feature_bound)
+        left = np.arange(len(x))
+        for level, layer in enumerate(state.layers, start=1):
+            width, mean = ridge.widths(layer, x[left]), x[left] @ layer.theta
+            beta = self.radius(state, level, self.radius_scale)
+            upper, wide = mean + beta * width, width > 2.0**-level
+            if wide.any():
+                rank = upper if self.practical else width
+                return int(left[first_best(np.where(wide, rank, -np.inf))])
+            if (width <= 2.0**-self.depth).all():  # in the last layer at the latest
+                break
+            left = left[mean >= mean.max() - 2.0 ** (1 - level) * beta]
+        return int(left[first_best(upper)])
+
+    def update(self, state: SAVEState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+        """Learn a reward in the first layer in which the arm is wide, if there is one."""
+        x, y, _ = observation(arm, reward, sigma, state.dim, self.feature_bound)
+        state.count += 1
+        for i, layer in enumerate(state.layers):
+            width, narrow = linalg.norm(x, layer.inverse), 2.0 ** -(i + 1)
+            if width > narrow:
+                w = narrow / width
+                state.squares[i] += (w * y) ** 2
+                state.changed[i] = state.count
+                ridge.learn(layer, x, y, w * w)
+                return
+
+    def variance(self, state: SAVEState, level: int) -> float:
+        """Return the weighted sum of squared residuals in a layer."""
+        layer = state.layers[level - 1]
+        theta = layer.theta
+        least = float(theta @ layer.b) + 4.0**-level * float(theta @ theta)
+        return max(float(state.squares[level - 1]) - least, 0.0)
+
+    def radius(self, state: SAVEState, level: int, scale: float = 1.0) -> float:
+        """Return the radius of a layer, its noise part times ``scale``."""
+        t, R, noise = int(state.changed[level - 1]), self.noise_bound, 0.0
+        if t:
+            q = math.log(4 * t * t * self.depth / self.delta)
+            next_q = math.log(4 * (t + 1) ** 2 * self.depth / self.delta)
+            if self.practical or 2.0**level >= 64 * math.sqrt(next_q):
+                spread = self.variance(state, level)
+            else:
+                spread = R * R * state.layers[level - 1].count
+            inside = 8 * spread + 6 * R * R * next_q + 2.0 ** (4 - 2 * level)
+            noise = 2.0**-level * (16 * math.sqrt(inside * q) + 6 * R * q)
+        return scale * noise + 2.0 ** (1 - level)
+
+    def confidence(self, state: SAVEState) -> tuple[Ellipsoid, ...]:
+        """Return the set of every layer, whatever ``radius_scale``; they hold together."""
+        return tuple(
+            Ellipsoid(layer.theta, layer.inverse.copy(), self.radius(state, level))
+            for level, layer in enumerate(state.layers, start=1)
+        )
