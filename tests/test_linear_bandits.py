@@ -35,7 +35,7 @@ def numbers(policy, seed, arms=7):
 @pytest.mark.parametrize("seed", range(5))
 def test_information_of_ids_is_what_the_determinant_gains(seed):
     """Half the gain of log det V; and half the log of how much the top arm's variance falls."""
-    full, ucb = nw.IDS(), nw.IDS(information="ucb")
+    full, ucb = nw.IDS(information="full"), nw.IDS()
     state, x, sigma, gap, gain = numbers(full, seed)
     rho = np.maximum(sigma, 0.05)
     more = [state.V + np.outer(a, a) / r**2 for a, r in zip(x, rho, strict=True)]
@@ -83,7 +83,7 @@ def test_the_law_of_two_arms_equals_a_fine_grid():
     """Both proper mixtures and single arms come up among 50 random pairs."""
     grid, rng, proper = np.linspace(0, 1, 20_001), RNG(3), 0
     for _ in range(50):
-        gap, gain = rng.uniform(0.01, 1, size=2), rng.uniform(0.001, 1, size=2)
+        gap, gain = 10 ** rng.uniform(-2, 0, size=2), 10 ** rng.uniform(-4, 0, size=2)
         i, j, p = ids.mixture(gap, gain)
         mine = (p * gap[i] + (1 - p) * gap[j]) ** 2 / (p * gain[i] + (1 - p) * gain[j])
         mixed = (grid * gap[0] + (1 - grid) * gap[1]) ** 2 / (grid * gain[0] + (1 - grid) * gain[1])
@@ -93,8 +93,8 @@ def test_the_law_of_two_arms_equals_a_fine_grid():
 
 
 def test_ids_draws_with_the_probability_it_found():
-    """20,000 draws; the frequency is within six standard errors, false alarm below 1e-8."""
-    policy = nw.IDS(randomised=True)
+    """4,000 draws; the frequency is within six standard errors, false alarm below 1e-8."""
+    policy = nw.IDS(information="full", randomised=True)
     state = policy.start(2)
     policy.update(state, [1.0, 0.0], 1.0, 0.1)
     x, sigma = np.eye(2), np.array([1.0, 0.05])
@@ -102,8 +102,8 @@ def test_ids_draws_with_the_probability_it_found():
     assert {i, j} == {0, 1}
     assert 0.05 < p < 0.95
     rng = RNG(4)
-    share = np.mean([policy.select(state, x, rng, sigma) == i for _ in range(20_000)])
-    assert abs(share - p) < 6 * np.sqrt(p * (1 - p) / 20_000)
+    share = np.mean([policy.select(state, x, rng, sigma) == i for _ in range(4000)])
+    assert abs(share - p) < 6 * np.sqrt(p * (1 - p) / 4000)
 
 
 @pytest.mark.parametrize("information", ["full", "ucb"])
@@ -212,11 +212,11 @@ def test_losan_covers_and_would_miss_at_a_third(record_property):
 @pytest.mark.slow
 @pytest.mark.parametrize("sd", [0.1, 1.0])
 def test_losan_covers_for_long(sd):
-    """1000 runs of 400 rounds: at most 153 misses, P(Bin(1000, 0.1) > 153) < 1e-7."""
-    largest = losan_ratios(1000, 400, sd)
+    """500 runs of 400 rounds: at most 90 misses, P(Bin(500, 0.1) > 90) < 1e-7."""
+    largest = losan_ratios(500, 400, sd)
     critical = float(np.quantile(largest, 0.9))
     print(f"LOSAN, delta 0.1, noise {sd}: critical scale {critical:.3f}")
-    assert np.sum(largest > 1) <= 153
+    assert np.sum(largest > 1) <= 90
     assert sd < 1 or critical > 1 / 3
 
 
@@ -284,7 +284,6 @@ def test_the_radius_of_save_written_out():
     assert policy.radius(state, 1) == pytest.approx(radius, rel=1e-12)
     assert policy.radius(state, 1, 0.0) == 1.0
     practical = nw.SAVE(0.5, 1000, practical=True, delta=0.1)
-    assert 2**9 < 64 * np.sqrt(np.log(4 * 1001**2 * 15 / 0.1)) or True
     inside += 8 * (policy.variance(state, 1) - 0.75)
     assert practical.radius(state, 1) == pytest.approx(
         8 * np.sqrt(inside * q) + 1.5 * q + 1, rel=1e-12
@@ -304,11 +303,11 @@ def test_save_drops_arms_that_are_surely_worse():
 
 
 def ball_minimum(x, y, sd, tau, lam, bound):
-    """The pseudo-Huber minimiser by a general solver, from the losses as they are written."""
+    """The pseudo-Huber minimiser by a general solver without derivatives."""
 
     def loss(theta):
         z = (y - x @ theta) / sd
-        return lam / 2 * theta @ theta + np.sum(tau * (np.sqrt(tau**2 + z**2) - tau))
+        return lam / 2 * theta @ theta + np.sum(z**2 / (1 + np.sqrt(1 + (z / tau) ** 2)))
 
     inside = {"type": "ineq", "fun": lambda t: bound**2 - t @ t}
     return minimize(
@@ -330,7 +329,8 @@ def by_hand(policy, x, s):
     for row, nu in zip(x, s, strict=True):
         v = np.sqrt(row @ np.linalg.solve(H, row))
         c0, c1 = 1 / 6 / np.sqrt(iota), 1 / (42 * iota)
-        sd.append(max(nu, T**-0.5, v / c0, np.sqrt(A * S * v) / (c1 * d) ** 0.25))
+        doubt = max(v / c0, np.sqrt(A * S * v) / (c1 * d) ** 0.25)
+        sd.append(max(nu, T**-0.5, policy.doubt_scale * doubt))
         u = v / sd[-1]
         tau.append(tau0 * np.sqrt(1 + u * u) / u)
         H = H + np.outer(row, row) / sd[-1] ** 2
@@ -341,7 +341,7 @@ def by_hand(policy, x, s):
 @pytest.mark.parametrize("scale", [1.0, 0.01])
 def test_adaoful_minimises_its_loss_on_the_ball(scale, bound):
     """Against a general solver to 1e-5, and by the conditions of optimality to 1e-7."""
-    policy = nw.AdaOFUL(parameter_bound=bound, horizon=50, threshold_scale=scale)
+    policy = nw.AdaOFUL(1.0, bound, horizon=50, threshold_scale=scale, doubt_scale=0.05)
     state, x, y, s = learnt(policy)
     sd, tau, H = by_hand(policy, x, s)
     np.testing.assert_allclose(state.V, H, rtol=1e-9)
@@ -357,10 +357,10 @@ def test_adaoful_minimises_its_loss_on_the_ball(scale, bound):
     assert np.abs(gradient).max() < 1e-7
 
 
-@pytest.mark.parametrize("bound", [5.0, 0.02])
-def test_adaoful_with_an_infinite_threshold_is_weighted_ridge(bound):
+@pytest.mark.parametrize(("bound", "doubt"), [(5.0, 1.0), (5.0, 0.05), (0.02, 0.05)])
+def test_adaoful_with_an_infinite_threshold_is_weighted_ridge(bound, doubt):
     """In the ball the solution of the normal equations, else its projection in the norm of V."""
-    policy = nw.AdaOFUL(parameter_bound=bound, horizon=50, threshold_scale=1e9)
+    policy = nw.AdaOFUL(1.0, bound, horizon=50, threshold_scale=1e9, doubt_scale=doubt)
     state, x, y, s = learnt(policy)
     sd, _, H = by_hand(policy, x, s)
     theta = np.linalg.solve(H, x.T @ (y / sd**2))
@@ -370,7 +370,7 @@ def test_adaoful_with_an_infinite_threshold_is_weighted_ridge(bound):
 
 def test_an_outlier_moves_adaoful_a_bounded_way():
     """Strong convexity: by at most tau |x| / (2 ridge sd), and 1e12 moves it no more than 1e6."""
-    policy = nw.AdaOFUL(parameter_bound=1e9, horizon=50)
+    policy = nw.AdaOFUL(parameter_bound=1e3, horizon=50, doubt_scale=0.05)
     moved = []
     for outlier in (1e6, 1e12):
         state, x, *_ = learnt(policy)
@@ -478,10 +478,10 @@ def test_normal_bandits_know_no_features(policy):
     "policy",
     [
         nw.IDS(),
-        nw.IDS(information="ucb"),
+        nw.IDS(information="full"),
         nw.IDS(randomised=True),
         nw.LOSAN(0.5),
-        nw.AdaOFUL(horizon=800, radius_scale=0.001),
+        nw.AdaOFUL(horizon=800, doubt_scale=0.0, radius_scale=0.001),
     ],
     ids=repr,
 )

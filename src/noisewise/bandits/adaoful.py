@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import linalg
-from ..inputs import settle, whole
+from ..inputs import positive, settle, whole
 from ..protocols import Array
 from ..regression.rows import Rows
 from . import ridge
@@ -43,7 +43,7 @@ class AdaOFUL(Optimism):
               + \sum_s \ell_{\tau_s}\Big(\frac{y_s - x_s\cdot\theta}{\sigma_s}\Big),\quad
               \ell_\tau(z) = \tau(\sqrt{\tau^2 + z^2} - \tau)
 
-    Let :math:`V = 2\lambda I + \sum xx^\top/\sigma^2`, :math:`v = \|x\|_{V^{-1}}` before the update,
+    Let :math:`V = 2\lambda I + \sum xx^\top/\sigma^2`, :math:`v = \|x\|_{V^{-1}}` before an update,
     :math:`\iota = \log(2T^2/\delta)`. A reward of standard deviation at most s counts with
 
     .. math:: \sigma = \max\big(s,\ T^{-1/2},\ 6\sqrt\iota\,v,\
@@ -53,7 +53,9 @@ class AdaOFUL(Optimism):
     :math:`\tau_0 = \max(\sqrt{2k}, 2\sqrt d)/\sqrt\iota,\ k = d\log(1 + T^2A^2/(2\lambda d))`, and
     the radius is :math:`32(k/\tau_0 + \sqrt{k\iota} + \tau_0\iota) + 5\sqrt{2\lambda}\,S`. These
     constants are recalled from the paper, some of them reconstructed, and not verified; the radius
-    is so wide that coverage tells nothing about them. Use ``radius_scale`` to play well.
+    is so wide that coverage tells nothing about them. By the third term no reward adds more than
+    :math:`1/36\iota` to log det V, so it takes about a thousand d rounds to learn anything: use
+    ``doubt_scale`` and ``radius_scale`` to play well.
 
     Use it where rewards have outliers. A round costs K d^2, and t d^2 for each of a few Newton
     passes over all t rewards.
@@ -66,6 +68,8 @@ class AdaOFUL(Optimism):
         T, the number of rounds that will be played.
     threshold_scale : float > 0
         Multiplies tau_0; a large one gives weighted ridge regression on the ball.
+    doubt_scale : float >= 0
+        Multiplies the last two terms of the maximum above; only 1 is covered by theory.
 
     References
     ----------
@@ -79,11 +83,13 @@ class AdaOFUL(Optimism):
     parameter_bound: float = 1.0
     horizon: int = 10_000
     threshold_scale: float = 1.0
+    doubt_scale: float = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         settle(self, "feature_bound", "parameter_bound", "threshold_scale")
         whole("horizon", self.horizon)
+        positive("doubt_scale", self.doubt_scale, zero=True)
 
     @property
     def iota(self) -> float:
@@ -113,8 +119,11 @@ class AdaOFUL(Optimism):
     def effective_sd(self, dim: int, width: float, sigma: float) -> float:
         """Return the standard deviation that a reward of an arm so wide counts with."""
         steep = self.feature_bound * self.parameter_bound * width
-        doubt = math.sqrt(steep) * (42 * self.iota / dim) ** 0.25
-        return max(sigma, self.horizon**-0.5, 6 * math.sqrt(self.iota) * width, doubt)
+        doubt = max(
+            6 * math.sqrt(self.iota) * width,
+            math.sqrt(steep) * (42 * self.iota / dim) ** 0.25,
+        )
+        return max(sigma, self.horizon**-0.5, self.doubt_scale * doubt)
 
     def update(
         self, state: AdaOFULState, arm: ArrayLike, reward: float, sigma: float = 1.0

@@ -30,9 +30,11 @@ class IDS(WeightedLeastSquaresUCB):
 
     Parameters
     ----------
-    information : "full" or "ucb"
-        What an arm teaches of the whole parameter, :math:`\tfrac12\log(1 + w^2/\rho^2)` with w its
-        width; or of the reward of the arm of largest upper bound.
+    information : "ucb" or "full"
+        What an arm teaches of the reward of the arm u that has the largest upper bound,
+        :math:`\tfrac12\log(\|u\|_{V^{-1}}^2 / \|u\|_{(V + xx^\top/\rho^2)^{-1}}^2)`; or of the whole
+        parameter, :math:`\tfrac12\log(1 + \|x\|_{V^{-1}}^2/\rho^2)`, which goes on learning what no
+        choice depends on.
     randomised : bool
         Draw between two arms instead of playing the single best one.
 
@@ -40,7 +42,7 @@ class IDS(WeightedLeastSquaresUCB):
     --------
     Two arms equally wide, one of a tenth of the noise: it teaches more, so it is played.
 
-    >>> policy = IDS()
+    >>> policy = IDS(information="full")
     >>> state = policy.start(dim=2)
     >>> policy.select(state, np.eye(2), np.random.default_rng(0), sigma=[1.0, 0.1])
     1
@@ -55,12 +57,12 @@ class IDS(WeightedLeastSquaresUCB):
 
     needs_sigma: ClassVar[bool] = True
 
-    information: str = "full"
+    information: str = "ucb"
     randomised: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        one_of("information", self.information, ("full", "ucb"))
+        one_of("information", self.information, ("ucb", "full"))
         if not isinstance(self.randomised, bool):
             raise ValueError(f"randomised is {self.randomised!r}; pass True or False")
 
