@@ -223,6 +223,20 @@ def test_a_faultless_policy_passes():
     checks.check_policy(FaultyPolicy())
 
 
+class SaysItNeedsSigma(nw.OFUL):
+    needs_sigma = True
+
+
+class SaysItTakesUnitVectors(nw.OFUL):
+    one_hot = True
+
+
+@pytest.mark.parametrize("policy", [SaysItNeedsSigma(), SaysItTakesUnitVectors()], ids=repr)
+def test_a_policy_must_refuse_what_it_says_it_can_not_use(policy):
+    with pytest.raises(AssertionError, match="accepted"):
+        dict(checks.yield_checks(policy))["bad input leaves the state alone"]()
+
+
 class Mistyped(nw.OFUL):
     not_promised = ("mistyped",)
 

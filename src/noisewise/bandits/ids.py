@@ -31,10 +31,10 @@ class IDS(WeightedLeastSquaresUCB):
     Parameters
     ----------
     information : "ucb" or "full"
-        What an arm teaches of the reward of the arm u that has the largest upper bound,
-        :math:`\tfrac12\log(\|u\|_{V^{-1}}^2 / \|u\|_{(V + xx^\top/\rho^2)^{-1}}^2)`; or of the whole
-        parameter, :math:`\tfrac12\log(1 + \|x\|_{V^{-1}}^2/\rho^2)`, which goes on learning what no
-        choice depends on.
+        What an arm teaches of the arm a of the largest upper bound,
+        :math:`\tfrac12\log(\|a\|_{V^{-1}}^2/\|a\|_{W^{-1}}^2)` with :math:`W = V + xx^\top/\rho^2`; or
+        of the whole parameter, :math:`\tfrac12\log(1 + \|x\|_{V^{-1}}^2/\rho^2)`, which goes on
+        learning what no choice depends on.
     randomised : bool
         Draw between two arms instead of playing the single best one.
 
@@ -50,9 +50,9 @@ class IDS(WeightedLeastSquaresUCB):
     References
     ----------
     Kirschner and Krause (2018), "Information directed sampling and bandits with heteroscedastic
-    noise": regret of order beta sqrt(T log det V) times the noise of the UCB arms, never of larger
-    order than that of optimism (this order is recalled from the paper; the formulas above are
-    checked by identities).
+    noise": regret of at most beta sqrt(4 (rho^2 + A^2/(2 ridge)) T log det(V/(2 ridge))), rho the
+    largest noise and A the longest arm, so never of larger order than that of optimism. This bound
+    is recalled and not verified; the formulas above are checked by identities.
     """
 
     needs_sigma: ClassVar[bool] = True
