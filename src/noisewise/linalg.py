@@ -122,6 +122,29 @@ def simplex_minimum(V: Array, b: Array, w: Array) -> Array:
     return w / w.sum()
 
 
+def gains(x: Array, ridge: float, slope: float = 1.0) -> Array:
+    r"""Return :math:`g_t = (\rho I + \kappa\sum_{s<t}x_sx_s^\top)^{-1}x_t`, (T, d), by blocks.
+
+    ``ridge`` is rho. With P the inverse before a block of rows X and C the factor of
+    :math:`I/\kappa + XPX^\top`, elimination gives the block's rows as
+    :math:`\mathrm{diag}(C)\,C^{-1}XP`, and P falls by the Gram matrix of :math:`C^{-1}XP`.
+
+    >>> gains(np.array([[1.0], [1.0]]), ridge=1.0)
+    array([[1. ],
+           [0.5]])
+    """
+    T, d = x.shape
+    P, g = np.eye(d) / ridge, np.empty((T, d))
+    for start in range(0, T, 64):
+        X = x[start : start + 64]
+        XP = X @ P
+        c = factor(np.eye(len(X)) / slope + X @ XP.T)
+        part = lapack.dtrtrs(c, XP, lower=1)[0]
+        g[start : start + 64] = np.diag(c)[:, None] * part
+        P -= part.T @ part
+    return g
+
+
 def minimax_directions(x: Array) -> tuple[Array, Array]:
     """Return P_t x_t, (T, d), and q_t = x_t' P_t x_t, (T,), of the minimax recursion.
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..bessel import PRIORS
 from ..environments import Hard
-from ..environments.hard import PRIORS
 from ..glm import GLM
 from ..regression.ftrl import FTRL
 from ..simulate import predictions
