@@ -342,10 +342,10 @@ def test_ball_precision_by_dimension():
 
 
 def test_lower_bound_of_a_link_from_its_formula():
-    """kappa sigma^2/(2 K^2) sum x'(V + rho/K^2)^-1 x: one row of d = 1, rho = sigma^2/B^2 = 4."""
+    """kappa sigma^2/(2 K^2) sum x'(V + rho/K^2)^-1 x: two rows of d = 1, rho = sigma^2/B^2 = 4."""
     at = {"sigma": 2.0, "parameter_bound": 1.0, "prior": "gaussian"}
-    one = theory.glm_lower_bound([[1.0]], min_slope=0.1, max_slope=0.5, **at)
-    assert one == pytest.approx(0.5 * 0.1 * 16 / (4 / 0.25))
+    two = theory.glm_lower_bound([[1.0], [1.0]], min_slope=0.1, max_slope=0.5, **at)
+    assert two == pytest.approx(0.5 * 0.1 * 16 * (1 / 16 + 1 / 17))
 
 
 @pytest.mark.parametrize(
