@@ -104,9 +104,19 @@ def test_moment_is_an_equality_for_gaussian_noise(alpha, beta):
 
 
 def test_hoeffding_with_a_random_scale_fails():
-    """A share of 6.6 % at 100 steps and delta = 5 %; sd of the estimate 0.18 %: alarm < 1e-6."""
+    """Against the exact chance of a walk to cross within 100 steps; 20,000 walks, six sds."""
+    at, crossed = {0: 1.0}, 0.0
+    for n in range(1, 101):
+        after = {}
+        for place, chance in at.items():
+            for step in (-1, 1):
+                after[place + step] = after.get(place + step, 0.0) + chance / 2
+        border = np.sqrt(2 * n * np.log(20))
+        crossed += sum(chance for place, chance in after.items() if place > border)
+        at = {place: chance for place, chance in after.items() if place <= border}
+    assert crossed == pytest.approx(0.0629, abs=1e-4)
     share = lemmas.hoeffding_failure(np.random.default_rng(0), 100, 20_000, 0.05)
-    assert 0.056 < share < 0.076
+    assert share == pytest.approx(crossed, abs=6 * np.sqrt(crossed / 20_000))
 
 
 def test_probabilistic_lemmas_fail_no_more_often_than_allowed():

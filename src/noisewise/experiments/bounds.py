@@ -23,7 +23,8 @@ CLAIM = (
     "one, whose regret may lie below the worst case's lower bound, and below zero. The worst-case "
     "mean lies between what no learner can beat and the bound of the mean; the sharp, repaired and "
     "printed theorems lie above. Rare noise is zero, or ±2 so seldom that its standard deviation "
-    "is 0.2: there the theorems for bounded noise speak. Below the figure: in what share of runs "
+    "is 0.2: there the theorems for bounded noise speak. Bands are two standard errors; the "
+    "vertical axis is straight between -1 and 1 and logarithmic beyond. Below the figure: in what share of runs "
     "each inequality failed. Three worlds are made to show errors in print: one loud label "
     "(decomposition), a link of slope 0.0001 (ellipsoid without the factor for the slope), and a "
     "logistic link not extended beyond the scores that can occur (ellipsoid, connection)."
@@ -285,9 +286,7 @@ def plot(table: pd.DataFrame) -> Any:
             if name in means:
                 axis.plot(means.index, means[name], color=colour, ls="--", lw=1.2)
                 ends[names[name]] = (means[name].iloc[-1], colour)
-        # a straight scale from -1 to 1, logarithmic beyond
         axis.set(yscale="symlog", title=world)
-        axis.set_ylim(bottom=min(0.0, 1.2 * measured.min()))
         canvas.log_rounds(axis, means.index[-1])
         canvas.label_ends(axis, ends)
     for axis in axes[:, 0]:

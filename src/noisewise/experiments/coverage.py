@@ -32,7 +32,7 @@ CLAIM = (
     "one run in ten misses. The ratio is the largest distance of the truth from the estimate over "
     "all rounds, in radii: 1 is the edge of the set, and the closer the ninetieth percentile (bar) "
     "lies to 1, the less the set wastes. Sub-Gaussian radii meet Gaussian noise; the radii for "
-    "bounded noise meet uniform, clipped Gaussian, ± and rare noise within ±1; likelihood radii "
+    "bounded noise meet uniform, clipped Gaussian, random-sign and sparse noise within ±1; likelihood radii "
     "meet draws of the link's own family (Gaussian for identity). Counts are not sub-Gaussian, and "
     "the algebraic link has no family, so neither pair is there."
 )
@@ -46,7 +46,7 @@ NOISES = {
     "gaussian": ("identity", *CURVED),
     "uniform": ("identity", *CURVED),
     "sparse": ("identity", *CURVED),
-    "signs": ("identity", "logistic"),
+    "sign": ("identity", "logistic"),
     "clipped gaussian": ("identity", "logistic"),
     "family": ("identity", "logistic", "probit", "tanh", "exponential"),
 }
@@ -54,7 +54,7 @@ NOISES = {
 BOUNDED: dict[str, Any] = {
     "uniform": Uniform(),
     "sparse": Sparse(1.0),
-    "signs": Rademacher(),
+    "sign": Rademacher(),
     "clipped gaussian": ClippedGaussian(1.0),
 }
 

@@ -50,7 +50,7 @@ def rare(failed: pd.Series, share: float) -> Verdict:
     groups = failed.groupby(level=list(range(failed.index.nlevels - 1)), sort=False)
     count, runs = groups.sum().to_numpy(dtype=int), groups.count().to_numpy()
     most = binom.isf(1e-6, runs, share).astype(int)
-    at = int(np.argmax(count - most))
+    at = int(np.argmax(count / (most + 1)))
     text = f"{count[at]} of {runs[at]} runs at worst, limit {most[at]}"
     return Verdict(
         (count <= most).all(), f"{text}; false alarm at most {1e-6 * len(count):.1g} in all"
