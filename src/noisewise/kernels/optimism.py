@@ -91,16 +91,15 @@ def lower(quads, arms, k, share):
         quads[i] = max(quads[i] - share * inner * inner, 0.0)
 
 
-@njit(void(float64[:, ::1], float64[:, :, ::1], float64[:, ::1]), **ENTRY)
-def squares(arms, products, quads):
-    """Set the quadratic forms x'Px of all arms from their products xP, a matrix at a time."""
-    F, K, d = products.shape
-    for f in range(F):
-        for k in range(K):
-            total = 0.0
-            for j in range(d):
-                total += products[f, k, j] * arms[k, j]
-            quads[f, k] = max(total, 0.0)
+@njit(void(float64[:, ::1], float64[:, ::1], float64[::1]), **ENTRY)
+def forms_of(arms, inverse, quads):
+    """Set the quadratic forms x'Px of all arms."""
+    products = np.dot(arms, inverse)
+    for k in range(arms.shape[0]):
+        total = 0.0
+        for j in range(arms.shape[1]):
+            total += products[k, j] * arms[k, j]
+        quads[k] = max(total, 0.0)
 
 
 @njit(int64(float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64[:, ::1]), **ENTRY)
@@ -126,40 +125,54 @@ def best_upper(centres, quads, radii, s, arms):
     return first_best(index)
 
 
-@njit(int64(float64[::1], float64[::1], float64[::1], float64[:, ::1]), **ENTRY)
-def best_practical(theta, quads, s, arms):
-    """Return the arm of the largest practical index; -1 where the arms are bad."""
-    K, d = arms.shape
-    index = np.empty(K)
-    for k in range(K):
-        length2 = 0.0
-        for j in range(d):
-            length2 += arms[k, j] * arms[k, j]
-        if not length2 <= s[LIMIT]:
-            return -1
-        h = quads[k]
-        bonus = math.sqrt(s[GAIN] * h * (3.0 + math.log1p(s[CURVATURE] * h)))
-        index[k] = dot(theta, arms, k) + s[SCALE] * bonus
-    return first_best(index)
-
-
 @njit(
     int64(float64[:, ::1], float64[:, :, ::1], float64[::1], float64[::1], float64[:, ::1]),
     **ENTRY,
 )
-def choose_upper(centres, products, radii, s, arms):
-    """Return `best_upper` from the products xP of all arms."""
-    quads = np.empty((products.shape[0], arms.shape[0]))
-    squares(arms, products, quads)
+def choose_upper(centres, inverses, radii, s, arms):
+    """Return `best_upper`, the quadratic forms computed here."""
+    quads = np.empty((radii.shape[0], arms.shape[0]))
+    for f in range(radii.shape[0]):
+        if radii[f] < math.inf:
+            forms_of(arms, inverses[f], quads[f])
     return best_upper(centres, quads, radii, s, arms)
 
 
-@njit(int64(float64[::1], float64[:, :, ::1], float64[::1], float64[:, ::1]), **ENTRY)
-def choose_practical(theta, products, s, arms):
-    """Return `best_practical` from the products xP of all arms."""
-    quads = np.empty((1, arms.shape[0]))
-    squares(arms, products, quads)
-    return best_practical(theta, quads[0], s, arms)
+@njit(**INNER)
+def practical(score, h, s):
+    """Return the practical index."""
+    bonus = math.sqrt(s[GAIN] * h * (3.0 + math.log1p(s[CURVATURE] * h)))
+    return score + s[SCALE] * bonus
+
+
+@njit(int64(float64[::1], float64[::1], float64[::1], float64[:, ::1]), **ENTRY)
+def best_practical(theta, quads, s, arms):
+    """Return the arm of the largest practical index, the arms having been checked."""
+    index = np.empty(arms.shape[0])
+    for k in range(arms.shape[0]):
+        index[k] = practical(dot(theta, arms, k), quads[k], s)
+    return first_best(index)
+
+
+@njit(int64(float64[::1], float64[:, ::1], float64[::1], float64[:, ::1]), **ENTRY)
+def choose_practical(theta, inverse, s, arms):
+    """Return the arm of the largest practical index; -1 where the arms are bad."""
+    K, d = arms.shape
+    products = np.dot(arms, inverse)
+    index = np.empty(K)
+    for k in range(K):
+        length2 = 0.0
+        score = 0.0
+        h = 0.0
+        for j in range(d):
+            x = arms[k, j]
+            length2 += x * x
+            score += theta[j] * x
+            h += products[k, j] * x
+        if not length2 <= s[LIMIT]:
+            return -1
+        index[k] = practical(score, max(h, 0.0), s)
+    return first_best(index)
 
 
 @njit(**INNER)
