@@ -55,7 +55,6 @@ ENVIRONMENTS = [
     env.Stream(env.Drifting(), labels=env.Noisy(noise=env.Sparse(2.0), scales=env.LogUniform())),
     env.Stream(labels=env.Noisy(nw.GLM("logistic"), env.Rademacher(), env.MostlyLoud())),
     *(env.Stream(labels=env.Family(nw.GLM(link), most=50)) for link in ("logistic", "exponential")),
-    env.Stream(env.Given(env.Sphere().draw(np.random.default_rng(0), 500, 2))),
     *(env.Hard(0.5, 2.0, prior) for prior in ("ball", "cube", "gaussian")),
     *env.WORLDS.values(),
 ]

@@ -171,6 +171,11 @@ def test_every_arm_is_looked_at():
         checks.check_environment(FaultyArena())
 
 
+def test_a_world_over_given_rows_passes():
+    rows = nw.environments.Sphere().draw(np.random.default_rng(0), 500, 2)
+    checks.check_environment(nw.environments.Stream(nw.environments.Given(rows)))
+
+
 def test_a_part_of_a_world_is_refused():
     with pytest.raises(ValueError, match="a part of a world"):
         checks.check_environment(nw.environments.Cube())

@@ -18,16 +18,17 @@ from .verdicts import Verdict, near, rare
 
 TITLE = "Regret between its bounds, and every lemma measured"
 CLAIM = (
-    "Exact FTRL with the prescribed ridge. For the identity link the parameter is the worst one of "
-    "norm 1 for the drawn rows, and the exact mean regret is drawn; for other links it is a random "
-    "one, whose regret may lie below the worst case's lower bound, and below zero. The worst-case "
-    "mean lies between what no learner can beat and the bound of the mean; the sharp, repaired and "
-    "printed theorems lie above. Rare noise is zero, or ±2 so seldom that its standard deviation "
-    "is 0.2: there the theorems for bounded noise speak. Bands are two standard errors; the "
-    "vertical axis is straight between -1 and 1 and logarithmic beyond. Below the figure: in what share of runs "
-    "each inequality failed. Three worlds are made to show errors in print: one loud label "
-    "(decomposition), a link of slope 0.0001 (ellipsoid without the factor for the slope), and a "
-    "logistic link not extended beyond the scores that can occur (ellipsoid, connection)."
+    "Exact FTRL with the prescribed ridge. For the identity link the parameter is the worst one "
+    "of norm 1 for the drawn rows, and the exact mean regret is drawn; for other links it is a "
+    "random one, whose regret may lie below the worst case's lower bound, and below zero. The "
+    "worst-case mean lies between what no learner can beat and the bound of the mean; the sharp, "
+    "repaired and printed theorems lie above. Rare noise is zero, or ±2 so seldom that its "
+    "standard deviation is 0.2: there the theorems for bounded noise speak. Bands are two "
+    "standard errors; the vertical axis is straight between -1 and 1 and logarithmic beyond. "
+    "Below the figure: in what share of runs each inequality failed. Three worlds are made to "
+    "show errors in print: one loud label (decomposition), a link of slope 0.0001 (ellipsoid "
+    "without the factor for the slope), and a logistic link not extended beyond the scores that "
+    "can occur (ellipsoid, connection)."
 )
 TRIALS = 24
 ROUNDS = 1000
