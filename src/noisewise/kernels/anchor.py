@@ -8,6 +8,7 @@ from numba import float64, int64, njit, uint64, void
 
 from . import layout
 from .cache import forget_stale
+from .lanes import FAST
 from .layout import (
     BLUR,
     BOUND,
@@ -59,9 +60,7 @@ from .links import parts, transcend
 
 forget_stale(Path(__file__).parent)
 
-# sums may be reordered, but NaN and infinity keep their meaning: the input checks need them
-FAST = {"reassoc", "contract", "arcp", "nsz"}
-SPEED = {"fastmath": FAST, "no_cfunc_wrapper": True}
+SPEED = {"fastmath": {*FAST}, "no_cfunc_wrapper": True}
 INNER = {**SPEED, "no_cpython_wrapper": True, "forceinline": True, "cache": True}
 ENTRY = {**SPEED, "cache": True, "nogil": True}
 HEADER = np.uint64(layout.HEADER)
@@ -184,7 +183,6 @@ def propose(a, s, room):
 
     ``room`` is scratch, three numbers a buffered row. A user's link has its buffer scanned later.
     """
-    d = np.uint64(a[DIM])
     ld = np.uint64(a[PADDED])
     u = HEADER + STEP * ld
     trial = HEADER + TRIAL * ld
@@ -205,7 +203,7 @@ def propose(a, s, room):
     if a[CODE] < 0.0:
         return
     n = np.uint64(a[BUFFERED])
-    buffer = HEADER + VECTORS * ld + d * ld
+    buffer = HEADER + VECTORS * ld + ld * ld
     for i in range(n):
         total = 0.0
         for j in range(ld):
