@@ -11,7 +11,7 @@ from numba.core import cgutils
 # sums may be reordered, but NaN and infinity keep their meaning: the input checks need them
 FAST = ("reassoc", "contract", "arcp", "nsz")
 NUMBER, WORD, INDEX = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
-FOUR, EIGHT = ir.VectorType(NUMBER, 4), ir.VectorType(NUMBER, 8)
+EIGHT = ir.VectorType(NUMBER, 8)
 
 
 class Writer:
@@ -72,20 +72,24 @@ class Writer:
         step = WORD(step) if isinstance(step, int) else step
         return cgutils.for_range_slice(self.builder, WORD(0), last, step, WORD)
 
+    def zero(self):
+        """Make room for eight numbers, zero at first."""
+        room = cgutils.alloca_once(self.builder, EIGHT)
+        self.builder.store(EIGHT([0.0] * 8), room)
+        return room
+
     def sums(self, count, products, last, step=8):
         """Return ``count`` sums over a loop, eight numbers each."""
-        sums = [cgutils.alloca_once(self.builder, EIGHT) for _ in range(count)]
-        for each in sums:
-            self.builder.store(EIGHT([0.0] * 8), each)
+        sums = [self.zero() for _ in range(count)]
         with self.loop(last, step) as (j, _):
             for each, product in zip(sums, products(j), strict=True):
                 self.builder.store(self.plus(self.builder.load(each), product), each)
         return [self.builder.load(each) for each in sums]
 
     def total(self, value):
-        """Add four or eight numbers up."""
-        name = f"llvm.vector.reduce.fadd.v{value.type.count}f64"
-        return self.call(name, NUMBER, [NUMBER(0.0), value], fastmath=FAST)
+        """Add eight numbers up."""
+        arguments = [NUMBER(0.0), value]
+        return self.call("llvm.vector.reduce.fadd.v8f64", NUMBER, arguments, fastmath=FAST)
 
     def totals(self, a, b, c, d):
         """Add four eights up, side by side: half the work of one by one."""

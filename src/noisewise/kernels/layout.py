@@ -1,8 +1,9 @@
 """Where things lie in the one array of a streaming state.
 
-A header of numbers, seven vectors, the inverse, then the buffer: up to ``BUFFER`` rows with weight,
-weighted label, curvature in H and curvature at the trial point. One array keeps a compiled call
-cheap. Rows are padded with zeros to a whole number of cache lines, which a sweep needs to be fast.
+A header of numbers, seven vectors, the inverse (kept up to its diagonal), then the buffer: up to
+``BUFFER`` rows with weight, weighted label, curvature in H and curvature at the trial point. One
+array keeps a compiled call cheap. Rows are padded with zeros to a whole number of cache lines,
+which a sweep needs to be fast.
 """
 
 import numpy as np

@@ -2,7 +2,7 @@
 
 from numba.extending import intrinsic
 
-from .lanes import FOUR, NUMBER, WORD, cgutils, written
+from .lanes import NUMBER, WORD, written
 
 
 @intrinsic
@@ -55,28 +55,44 @@ def advance(typing, a, d, u, k, g, x, move, r):
 
 @intrinsic
 def sweep(typing, a, d, ld, P, old, x, new, coefficient):
-    """Add coefficient old old' to P and set new = P x, in one sweep; return x'Px."""
+    """Add coefficient old old' to P and set new = P x, in one sweep; return x'Px.
+
+    P is symmetric: only the eights up to the diagonal are read and written, and serve twice.
+    """
 
     def code(write, d, ld, P, old, x, new, coefficient):
         build = write.builder
-        q = cgutils.alloca_once(build, FOUR)
-        build.store(FOUR([0.0] * 4), q)
+        q = write.zero()
         with write.loop(d, 4) as (i, _):
             rows = [build.add(P, build.mul(build.add(i, WORD(r)), ld)) for r in range(4)]
             entries = [write.get(old, i, WORD(r), kind=NUMBER) for r in range(4)]
             changes = [write.spread(write.times(coefficient, entry)) for entry in entries]
+            values = [write.spread(write.get(x, i, WORD(r), kind=NUMBER)) for r in range(4)]
 
-            def products(j):
-                k, value = write.get(old, j), write.get(x, j)
+            def changed(j):
+                k = write.get(old, j)
                 for row, change in zip(rows, changes, strict=True):
                     fresh = write.plus(write.get(row, j), write.times(change, k))
                     write.put(fresh, row, j)
-                    yield write.times(fresh, value)
+                    yield fresh
 
-            found = write.totals(*write.sums(4, products, d))
-            write.put(found, new, i)
-            more = write.times(found, write.get(x, i, kind=FOUR))
-            build.store(write.plus(build.load(q), more), q)
+            def products(j):
+                fresh, value = [*changed(j)], write.get(x, j)
+                mirrored = write.get(new, j)
+                for each, other in zip(fresh, values, strict=True):
+                    mirrored = write.plus(mirrored, write.times(each, other))
+                write.put(mirrored, new, j)
+                return [write.times(each, value) for each in fresh]
+
+            corner = build.and_(i, WORD(-8))
+            left = write.sums(4, products, corner)
+            value = write.get(x, corner)
+            middle = [write.times(each, value) for each in changed(corner)]
+            both = [*map(write.plus, left, middle)]
+            write.put(write.totals(*both), new, i)
+            for value, *parts in zip(values, left, both, strict=True):
+                more = write.times(value, write.plus(*parts))
+                build.store(write.plus(build.load(q), more), q)
         return [write.total(build.load(q))]
 
     return written(code, [a], offsets=6, numbers=1, results=1)
