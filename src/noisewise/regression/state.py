@@ -128,4 +128,5 @@ class FTRLState:
     def inverse(self) -> Array:
         """Return the inverse of the solver's H, the pending rank-one change included."""
         k = self.views.slots[int(self.array[at.SLOT])]
-        return self.views.inverse - np.outer(self.array[at.PENDING] * k, k)
+        P = np.tril(self.views.inverse)  # rounds keep no more of it
+        return P + np.tril(P, -1).T - np.outer(self.array[at.PENDING] * k, k)
