@@ -260,6 +260,17 @@ def test_horizon_free_reproduces_minimax(stream):
     assert abs(state.budget_left) < 1e-6  # spent exactly: the end is least squares
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_horizon_free_reproduces_minimax_closely_on_a_good_design(seed):
+    rng = np.random.default_rng(seed)
+    x, y = sphere(rng, 200, 4), rng.normal(size=200)
+    state = nw.Minimax().start(4, design=x)
+    first = linalg.minimax_directions(x)[0][0]  # P_0 is P_1 + P_1 x x' P_1
+    method = nw.HorizonFreeMinimax()
+    other = method.start(4, covariance=state.covariance + np.outer(first, first))
+    close(method.update(other, x, y), nw.Minimax().update(state, x, y))
+
+
 @quick
 @given(streams(), st.floats(0.05, 20))
 def test_horizon_free_identity(stream, budget):

@@ -23,7 +23,7 @@ CLAIM = (
     "dash: the method is not made for the stream. A star: the lowest regret, or within two "
     "standard errors of it."
 )
-TRIALS = 20
+TRIALS = 16
 ROUNDS = 500
 WEIGHTED = "heteroscedastic, weighted"
 STREAMS = {
@@ -155,7 +155,7 @@ def holds(table: pd.DataFrame) -> dict[str, bool]:
     value = last[(last["stream"] == "adversarial") & (last["regressor"] == "Minimax")]
     exact = (value["regret"] - value["bound"]).abs().max()
     apart = game.sub(game["Minimax"], axis=0).drop(columns="Minimax")
-    lead = (apart.mean() / apart.sem()).min()
+    lead = (apart.mean() / apart.sem()).fillna(0.0)
 
     def mean(stream: str, name: str) -> Any:
         part = last[(last["stream"] == stream) & (last["regressor"] == name)]
@@ -163,7 +163,7 @@ def holds(table: pd.DataFrame) -> dict[str, bool]:
 
     solvers = ("FTRL", "Ridge", "Forward", "Forward, ridge 0", "Minimax", "HorizonFreeMinimax",
                "Aggregating", "NewtonStep")  # fmt: skip
-    gains = [mean("heteroscedastic", name) / mean(WEIGHTED, name) for name in solvers]
+    gain = min(mean("heteroscedastic", n).mean() / mean(WEIGHTED, n).mean() for n in solvers)
     sparse = mean("mixture", "Ridge") - mean("mixture", "SimplexFTRL")
     return {
         f"no guarantee that holds for sure was exceeded ({int((bound.notna() & ~chance).sum())} "
@@ -173,12 +173,10 @@ def holds(table: pd.DataFrame) -> dict[str, bool]:
         ),
         "under the adversary the regret of Minimax is the game's value, "
         f"{value['bound'].mean():.4g}, in every run": exact <= 1e-9 * value["bound"].max(),
-        "and nobody's mean is below it by 4.5 standard errors (nearest "
-        f"{apart.mean().idxmin()}, {lead:+.1f} at the lowest)": not lead < -4.5,
+        "nobody's mean lies below that by 4.5 standard errors (lowest "
+        f"{lead.idxmin()}, {lead.min():+.1f})": lead.min() >= -4.5,
         "measured: weights lower the mean regret of all who solve least squares, by a factor of "
-        f"{min(g.mean() for g in gains):.1f} at least": all(
-            (mean("heteroscedastic", name) - mean(WEIGHTED, name)).mean() > 0 for name in solvers
-        ),
+        f"{gain:.1f} at least": gain > 1,
         f"measured: knowing the simplex saves SimplexFTRL {sparse.mean():.2f} ± "
         f"{2 * sparse.sem():.2f} of Ridge's regret on mixtures": sparse.mean() > 2 * sparse.sem(),
     }

@@ -7,7 +7,7 @@ A study is a module with
 ``TRIALS``, ``ROUNDS``
     the default scale;
 ``cells(rounds)``
-    the settings, a list of dicts;
+    the settings, a list of dicts; a user's regressors are added to each as ``own``;
 ``data(cell, rng)``
     the rows of one trial of one cell, a list of dicts;
 ``plot(table)``, ``holds(table)``, ``numbers(table)``
