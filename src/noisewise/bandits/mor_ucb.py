@@ -105,12 +105,12 @@ class MORUCB:
         noises = [Bounded(self.noise_bound, self.scale(place)) for place in range(self.layers)]
         state = layers.start(
             self.glm, self.ridge, dimension(dim),
-            [radii.conversion_constant(self.glm, noise) for noise in noises],
+            [radii.conversion_constant(self.glm, noise) for noise in noises], self._forms(),
             delta=self.delta / max(1, self.layers), scale=self.radius_scale,
         )  # fmt: skip
         if self.as_printed:
             for place in range(self.layers):
-                state.forms.put(2 * place, self._sets(state, place))
+                state.forms.put(self._forms() * place, self._sets(state, place))
         return state
 
     def select(
@@ -150,7 +150,12 @@ class MORUCB:
         state.rounds += 1
         for place in self._places(clip(state, sd, self.noise_bound)):
             FTRL(self.glm).update(state.layers[place], x, y)
-            state.forms.put(2 * place, self._sets(state, place))
+            state.forms.put(self._forms() * place, self._sets(state, place))
+
+    def _forms(self) -> int:
+        """Return how many ellipsoids a layer has."""
+        adaptive = self.radius == "adaptive" and not self.as_printed
+        return 2 if adaptive and layers.local(self.glm) else 1
 
     def _places(self, sigma: float) -> range:
         """Return the layers that learn a reward."""
@@ -162,29 +167,31 @@ class MORUCB:
     def _teach(self, state: Layers, arm: Any, reward: Any, sigma: Any, fixed: Fixed = NONE) -> bool:
         """Learn by the kernels where they serve; return whether that is done."""
         kernels, forms = state.kernels, state.forms
-        if kernels is None or self.as_printed or self.nested or self.radius != "adaptive":
+        if kernels is None or self.as_printed or self.radius != "adaptive":
             return False
         if type(arm) is not np.ndarray or not 0 <= sigma <= self.noise_bound:
             return False
-        place = self.layer(sigma)
-        if forms.radii[2 * place] == math.inf:  # its first reward
+        places = self._places(sigma)
+        n = self._forms()
+        if forms.radii[n * places[0]] == math.inf:  # its first reward
             return False
-        layer = state.layers[place]
-        try:
-            todo = kernels.learn_guaranteed(
-                layer.array, state.numbers[place], forms.centres, forms.inverses, forms.radii,
-                2 * place, arm, reward, 1.0, fixed.arms, fixed.quads,
-            )  # fmt: skip
-        except TypeError:  # not a row of floats
-            return False
-        if todo == kernels.BAD:
-            return False
+        for place in places:
+            layer = state.layers[place]
+            try:
+                todo = kernels.learn_guaranteed(
+                    layer.array, state.numbers[place], forms.centres, forms.inverses, forms.radii,
+                    n * place, arm, reward, 1.0, fixed.arms, fixed.quads,
+                )  # fmt: skip
+            except TypeError:  # not a row of floats
+                return False
+            if todo == kernels.BAD:
+                return False
+            if todo != kernels.DONE:
+                if todo == kernels.ATTEND:
+                    solver.attend(self.glm, layer)
+                forms.put(self._forms() * place, self._sets(state, place))
+                fixed.renew(state)
         state.rounds += 1
-        if todo != kernels.DONE:
-            if todo == kernels.ATTEND:
-                solver.attend(self.glm, layer)
-            forms.put(2 * place, self._sets(state, place))
-            fixed.renew(state)
         return True
 
     def _sets(self, state: Layers, place: int) -> tuple[Ellipsoid, ...]:
@@ -208,7 +215,7 @@ class MORUCB:
     def _printed(self, state: Layers, x: Array) -> Array:
         best = np.full(len(x), np.inf)
         for place in range(self.layers):
-            centre, inverse = state.forms.centres[2 * place], state.forms.inverses[2 * place]
+            centre, inverse = state.forms.centres[place], state.forms.inverses[place]
             each = Ellipsoid(centre, inverse, self._printed_radius(state, place))
             upper = x @ centre + self.radius_scale * each.width(x)
             best = np.minimum(best, self.glm.mean(upper))

@@ -9,4 +9,5 @@ EXPERIMENTS = {
     "coverage": "noisewise.experiments.coverage",
     "lower-bound": "noisewise.experiments.lower_bound",
     "regressors": "noisewise.experiments.regressors",
+    "bandits": "noisewise.experiments.bandits",
 }
