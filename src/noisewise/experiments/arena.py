@@ -1,7 +1,7 @@
 """The arena of study `regressors`: streams, who plays on them, and what each guarantees there."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -61,20 +61,15 @@ class World:
     @property
     def rescaled(self) -> "World":
         """The same with every row and label times the root of its weight, the weights gone."""
-        root = np.sqrt(self.weight)
-        x, y, one = root[:, None] * self.x, root * self.y, np.ones(len(root))
-        return World(self.name, x, y, one, self.theta, *self._known)
+        root, one = np.sqrt(self.weight), np.ones(len(self.y))
+        return replace(self, x=root[:, None] * self.x, y=root * self.y, weight=one)
 
     @property
     def unweighted(self) -> "World":
         """The same for learners that ignore the weights: all are as uncertain as the loudest."""
-        sd, one = QUIET / np.sqrt(self.weight), np.ones(len(self.weight))
-        known = self.glm, LOUD, 0.5 * float(sd @ sd), self.label_bound
-        return World("heteroscedastic", self.x, self.y, one, self.theta, *known)
-
-    @property
-    def _known(self) -> tuple[GLM, float | None, float, float]:
-        return self.glm, self.noise, self.loss, self.label_bound
+        sd, one = QUIET / np.sqrt(self.weight), np.ones(len(self.y))
+        loss = 0.5 * float(sd @ sd)
+        return replace(self, name="heteroscedastic", weight=one, noise=LOUD, loss=loss)
 
     @cached_property
     def _hindsight(self) -> Array:
