@@ -4,7 +4,7 @@ A regressor is a frozen dataclass with three verbs:
 
 ``start(dim)``
     makes the state of a fresh learner. A method that must know the features beforehand takes them
-    as ``design``, the rows of positive weight in order.
+    as ``design``: the rows of positive weight in order, each times the root of its weight.
 ``predict(state, x)``
     the mean of a label at ``x``: ``(d,)`` gives a float, ``(n, d)`` an array ``(n,)``. Writes
     nothing.

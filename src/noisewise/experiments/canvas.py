@@ -9,6 +9,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from cycler import cycler
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 # Okabe and Ito's palette, black last
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -35,6 +36,14 @@ def panels(rows: int, columns: int, width: float = 10.0, height: float = 2.6) ->
     size = (width, height * rows)
     figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
     return figure, axes
+
+
+def plain_logs(axis: Any) -> None:
+    """Label a logarithmic axis 1, 3, 10, 30, ..., or less densely where it is long."""
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1.0, 3.0) if high < 1000 * low else (1.0,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def write(plot: Callable[[Any], Any], table: Any, path: Path) -> None:
