@@ -1,8 +1,8 @@
 """Which offer to show when each result is an average, of three visitors or of three hundred?
 
-Every day one of twelve offers is shown to all visitors of that day, and the share that accepts comes
-back, some of it days late. One agent is told how many visitors are behind a share, the other is
-not. Nothing is tuned.
+Every day one of twelve offers is shown to all visitors of that day, and the share that accepts
+comes back up to three days late. One agent is told how many visitors are behind a share, the other
+is not. Nothing is tuned.
 """
 
 import numpy as np

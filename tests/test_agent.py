@@ -69,7 +69,7 @@ def test_every_policy_goes_on_after_a_file(policy, tmp_path):
 
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 def test_every_policy_gives_reasons(policy):
-    """The arm of the largest index is chosen; the interval holds the estimate; nothing is written."""
+    """The largest index is chosen; the interval holds the estimate; nothing is written."""
     for agent in (nw.Agent(policy, dim=3), played(nw.Agent(policy, dim=3))):
         before = copy.deepcopy(agent.state.theta) if hasattr(agent.state, "theta") else None
         for arms in arm_sets(6, seed=2):
