@@ -221,13 +221,13 @@ def test_trials_are_a_standard_deviation(one, other):
     for agent, noise in zip(agents, (one, other), strict=True):
         agent.learn([0.6, 0.8], 0.7, **noise)
     np.testing.assert_array_equal(agents[0].state.theta, agents[1].state.theta)
-    halved = nw.Agent(FIXED, dim=2, sigma=0.5)
-    halved.learn([0.6, 0.8], 0.7, trials=4)
-    agents[0].learn([0.6, 0.8], 0.7, sigma=0.25)
-    assert halved.state.layers[0].count == 1
-    assert curvature_inverse(FIXED.glm, halved.state.layers[0])[0, 0] == pytest.approx(
-        np.linalg.inv(np.eye(2) + 16 * np.outer([0.6, 0.8], [0.6, 0.8]))[0, 0]
-    )
+
+
+def test_trials_divide_the_agents_own_sigma():
+    """Four trials of sd 1/2 weigh 16: theta = 16 y x / (2 ridge + 16)."""
+    agent = nw.Agent(FIXED, dim=2, sigma=0.5)
+    agent.learn([0.6, 0.8], 0.7, trials=4)
+    np.testing.assert_allclose(agent.state.theta, 16 * 0.7 / 17 * np.array([0.6, 0.8]))
 
 
 def test_a_batch_is_its_rows_one_by_one():
@@ -295,6 +295,9 @@ BAD = {
     "rewarded twice": ("has its reward", lambda a: a.learn("done", 1.0)),
     "twice in a batch": ("two rewards", lambda a: a.learn(["a", "a"], [1.0, 0.0])),
     "one unknown of many": ("no decision", lambda a: a.learn(["a", "never"], [1.0, 0.0])),
+    "a list as key": ("no decision", lambda a: a.forget(["a"])),
+    "truth for a key": ("arm", lambda a: a.learn(True, 1.0)),
+    "rewards for a number": ("reward", lambda a: a.learn(1.5, [1.0, 0.0])),
     "forgotten unknown": ("no decision", lambda a: a.forget("never")),
     "waiting already": ("waits", lambda a: a.choose(np.eye(3), "a")),
     "no key": ("key", lambda a: a.choose(np.eye(3), 1.5)),

@@ -194,7 +194,8 @@ class Agent:
         """
         y = numbers("reward", reward)
         single = y.ndim == 0
-        told = [arm_or_key] if single or _is_key(arm_or_key) else list(arm_or_key)
+        many = not single and isinstance(arm_or_key, Iterable) and not isinstance(arm_or_key, str)
+        told = list(arm_or_key) if many else [arm_or_key]
         if y.shape not in ((), (len(told),)):
             raise ValueError(f"reward has shape {y.shape}, but {len(told)} arms or keys are told")
         if sigma is not None and trials is not None:
@@ -222,8 +223,9 @@ class Agent:
             if sd is None:
                 one = self.sigma
                 if scale is not None:
-                    away = y - float(means(self.policy, state, x[None])[0])  # type: ignore[index]
-                    scale = scale.after(math.sqrt(n) * away)
+                    mean = means(self.policy, state, x[None])
+                    assert mean is not None  # asked for when the agent was made
+                    scale = scale.after(y - float(mean[0]), n)
                     one = scale.sd
                 sd = one / math.sqrt(n)
             self.policy.update(state, x, y, sd)
@@ -283,14 +285,14 @@ class Agent:
 
     def _known(self, keys: list[Any]) -> list[Any]:
         """Return the keys if each of them waits for one reward."""
-        for i, key in enumerate(keys):
-            if key not in self._waiting:
+        for key in keys:
+            if not _is_key(key) or key not in self._waiting:
                 raise ValueError(
                     f"no decision waits under key {key!r}: it was never chosen, has its reward, "
                     "was forgotten, or was dropped as the oldest; pass the features of the arm"
                 )
-            if key in keys[:i]:
-                raise ValueError(f"key {key!r} has two rewards; pass one")
+        if len(set(keys)) < len(keys):
+            raise ValueError("a key has two rewards; pass one a decision")
         return keys
 
     def _drop(self) -> None:

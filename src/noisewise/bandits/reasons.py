@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from ..confidence import score_bounds
 from ..glm import GLM
 from ..protocols import Array
-from .arms import candidates
+from .arms import candidates, norm_bound
 
 DISJOINT = (
     "the sets contradict each other: standard deviations are reported too small, or "
@@ -57,7 +57,7 @@ def means(policy: Any, state: Any, x: Array) -> Array | None:
 
 def reasons(policy: Any, state: Any, arms: ArrayLike) -> list[Reason]:
     """Return the reasons of each arm; the state is only read."""
-    x = candidates(arms, state.dim, _bound(policy, "feature_bound") or np.inf)
+    x = candidates(arms, state.dim, norm_bound(policy, "feature_bound") or np.inf)
     columns: dict[str, Array] = {}
     glm, layer = _glm(policy), _layers(policy, state, x)
     scores, notes = _scores(policy, state, x, layer), [""] * len(x)
@@ -71,8 +71,8 @@ def reasons(policy: Any, state: Any, arms: ArrayLike) -> list[Reason]:
             index = glm.score(index)
         columns["index"], columns["bonus"] = index, index - scores
     if hasattr(policy, "confidence"):
-        sets = policy.confidence(state)
-        lower, upper = map(glm.mean, score_bounds(sets, x, _bound(policy, "parameter_bound")))
+        bound = norm_bound(policy, "parameter_bound")
+        lower, upper = map(glm.mean, score_bounds(policy.confidence(state), x, bound))
         columns["lower"], columns["upper"] = lower, upper
         if scores is not None:
             columns["estimate"] = np.clip(columns["estimate"], lower, upper)
@@ -86,12 +86,6 @@ def reasons(policy: Any, state: Any, arms: ArrayLike) -> list[Reason]:
 
 def _glm(policy: Any) -> GLM:
     return getattr(policy, "glm", None) or GLM()
-
-
-def _bound(policy: Any, name: str) -> float | None:
-    """Return a norm bound of the policy or of its model, where there is one."""
-    home = policy if hasattr(policy, name) else getattr(policy, "glm", None)
-    return getattr(home, name, None)
 
 
 def _layers(policy: Any, state: Any, x: Array) -> Array | None:

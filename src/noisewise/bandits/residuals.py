@@ -10,10 +10,11 @@ FLOOR = 1e-3
 class ResidualScale:
     r"""A running sd of one-step-ahead residuals, later ones weighing more.
 
-    .. math:: s_t^2 = s_{t-1}^2 + \frac{2}{t + 2}(r_t^2 - s_{t-1}^2),\qquad s_0 = 1
+    .. math:: s_t^2 = s_{t-1}^2 + \frac{2}{t + 2}(n_t r_t^2 - s_{t-1}^2),\qquad s_0 = 1
 
-    Residual t has weight proportional to t + 1, so the first ones, taken while the estimate was
-    poor, are forgotten like 1/t^2. The sd is at least 0.001.
+    for the residual r of a mean of n trials, s being the sd of one. Residual t has weight
+    proportional to t + 1, so the first ones, taken while the estimate was poor, are forgotten like
+    1/t^2. The sd is at least 0.001.
 
     >>> scale = ResidualScale()
     >>> scale = scale.after(2.0)  # 1 + 2/3 (4 - 1)
@@ -29,8 +30,8 @@ class ResidualScale:
         """The standard deviation now."""
         return max(math.sqrt(self.square), FLOOR)
 
-    def after(self, residual: float) -> "ResidualScale":
-        """Return what is known after one more residual, that of a single trial."""
+    def after(self, residual: float, trials: float = 1.0) -> "ResidualScale":
+        """Return what is known after one more residual."""
         count = self.count + 1
         step = 2 / (count + 2)
-        return ResidualScale(self.square + step * (residual**2 - self.square), count)
+        return ResidualScale(self.square + step * (trials * residual**2 - self.square), count)
