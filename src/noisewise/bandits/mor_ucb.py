@@ -148,8 +148,8 @@ class MORUCB:
         """Return the upper bound of every arm's score by each layer, infinite where it is empty."""
         if self.as_printed:
             return self._printed_uppers(state, x)
-        sets = state.forms.uppers(x, self.radius_scale)[: 2 * self.layers]
-        return np.asarray(sets.reshape(self.layers, 2, len(x)).min(axis=1))
+        sets = state.forms.uppers(x, self.radius_scale)
+        return np.asarray(sets.reshape(self.layers, self._forms(), len(x)).min(axis=1))
 
     def update(self, state: Layers, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward in the layer of its noise."""
