@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -69,6 +70,8 @@ class GLMUCB:
     case": regret of order (K/kappa) d log^{3/2}(T) sqrt(T).
     """
 
+    index_of: ClassVar[str] = "mean"
+
     glm: GLM = field(default_factory=GLM)
     reward_bound: float = 1.0
     horizon: int = 10_000
@@ -108,9 +111,12 @@ class GLMUCB:
         sigma: ArrayLike | None = None,
     ) -> int:
         """Return the arm of the largest upper bound; nothing is random."""
-        x = candidates(arms, state.dim, self.glm.feature_bound)
-        mean = self.glm.mean(x @ state.theta)
-        return first_best(mean + self.radius(state) * ridge.widths(state.design, x))
+        return first_best(self.index(state, candidates(arms, state.dim, self.glm.feature_bound)))
+
+    def index(self, state: GLMUCBState, x: Array) -> Array:
+        """Return the index of every arm, an upper bound of its mean."""
+        wide = ridge.widths(state.design, x)
+        return np.asarray(self.glm.mean(x @ state.theta) + self.radius(state) * wide)
 
     def update(self, state: GLMUCBState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward; all weigh the same."""
