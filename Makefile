@@ -56,7 +56,7 @@ LOCK := uv pip compile -q --universal --generate-hashes --no-emit-index-url --no
   --no-annotate --python-version 3.11 pyproject.toml
 
 lock:  ## both lock files anew (needs uv)
-	$(LOCK) --extra dev -o requirements.lock
+	$(LOCK) --extra dev --extra docs -o requirements.lock
 	$(LOCK) --extra dev --extra bench -o requirements-bench.lock
 
 clean:
