@@ -116,8 +116,12 @@ def _module(home, shown, names):
 
 
 def _entry(module, name):
-    if isinstance(getattr(import_module(module), name), type):
-        return f".. autoclass:: {module}.{name}\n   :members:\n   :inherited-members:\n"
+    thing = getattr(import_module(module), name)
+    if isinstance(thing, type):
+        # the fields of a named tuple have no words of their own
+        less = f"   :exclude-members: {', '.join(getattr(thing, '_fields', ()))}\n"
+        members = f"   :members:\n   :inherited-members: object, tuple\n{less}"
+        return f".. autoclass:: {module}.{name}\n{members}"
     return f".. autofunction:: {module}.{name}\n"
 
 
@@ -138,6 +142,8 @@ def _study(name):
    :alt: {study.TITLE}
    :class: study
 
+.. rst-class:: verdicts
+
 {held}
 
 .. code-block:: console
@@ -155,10 +161,13 @@ def _command(name):
 
 def defaults(app, what, name, thing, options, signature, returns):
     """Show a default made by a function as a call of it, GLM() and not <factory>."""
+    if getattr(thing, "_is_protocol", False):
+        return "", returns
     if what == "class" and is_dataclass(thing) and signature:
         for each in fields(thing):
             made = getattr(each.default_factory, "__name__", "")
-            signature = signature.replace(f"{each.name}=<factory>", f"{each.name}={made}()")
+            made = f"{made}()" if made.isidentifier() else "..."
+            signature = signature.replace(f"{each.name}=<factory>", f"{each.name}={made}")
     return signature, returns
 
 

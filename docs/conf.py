@@ -19,17 +19,19 @@ extensions = [
     "catalogue",
     "mathml",
 ]
-myst_enable_extensions = ["dollarmath", "amsmath"]
+myst_enable_extensions = ["deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 # `name` in a docstring links to what it names, where that has a page
 default_role = "py:obj"
+highlight_language = "none"
 add_module_names = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 autodoc_preserve_defaults = True
 napoleon_google_docstring = False
 napoleon_use_ivar = True
+napoleon_use_param = False
 napoleon_use_rtype = False
 toc_object_entries_show_parents = "hide"
 

@@ -13,7 +13,7 @@ LOG = logging.getLogger(__name__)
 SPELLINGS = (
     (re.compile(r"\\arg(?![a-z])"), r"\\operatorname{arg}"),
     (re.compile(r"\\mathbb\s*\{?E\}?"), "𝔼"),
-    (re.compile(r"\\\n"), r"\\ "),
+    (re.compile(r"(?<!\\)\\\n"), r"\\ "),
     (re.compile(r"\\[bB]ig[lr]?\\\|"), r"\\|"),
     (re.compile(r"(?<=[\w})])\s*\\(log|exp)(?![a-z])"), r"\\,\\\1"),
     (re.compile(r"\\(log|exp)(?=\s*[0-9A-Za-z]|\\[dt]?frac|\\sum)"), r"\\\1\\,"),
@@ -32,7 +32,7 @@ def mathml(node, display):
     """Return the formula of a node; what can't be read is a warning at its place."""
     source = node.astext()
     if display == "block" and r"\\" in source and r"\begin" not in source:
-        source = rf"\begin{{aligned}}{source}\end{{aligned}}"
+        source = rf"\begin{{split}}{source}\end{{split}}"
     for unknown, known in SPELLINGS:
         source = unknown.sub(known, source)
     if display == "block":
