@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from instances import BARE, CAUCHIT, REGRESSORS, sphere
+from instances import BARE, CAUCHIT, FTRLS, sphere
 
 import noisewise as nw
 
@@ -25,7 +25,7 @@ def saved(tmp_path):
     return path, ftrl, state
 
 
-@pytest.mark.parametrize("ftrl", REGRESSORS, ids=lambda r: f"{r.glm.link.name}-{r.tolerance}")
+@pytest.mark.parametrize("ftrl", FTRLS, ids=lambda r: f"{r.glm.link.name}-{r.tolerance}")
 def test_a_loaded_state_continues_to_the_same_numbers(ftrl, tmp_path):
     rng = np.random.default_rng(1)
     x, y = sphere(rng, 150, 3, ftrl.glm.feature_bound), rng.normal(size=150)

@@ -165,6 +165,10 @@ def test_check_command(tmp_path, monkeypatch):
     assert "FAIL" in done.output
     assert invoke("check", "noisewise:FTRL").exit_code == 0
     assert invoke("check", "noisewise:OFUL").exit_code == 0
+    done = invoke("check", "noisewise:Minimax")
+    assert done.exit_code == 0, done.output
+    assert "weight two equals the row twice: not promised" in done.output
+    assert "10 passed, 0 failed" in done.output
 
 
 COLUMNS = {

@@ -1,5 +1,6 @@
 """The public checks over every instance, and that the checks can fail."""
 
+import copy
 import dataclasses
 import pickle
 
@@ -9,6 +10,8 @@ from instances import ENVIRONMENTS, LINKS, POLICIES, REGRESSORS
 
 import noisewise as nw
 from noisewise import checks
+from noisewise.checks.comparison import same
+from noisewise.simulate import started
 
 
 @pytest.mark.parametrize("link", LINKS, ids=repr)
@@ -17,7 +20,7 @@ def test_every_link_passes(link, bound):
     checks.check_link(link, bound)
 
 
-@pytest.mark.parametrize("regressor", REGRESSORS, ids=lambda r: f"{r.glm.link.name}-{r.tolerance}")
+@pytest.mark.parametrize("regressor", REGRESSORS, ids=repr)
 def test_every_regressor_passes(regressor):
     checks.check_regressor(regressor)
 
@@ -30,6 +33,14 @@ def test_every_environment_passes(environment):
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 def test_every_policy_passes(policy):
     checks.check_policy(policy)
+
+
+@pytest.mark.parametrize("regressor", REGRESSORS, ids=repr)
+def test_an_empty_block_is_nothing(regressor):
+    state = started(regressor, np.ones((1, 2)) / 2)
+    before = copy.deepcopy(state)
+    assert regressor.update(state, np.empty((0, 2)), np.empty(0)).shape == (0,)
+    assert same(before, state)
 
 
 @pytest.mark.parametrize("thing", [*LINKS, *REGRESSORS, *POLICIES, *ENVIRONMENTS], ids=repr)

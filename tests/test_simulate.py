@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
-from instances import REGRESSORS, sphere
+from instances import FTRLS, sphere
 
 import noisewise as nw
 
 
-@pytest.mark.parametrize("ftrl", REGRESSORS, ids=lambda r: f"{r.glm.link.name}-{r.tolerance}")
+@pytest.mark.parametrize("ftrl", FTRLS, ids=lambda r: f"{r.glm.link.name}-{r.tolerance}")
 def test_predictions_are_one_step_ahead(ftrl):
     rng = np.random.default_rng(0)
     x, y = sphere(rng, 30, 3, ftrl.glm.feature_bound), rng.normal(size=30)

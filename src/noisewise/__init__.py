@@ -23,6 +23,10 @@ _HOME = {
     "FTRLState": "regression.state",
     "Rows": "regression.rows",
     "OFUL": "bandits.oful",
+    "MORUCB": "bandits.mor_ucb",
+    "FTRLUCB": "bandits.ftrl_ucb",
+    "Layers": "bandits.layers",
+    "Forms": "bandits.forms",
     "LinUCB": "bandits.linucb",
     "WeightedLeastSquaresUCB": "bandits.weighted_least_squares",
     "WeightedOFUL": "bandits.weighted_oful",
@@ -36,6 +40,23 @@ _HOME = {
     "UniformState": "bandits.uniform",
     "LinearState": "bandits.ridge",
     "choices": "simulate",
+    "Ridge": "regression.ridge",
+    "Forward": "regression.forward",
+    "ForwardState": "regression.forward",
+    "Aggregating": "regression.aggregating",
+    "AggregatingState": "regression.aggregating",
+    "Minimax": "regression.minimax",
+    "MinimaxState": "regression.minimax",
+    "HorizonFreeMinimax": "regression.horizon_free",
+    "HorizonFreeMinimaxState": "regression.horizon_free",
+    "GradientDescent": "regression.descent",
+    "GradientDescentState": "regression.descent",
+    "ExponentiatedGradient": "regression.exponentiated",
+    "ExponentiatedGradientState": "regression.exponentiated",
+    "SimplexFTRL": "regression.simplex",
+    "SimplexFTRLState": "regression.simplex",
+    "NewtonStep": "regression.newton_step",
+    "NewtonStepState": "regression.newton_step",
     "predictions": "simulate",
     "save": "archive",
     "load": "archive",
@@ -49,11 +70,15 @@ __all__ = ["__version__", *_HOME]
 if TYPE_CHECKING:
     from . import checks, environments, theory
     from .archive import load, save
+    from .bandits.forms import Forms
+    from .bandits.ftrl_ucb import FTRLUCB
     from .bandits.glm_ucb import GLMUCB, GLMUCBState
     from .bandits.greedy import Greedy
     from .bandits.laplace_thompson import LaplaceThompson
+    from .bandits.layers import Layers
     from .bandits.linear_thompson import LinearThompson
     from .bandits.linucb import LinUCB
+    from .bandits.mor_ucb import MORUCB
     from .bandits.oful import OFUL
     from .bandits.ridge import LinearState
     from .bandits.uniform import Uniform, UniformState
@@ -65,8 +90,17 @@ if TYPE_CHECKING:
     from .links import LINKS, Link
     from .noise import Bounded, Likelihood, SubGaussian
     from .protocols import BanditRounds, Rounds
+    from .regression.aggregating import Aggregating, AggregatingState
+    from .regression.descent import GradientDescent, GradientDescentState
+    from .regression.exponentiated import ExponentiatedGradient, ExponentiatedGradientState
+    from .regression.forward import Forward, ForwardState
     from .regression.ftrl import FTRL
+    from .regression.horizon_free import HorizonFreeMinimax, HorizonFreeMinimaxState
+    from .regression.minimax import Minimax, MinimaxState
+    from .regression.newton_step import NewtonStep, NewtonStepState
+    from .regression.ridge import Ridge
     from .regression.rows import Rows
+    from .regression.simplex import SimplexFTRL, SimplexFTRLState
     from .regression.state import FTRLState
     from .simulate import choices, predictions
 

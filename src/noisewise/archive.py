@@ -83,11 +83,12 @@ def _encode(name: str, value: Any, arrays: dict[str, Any]) -> Any:
     if isinstance(value, Link):
         return {"link": value.name, "own": LINKS.get(value.name) != value}
     if isinstance(value, list | tuple):
-        return [_encode(f"{name}.{i}", part, arrays) for i, part in enumerate(value)]
+        parts = [_encode(f"{name}.{i}", part, arrays) for i, part in enumerate(value)]
+        return {"tuple": parts} if isinstance(value, tuple) else parts
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        kind, parts = type(value), dict(value.__getstate__() or {})  # type: ignore[call-overload]
+        kind, held = type(value), dict(value.__getstate__() or {})  # type: ignore[call-overload]
         fields = {
-            f.name: _encode(f"{name}.{f.name}", parts[f.name], arrays)
+            f.name: _encode(f"{name}.{f.name}", held[f.name], arrays)
             for f in dataclasses.fields(value)
         }
         return {"type": _public_name(kind), "fields": fields}
@@ -101,6 +102,8 @@ def _decode(value: Any, arrays: dict[str, Any], link: Link | None) -> Any:
         return [_decode(part, arrays, link) for part in value]
     if not isinstance(value, dict):
         return value
+    if "tuple" in value:
+        return tuple(_decode(value["tuple"], arrays, link))
     if "array" in value:
         return arrays[value["array"]]
     if "link" in value:

@@ -189,6 +189,7 @@ def check(target: str) -> None:
     thing = _find(target)
     try:
         named = list(checks.yield_checks(thing))
+        waived = checks.not_promised(thing)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     failed = 0
@@ -200,6 +201,8 @@ def check(target: str) -> None:
             failed += 1
             sentence = str(error) if isinstance(error, AssertionError) else repr(error)
             click.echo(f"{click.style('FAIL', fg='red')}  {name}: {sentence}")
+    for name in waived:
+        click.echo(f"----  {name}: not promised")
     click.echo(f"{len(named) - failed} passed, {failed} failed")
     if failed:
         sys.exit(1)

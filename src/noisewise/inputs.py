@@ -6,6 +6,7 @@ from numbers import Integral, Real
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .kernels.layout import LARGEST
 from .protocols import Array
 
 
@@ -104,3 +105,49 @@ def weights(value: ArrayLike, count: int, single: bool) -> Array:
             f"weight is {array[at]} at row {at}; weights multiply losses, pass numbers >= 0"
         )
     return array
+
+
+def rows(
+    x: ArrayLike, y: ArrayLike, weight: ArrayLike, dim: int
+) -> tuple[Array, Array, Array, bool]:
+    """Return a checked row or block: x (n, dim), y (n,), weights (n,), and whether it was a row."""
+    if (
+        isinstance(x, np.ndarray)
+        and x.dtype == np.float64
+        and x.shape == (dim,)
+        and isinstance(y, float)
+        and isinstance(weight, float)
+    ):  # one row of floats, the usual case, needs no conversion
+        square = float(np.vdot(x, x))  # @ would warn of overflow
+        size = max(weight * (square + abs(y)) * (1 + square), square, abs(y))
+        if size <= LARGEST and weight >= 0:
+            return x[None], np.array([y]), np.array([weight]), True
+    x, single = features(x, dim, check=False)
+    y = column("y", y, len(x), single)
+    w = weights(weight, len(x), single)
+    computable(x, y, w)
+    return x, y, w, single
+
+
+def computable(x: Array, y: Array, w: Array) -> None:
+    """Raise if a row of ``x`` is not finite, or if sums of squares could overflow."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        square = np.vecdot(x, x)
+        size = np.maximum(w * (square + np.abs(y)) * (1 + square), np.abs(y))
+    if len(x) and not size.max() <= LARGEST:
+        numbers("x", x)
+        at = int(np.argmax(size))
+        raise ValueError(
+            f"x has norm {np.sqrt(square[at]):g}, y is {y[at]:g} and weight {w[at]:g} at row {at}, "
+            "too large to compute with; rescale the features, the labels or the weights"
+        )
+
+
+def short_rows(x: Array, bound: float) -> None:
+    """Raise if a row of checked features is longer than ``bound``."""
+    square = np.vecdot(x, x)
+    if len(x) and square[at := int(square.argmax())] > (bound * (1 + 1e-9)) ** 2:
+        raise ValueError(
+            f"x has norm {np.sqrt(square[at]):.6g} at row {at}, above feature_bound {bound:g}; "
+            "scale the features or pass a larger feature_bound"
+        )

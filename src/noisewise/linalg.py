@@ -1,4 +1,6 @@
-"""Symmetric positive definite matrices: factors, inverses, norms."""
+"""Symmetric positive definite matrices: factors, inverses, norms, projections."""
+
+import math
 
 import numpy as np
 from scipy.linalg import lapack
@@ -62,6 +64,62 @@ def largest_eigenvalue_bound(P: Array) -> float:
     for _ in range(3):
         Q = Q @ Q
     return scale * float(np.linalg.norm(Q)) ** 0.125 * (1 + 1e-12)
+
+
+def project_ball(V: Array, v: Array, radius: float) -> Array:
+    """Return the point of the ball nearest to ``v`` in the norm of ``V``.
+
+    It is u = (V + nu I)^-1 V v, nu >= 0 the root of |u| = radius; nu is 0 inside the ball.
+    """
+    length = math.sqrt(float(v @ v))
+    if length <= radius:
+        return v
+    from scipy.optimize import brentq
+
+    values, vectors = np.linalg.eigh(V)
+    c = values * (v @ vectors)
+    # each coordinate shrinks by values/(values + nu), so nu lies between these
+    excess = length / radius - 1
+    low, high = values[0] * excess * (1 - 1e-9), values[-1] * excess * (1 + 1e-9)
+
+    def miss(nu: float) -> float:
+        return math.sqrt(float(np.square(c / (values + nu)).sum())) - radius
+
+    nu = brentq(miss, low, high, xtol=1e-300, rtol=1e-15) if miss(low) > 0 > miss(high) else high
+    u = vectors @ (c / (values + nu))
+    return np.asarray(u * min(1.0, radius / np.linalg.norm(u)))
+
+
+def simplex_minimum(V: Array, b: Array, w: Array) -> Array:
+    """Return the minimiser of w'Vw/2 - b'w on the simplex, by an active set begun at ``w``.
+
+    Should rounding make it go in circles, it stops after 50 d steps at a point of the simplex.
+    """
+    w = w.copy()
+    free = w > 0
+    slack = 1e-13 * (float(np.abs(b).max()) + float(np.diag(V).max()))
+    for _ in range(50 * len(b)):
+        at = np.flatnonzero(free)
+        part = np.linalg.solve(V[np.ix_(at, at)], np.column_stack([b[at], np.ones(len(at))]))
+        nu = (1 - part[:, 0].sum()) / part[:, 1].sum()
+        target = part[:, 0] + nu * part[:, 1]
+        if (target < 0).any():
+            # go towards the target until the first coordinate vanishes, which is then held
+            falling = np.flatnonzero(target < 0)
+            steps = w[at[falling]] / (w[at[falling]] - target[falling])
+            first = int(np.argmin(steps))
+            w[at] += steps[first] * (target - w[at])
+            w[at[falling[first]]] = 0.0
+            free[at[falling[first]]] = False
+            continue
+        w[at] = target
+        multipliers = V @ w - b - nu
+        multipliers[at] = 0.0
+        worst = int(np.argmin(multipliers))
+        if multipliers[worst] >= -slack:
+            break
+        free[worst] = True
+    return w / w.sum()
 
 
 def minimax_directions(x: Array) -> tuple[Array, Array]:

@@ -3,7 +3,8 @@
 A regressor is a frozen dataclass with three verbs:
 
 ``start(dim)``
-    makes the state of a fresh learner.
+    makes the state of a fresh learner. A method that must know the features beforehand takes them
+    as ``design``, the rows of positive weight in order.
 ``predict(state, x)``
     the mean of a label at ``x``: ``(d,)`` gives a float, ``(n, d)`` an array ``(n,)``. Writes
     nothing.
@@ -33,6 +34,8 @@ An environment is a frozen dataclass with one verb:
     makes a table of rounds, `Rounds`; all randomness comes from ``rng``.
 
 Bad input raises ``ValueError`` before the state is touched. Inputs are neither kept nor changed.
+An attribute ``not_promised`` names those checks of `noisewise.checks` that a method does not keep,
+such as that weight 2 equals the row twice.
 """
 
 from dataclasses import dataclass

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .inputs import numbers
+from .inputs import numbers, weights
 from .protocols import Array, BanditRounds, Policy, Regressor
 
 
@@ -55,10 +55,18 @@ def predictions(
         return np.stack([job.result() for job in jobs])
 
 
+def started(regressor: Regressor[Any], x: Array, weight: ArrayLike = 1.0) -> Any:
+    """Return a fresh state for the rows to come, which `start` is told if it takes a design."""
+    if "design" not in signature(regressor.start).parameters:
+        return regressor.start(x.shape[1])
+    learnt = weights(weight, len(x), False) > 0
+    return regressor.start(x.shape[1], design=x[learnt])  # type: ignore[call-arg]
+
+
 def _play(
     regressor: Regressor[Any], x: Array, y: ArrayLike, weight: ArrayLike, scores: bool
 ) -> Array:
-    state = regressor.start(x.shape[1])
+    state = started(regressor, x, weight)
     if scores and getattr(regressor, "glm", None) is not None:
         if "scores" not in signature(regressor.update).parameters:
             raise ValueError(

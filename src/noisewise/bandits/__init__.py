@@ -2,6 +2,8 @@
 
 # name -> module and class, so that listing them imports nothing
 POLICIES = {
+    "MORUCB": "noisewise.bandits.mor_ucb:MORUCB",
+    "FTRLUCB": "noisewise.bandits.ftrl_ucb:FTRLUCB",
     "OFUL": "noisewise.bandits.oful:OFUL",
     "LinUCB": "noisewise.bandits.linucb:LinUCB",
     "WeightedLeastSquaresUCB": "noisewise.bandits.weighted_least_squares:WeightedLeastSquaresUCB",

@@ -1,5 +1,8 @@
 """What policies see, checked, and the rule for ties."""
 
+import warnings
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -32,6 +35,20 @@ def observation(
     if abs(float(r)) > LARGEST:
         raise ValueError(f"reward is {reward:g}, too large to compute with; rescale rewards")
     return x, float(r), positive("sigma", sigma, zero=True)
+
+
+def clip(state: Any, sigma: float, bound: float) -> float:
+    """Return ``sigma`` cut to the noise bound, counted; the first time it warns."""
+    if sigma <= bound:
+        return sigma
+    if state.clipped == 0:
+        warnings.warn(
+            f"sigma {sigma:g} is above noise_bound {bound:g}, which bounds every standard "
+            "deviation; it is cut to that, and so are later ones",
+            stacklevel=3,
+        )
+    state.clipped += 1
+    return bound
 
 
 def first_best(index: Array) -> int:

@@ -6,11 +6,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import linalg
 from ..inputs import positive
-from ..kernels import layout as at
-from ..protocols import Array
-from ..regression.newton import visit
+from ..regression.sets import curvature_inverse
 from ..regression.state import FTRLState
 from .arms import candidates, first_best
 from .greedy import Greedy
@@ -57,11 +54,6 @@ class LaplaceThompson(Greedy):
     ) -> int:
         """Return the best arm of a drawn parameter, one draw for all arms."""
         x = candidates(arms, state.dim, self.glm.feature_bound)
-        return first_best(x @ draw(rng, state.theta, self.inverse(state), self.scale))
-
-    def inverse(self, state: FTRLState) -> Array:
-        r"""Return :math:`H^{-1}`: the solver's, or anew from all rows where it keeps none."""
-        if state.array[at.CODE] != at.EXACT:
-            return state.inverse()
-        H = visit(self.glm, state.ridge, state.blocks(), state.theta).curvature
-        return linalg.invert(linalg.factor(H + 2 * state.ridge * np.eye(state.dim)))
+        return first_best(
+            x @ draw(rng, state.theta, curvature_inverse(self.glm, state), self.scale)
+        )

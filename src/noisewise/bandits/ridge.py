@@ -4,7 +4,6 @@ r"""Weighted ridge regression, one row at a time: what the linear policies know.
 """
 
 import math
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,17 +67,3 @@ def learn(state: LinearState, x: Array, y: float, weight: float = 1.0) -> None:
 def widths(state: LinearState, x: Array) -> Array:
     r"""Return :math:`\|x\|_{V^{-1}}` of each row."""
     return np.sqrt(np.maximum(np.einsum("ij,ij->i", x @ state.inverse, x), 0.0))
-
-
-def clip(state: LinearState, sigma: float, bound: float) -> float:
-    """Return ``sigma`` cut to the noise bound, counted; the first time it warns."""
-    if sigma <= bound:
-        return sigma
-    if state.clipped == 0:
-        warnings.warn(
-            f"sigma {sigma:g} is above noise_bound {bound:g}, which bounds every standard "
-            "deviation; it is cut to that, and so are later ones",
-            stacklevel=3,
-        )
-    state.clipped += 1
-    return bound

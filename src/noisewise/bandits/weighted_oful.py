@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from ..inputs import settle
-from .arms import observation
+from .arms import clip, observation
 from .optimism import Optimism
-from .ridge import LinearState, clip, learn
+from .ridge import LinearState, learn
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 from .. import linalg
 from ..inputs import settle, whole
 from ..protocols import Array
-from .arms import observation
+from .arms import clip, observation
 from .optimism import Optimism
-from .ridge import LinearState, clip, learn
+from .ridge import LinearState, learn
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..links import LINKS, Link
-from .comparison import Check, run
+from .comparison import Check, not_promised, run
 from .environments import environment_checks
 from .links import link_checks
 from .policies import policy_checks
 from .regressors import regressor_checks
 
-__all__ = ["check_environment", "check_link", "check_policy", "check_regressor", "yield_checks"]
+__all__ = [
+    "check_environment",
+    "check_link",
+    "check_policy",
+    "check_regressor",
+    "not_promised",
+    "yield_checks",
+]
 
 
 def check_link(link: Link | str, score_bound: float = 2.0) -> None:

@@ -20,11 +20,19 @@ def named(*checks: Callable[..., None], args: tuple[Any, ...]) -> Iterator[tuple
     table = {
         check.__name__.lstrip("_").replace("_", " "): partial(check, *args) for check in checks
     }
-    waived = getattr(args[0], "not_promised", ())
+    waived = not_promised(args[0])
     for name in waived:
         if name not in table:
             raise ValueError(f"not_promised names {name!r}; there are {', '.join(table)}")
     yield from ((name, check) for name, check in table.items() if name not in waived)
+
+
+def not_promised(thing: Any) -> tuple[str, ...]:
+    """Return the names of the checks that ``thing`` says it does not keep."""
+    names = getattr(thing, "not_promised", ())
+    if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"not_promised is {names!r}; pass a tuple of names of checks")
+    return names
 
 
 def close(a: Any, b: Any, tolerance: float, sentence: str) -> None:

@@ -11,6 +11,7 @@ from ..confidence import Ellipsoid
 from ..glm import GLM
 from ..inputs import (
     column,
+    computable,
     dimension,
     features,
     numbers,
@@ -170,14 +171,7 @@ class FTRL:
             if self.oversize == "raise" or not np.isfinite(square[row]):
                 raise ValueError(f"{words}; scale the features or pass a larger feature_bound")
             warnings.warn(f"{words}; the guarantees do not cover such rows", stacklevel=3)
-        with np.errstate(over="ignore"):
-            size = np.maximum(w * (square + np.abs(y)) * (1 + square), np.abs(y))
-        if size.max(initial=0.0) > at.LARGEST:
-            row = int(np.argmax(size))
-            raise ValueError(
-                f"y is {y[row]:g} and weight {w[row]:g} at row {row}, too large to compute with; "
-                "rescale the labels or the weights"
-            )
+        computable(x, y, w)
 
     def _play(self, state: FTRLState, x: Array, y: Array, w: Array, what: int) -> Array:
         """Learn checked rows; return their scores, or another field of the compiled step."""

@@ -30,8 +30,16 @@ def ellipsoids(
         inverse, log_det = uniform(glm, state)
         r = fixed_radius(glm, state, noise, delta, radius, log_det) + state.gap
         return (Ellipsoid(state.theta, inverse, r),)
+    constant = radii.conversion_constant(glm, noise)
+    return adaptive(glm, state, constant, delta, local)
+
+
+def adaptive(
+    glm: GLM, state: FTRLState, constant: float, delta: float, local: bool = True
+) -> tuple[Ellipsoid, ...]:
+    """Return the ellipsoids of the adaptive radius, whose price of log(1/delta) is ``constant``."""
     level = radii.adaptive_level(
-        glm, noise, ridge=state.ridge, excess=excess(glm, state), delta=delta
+        glm, constant, ridge=state.ridge, excess=excess(glm, state), delta=delta
     )
     whole = Ellipsoid(state.theta, uniform(glm, state)[0], math.sqrt(2 * level) + state.gap)
     if not local or glm.linear or glm.self_concordance is None:
@@ -129,6 +137,17 @@ def _local(glm: GLM, state: FTRLState, level: float, whole: Ellipsoid) -> Ellips
     residual = float(a[at.RESIDUAL] + a[at.BLUR])
     r = radii.localise_anchored(level, residual, shift, M, reach, _stretch(a))
     return Ellipsoid(whole.centre, _own_inverse(state), r)
+
+
+def curvature_inverse(glm: GLM, state: FTRLState) -> Array:
+    r"""Return the inverse of :math:`2\lambda I + \sum w\varphi'(x\cdot\hat\mu)xx^\top`.
+
+    It is the solver's, or anew from all rows where the solver keeps none.
+    """
+    if state.array[at.CODE] != at.EXACT:
+        return state.inverse()
+    H = visit(glm, state.ridge, state.blocks(), state.theta).curvature
+    return linalg.invert(linalg.factor(H + 2 * state.ridge * np.eye(state.dim)))
 
 
 def _own_inverse(state: FTRLState) -> Array:

@@ -1,7 +1,24 @@
 """The theory as functions: regret, its upper and lower bounds, radii, and the lemmas' two sides."""
 
-from . import bounds, lemmas, lower, radii, regret
+from . import bounds, guarantees, lemmas, lower, radii, regret
 from .bounds import mean_bound, printed_bound, repaired_bound, sharp_bound
+from .guarantees import (
+    aggregating_bound,
+    exponentiated_gradient_bound,
+    exponentiated_gradient_rate,
+    forward_bound,
+    free_forward_bound,
+    gradient_descent_bound,
+    gradient_descent_rate,
+    horizon_free_bound,
+    log_dets,
+    minimax_value,
+    newton_step_bound,
+    projected_descent_bound,
+    ridge_bound,
+    simplex_bound,
+    worst_log_det,
+)
 from .lower import basis_lower_bound, glm_lower_bound, lower_bound
 from .regret import (
     adversarial_regret,
@@ -15,22 +32,38 @@ from .regret import (
 
 __all__ = [
     "adversarial_regret",
+    "aggregating_bound",
     "bandit_regret",
     "basis_lower_bound",
     "bounds",
     "design_terms",
+    "exponentiated_gradient_bound",
+    "exponentiated_gradient_rate",
+    "forward_bound",
+    "free_forward_bound",
     "glm_lower_bound",
+    "gradient_descent_bound",
+    "gradient_descent_rate",
+    "guarantees",
+    "horizon_free_bound",
     "lemmas",
+    "log_dets",
     "lower",
     "lower_bound",
     "mean_bound",
     "mean_regret",
+    "minimax_value",
+    "newton_step_bound",
     "printed_bound",
+    "projected_descent_bound",
     "pseudo_regret",
     "radii",
     "regret",
     "repaired_bound",
+    "ridge_bound",
     "sharp_bound",
+    "simplex_bound",
     "stochastic_regret",
+    "worst_log_det",
     "worst_mean_regret",
 ]

@@ -137,14 +137,16 @@ def _require_bounded(radius: str, noise: Noise) -> Bounded:
     return noise
 
 
-def adaptive_level(glm: GLM, noise: Noise, *, ridge: float, excess: float, delta: float) -> float:
+def adaptive_level(
+    glm: GLM, constant: float, *, ridge: float, excess: float, delta: float
+) -> float:
     r"""Return b of the event :math:`L_t(\mu^*) - \min L_t \le b_t` behind the adaptive radius.
 
     b = lam B^2 + excess + C log(1/delta), where ``excess`` is the played loss (scores clipped to
-    [-S, S]) less the minimum of the regularised loss: FTRL's own observable regret.
+    [-S, S]) less the minimum of the regularised loss: FTRL's own observable regret. C is the
+    ``constant`` of `conversion_constant`, or any other that was fixed before the first round.
     """
-    C = conversion_constant(glm, noise)
-    return max(ridge * glm.parameter_bound**2 + excess + C * math.log(1 / delta), 0.0)
+    return max(ridge * glm.parameter_bound**2 + excess + constant * math.log(1 / delta), 0.0)
 
 
 def localise(

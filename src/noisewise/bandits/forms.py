@@ -1,0 +1,43 @@
+"""What optimism needs of several ellipsoids that hold together: the smallest upper bound."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..confidence import Ellipsoid
+from ..protocols import Array
+
+
+@dataclass(eq=False)
+class Forms:
+    """Ellipsoids in a row: centres (n, d), inverses (n, d, d) and radii (n,)."""
+
+    centres: Array
+    inverses: Array
+    radii: Array
+
+    @classmethod
+    def empty(cls, count: int, dim: int) -> "Forms":
+        """Make room for ``count`` ellipsoids, each of infinite radius."""
+        return cls(np.zeros((count, dim)), np.zeros((count, dim, dim)), np.full(count, np.inf))
+
+    def put(self, place: int, ellipsoids: tuple[Ellipsoid, ...]) -> None:
+        """Replace those from ``place`` on."""
+        for i, each in enumerate(ellipsoids, place):
+            self.centres[i], self.inverses[i] = each.centre, each.inverse
+            self.radii[i] = each.radius
+
+    def upper(self, x: Array, scale: float = 1.0) -> Array:
+        """Return for each row the smallest upper bound of its score over all ellipsoids known.
+
+        Where none is known, all that distinguishes rows is their length.
+        """
+        known = np.flatnonzero(np.isfinite(self.radii))
+        if not len(known):
+            return np.sqrt(np.einsum("ij,ij->i", x, x))
+        best = np.full(len(x), np.inf)
+        for i in known:
+            square = np.einsum("ij,ij->i", x @ self.inverses[i], x)
+            reach = scale * self.radii[i] * np.sqrt(np.maximum(square, 0.0))
+            best = np.minimum(best, x @ self.centres[i] + reach)
+        return best

@@ -1,0 +1,271 @@
+"""FTRLUCB: one weighted FTRL, optimism from its own regret."""
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..confidence import Ellipsoid
+from ..glm import GLM
+from ..inputs import dimension, one_of, positive, probability, settle
+from ..noise import Bounded, Likelihood, Noise, SubGaussian
+from ..protocols import Array, BanditRounds
+from ..regression import solver
+from ..regression.ftrl import FTRL
+from ..regression.moving import move_ridge
+from ..regression.sets import adaptive, curvature_inverse, ellipsoids
+from ..theory import radii
+from . import layers
+from .arms import candidates, clip, first_best, observation
+from .layers import CURVATURE, NONE, NORM, OWN, Fixed, Layers
+
+NOISES = ("sub-gaussian", "bounded", "likelihood")
+RADII = (*radii.RADII, "practical")
+GROWTH = 1.1
+
+
+@dataclass(frozen=True)
+class FTRLUCB:
+    r"""Optimism with one FTRL in which a reward of standard deviation sigma weighs 1/sigma^2.
+
+    .. math:: \hat\theta = \arg\min_\theta \lambda\|\theta\|^2
+              + \sum_s w_s\ell_s(\theta),\quad w_s = \max(\sigma_s, \text{floor})^{-2}
+
+    Guaranteed index ("adaptive" and the other radii of `FTRL.ellipsoid`): the smallest upper bound
+    over the confidence sets. "practical", without a regret proof:
+    :math:`a\cdot\hat\theta + \sqrt{g h (3 + \log(1 + W h))}`,
+    :math:`h = a^\top H^{-1}a`, H the Hessian at the estimate, W the sum of :math:`w\varphi'`, g
+    = 1 for likelihood noise and :math:`1/\varphi'(0)` else. It knows no horizon, number of arms
+    or delta, and its ridge moves: :math:`2\lambda = dg/N^2`, N the parameter bound and then the
+    estimate's norm whenever that exceeds N by a tenth.
+
+    Parameters
+    ----------
+    glm : GLM
+    noise : {"sub-gaussian", "bounded", "likelihood"}
+        What ``sigma`` means: a sub-Gaussian scale; an sd of noise within ``noise_bound``; or an sd
+        relative to the family's own, 1/sqrt(n) for a mean of n trials (no floor, not zero).
+    noise_bound : float > 0, optional
+        Larger standard deviations are cut to it; needed for "bounded".
+    noise_floor : float > 0
+        Smaller standard deviations count as this one.
+    radius : {"adaptive", "self-normalised", "freedman", "printed", "practical"}
+    ridge : float > 0, optional
+        `GLM.ridge` by default, for "practical" the moving one.
+
+    Examples
+    --------
+    >>> policy = FTRLUCB(GLM(), radius="practical")
+    >>> state = policy.start(dim=2)
+    >>> policy.update(state, [1.0, 0.0], reward=1.0, sigma=0.1)
+    >>> policy.select(state, np.eye(2), np.random.default_rng(0))  # the untried arm
+    1
+
+    References
+    ----------
+    The weighted form of MOR-UCB (Zhao, Zhou, He and Gu, 2022) with the regret of FTRL turned into
+    a confidence set; regret at most `theory.ftrl_ucb_bound` on the event of the set.
+    """
+
+    glm: GLM = field(default_factory=GLM)
+    noise: str = "sub-gaussian"
+    noise_bound: float | None = None
+    noise_floor: float = 0.05
+    delta: float = 0.05
+    radius: str = "adaptive"
+    radius_scale: float = 1.0
+    ridge: float | None = None
+
+    def __post_init__(self) -> None:
+        FTRL(self.glm, self.ridge)  # refuses what is no GLM or ridge
+        one_of("noise", self.noise, NOISES)
+        one_of("radius", self.radius, RADII)
+        settle(self, "noise_floor", *(["noise_bound"] if self.noise_bound is not None else []))
+        probability("delta", self.delta)
+        positive("radius_scale", self.radius_scale, zero=True)
+        if self.noise == "bounded" and self.noise_bound is None:
+            raise ValueError("noise is 'bounded', but noise_bound is None; pass the largest noise")
+        radii.conversion_constant(self.glm, self._assumed())
+
+    @property
+    def not_promised(self) -> tuple[str, ...]:
+        """A moving ridge, and weights that look at the sets, depend on the order of rewards."""
+        late = self.moving or self._careful()
+        return ("late rewards give the same estimate",) if late else ()
+
+    @property
+    def moving(self) -> bool:
+        """Whether the ridge follows the estimate."""
+        return self.radius == "practical" and self.ridge is None
+
+    @property
+    def spread(self) -> float:
+        """The factor g of the practical index."""
+        return 1.0 if self.noise == "likelihood" else 1 / float(self.glm.slope(0.0))
+
+    def _assumed(self) -> Noise:
+        if self.noise == "likelihood":
+            return Likelihood()
+        if self.noise == "bounded":
+            assert self.noise_bound is not None
+            return Bounded(self.noise_bound, 1.0, max_weight=self.noise_floor**-2.0)
+        return SubGaussian(1.0)
+
+    def start(self, dim: int) -> Layers:
+        """Make the state of a fresh learner."""
+        ridge = self.ridge
+        if self.moving:
+            ridge = dimension(dim) * self.spread / (2 * self.glm.parameter_bound**2)
+        state = layers.start(
+            self.glm, ridge, dim, [self._constant()],
+            delta=self.delta, scale=self.radius_scale, gain=self.spread,
+        )  # fmt: skip
+        self._renew(state)
+        return state
+
+    def select(
+        self,
+        state: Layers,
+        arms: ArrayLike,
+        rng: np.random.Generator,
+        sigma: ArrayLike | None = None,
+    ) -> int:
+        """Return the arm of the largest index; nothing is random."""
+        if type(arms) is np.ndarray and arms.shape[1:] == (state.dim,) and len(arms):
+            try:
+                k = self._choose(state, arms)
+            except TypeError:  # not one block of floats
+                k = -1
+            if k >= 0:
+                return k
+        return first_best(self.index(state, candidates(arms, state.dim, self.glm.feature_bound)))
+
+    def _choose(self, state: Layers, arms: Array, fixed: Fixed | None = None) -> int:
+        """Return the best arm by the kernels; -1 where the arms are bad."""
+        if state.kernels is None:
+            return -1
+        if self.radius != "practical":
+            return layers.best(state, arms, None if fixed is None else fixed.quads)
+        theta, s = state.forms.centres[OWN], state.numbers[0]
+        if fixed is not None:
+            return int(state.kernels.best_practical(theta, fixed.quads[OWN], s, arms))
+        products = layers.times(arms, state.forms.inverses[OWN:])
+        return int(state.kernels.choose_practical(theta, products, s, arms))
+
+    def index(self, state: Layers, x: Array) -> Array:
+        """Return the index of every arm."""
+        if self.radius != "practical":
+            return state.forms.upper(x, self.radius_scale)
+        return x @ state.theta + self.radius_scale * self.bonus(state, x)
+
+    def bonus(self, state: Layers, x: Array) -> Array:
+        """Return what the practical index adds to the estimated score of every arm."""
+        P = curvature_inverse(self.glm, state.layers[0])
+        h = np.maximum(np.einsum("ij,ij->i", x @ P, x), 0.0)
+        return np.sqrt(self.spread * h * (3 + np.log1p(state.curvature * h)))
+
+    def update(self, state: Layers, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+        """Learn a reward, weighed by the inverse of its variance."""
+        if self._teach(state, arm, reward, sigma):
+            return
+        x, y, sd = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
+        w, layer = self._weight(state, x, sd), state.layers[0]
+        curvature = w * float(self.glm.slope(x @ layer.views.anchor))
+        FTRL(self.glm).update(layer, x, y, w)
+        state.numbers[0, CURVATURE] += curvature
+        state.rounds += 1
+        self._renew(state)
+
+    def _teach(self, state: Layers, arm: Any, reward: Any, sigma: Any, fixed: Fixed = NONE) -> bool:
+        """Learn by the kernels where they serve; return whether that is done."""
+        kernels, forms = state.kernels, state.forms
+        if kernels is None or self._careful() or self.radius not in ("adaptive", "practical"):
+            return False
+        if type(arm) is not np.ndarray or not 0 < sigma < self._largest:
+            return False
+        if self.noise != "likelihood" and sigma < self.noise_floor:
+            sigma = self.noise_floor
+        a, s, w = state.layers[0].array, state.numbers[0], 1.0 / (sigma * sigma)
+        try:
+            if self.radius == "practical":
+                todo = kernels.learn_practical(
+                    a, s, forms.centres[OWN], forms.inverses[OWN], arm, reward, w,
+                    fixed.arms, fixed.quads[OWN],
+                )  # fmt: skip
+            else:
+                todo = kernels.learn_guaranteed(
+                    a, s, forms.centres, forms.inverses, forms.radii, 0, arm, reward, w,
+                    fixed.arms, fixed.quads,
+                )  # fmt: skip
+        except TypeError:  # not a row of floats
+            return False
+        if todo == kernels.BAD:
+            return False
+        state.rounds += 1
+        if todo != kernels.DONE:
+            if todo == kernels.ATTEND:
+                solver.attend(self.glm, state.layers[0])
+            self._renew(state)
+            fixed.renew(state)
+        return True
+
+    @cached_property
+    def _largest(self) -> float:
+        """The least standard deviation that asks for the readable way."""
+        return 1e100 if self.noise_bound is None else math.nextafter(self.noise_bound, math.inf)
+
+    def _weight(self, state: Layers, x: Array, sd: float) -> float:
+        if self.noise == "likelihood":
+            return positive("sigma", sd) ** -2.0
+        if self.noise_bound is not None:
+            sd = clip(state, sd, self.noise_bound)
+        w = max(sd, self.noise_floor) ** -2.0
+        if self._careful():
+            # the largest change of a score that the set allows, times the largest noise
+            forms = state.forms
+            width = math.sqrt(max(float(x @ forms.inverses[0] @ x), 0.0))
+            most = min(2 * self.glm.score_bound, float(forms.radii[0]) * width)
+            assert self.noise_bound is not None
+            w = min(w, self._constant() / max(self.noise_bound * most, 1e-300))
+        return w
+
+    def _careful(self) -> bool:
+        """Whether weights shrink where the set is wide, which bounded noise needs."""
+        return self.noise == "bounded" and self.radius in ("adaptive", "practical")
+
+    def _constant(self) -> float:
+        """Return C of the adaptive radius."""
+        if self._careful():
+            return 2 * (math.e - 2) / self.glm.min_slope
+        return radii.conversion_constant(self.glm, self._assumed())
+
+    def _renew(self, state: Layers) -> None:
+        """Bring ridge, estimate and sets up to date with the solver."""
+        layer, forms = state.layers[0], state.forms
+        if self.moving:
+            length = float(np.linalg.norm(layer.theta))
+            if length > GROWTH * state.norm:
+                state.numbers[0, NORM] = length
+                move_ridge(self.glm, layer, state.dim * self.spread / (2 * length * length))
+        if self.radius != "practical" or self._careful():
+            forms.put(0, self.confidence(state))
+        if self.radius == "practical":
+            forms.centres[OWN] = layer.theta
+            forms.inverses[OWN] = curvature_inverse(self.glm, layer)
+
+    def confidence(self, state: Layers) -> tuple[Ellipsoid, ...]:
+        """Return sets that hold the parameter together, for all rounds, with 1 - delta."""
+        layer = state.layers[0]
+        if self._careful():
+            return adaptive(self.glm, layer, self._constant(), self.delta)
+        radius = "adaptive" if self.radius == "practical" else self.radius
+        return ellipsoids(self.glm, layer, self._assumed(), self.delta, radius, local=True)
+
+    def play(
+        self, state: Layers, rounds: BanditRounds, rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """Play all rounds; arms that stay have their quadratic forms changed by rank one."""
+        return layers.play(self, state, rounds, rng)

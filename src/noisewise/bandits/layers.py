@@ -1,0 +1,157 @@
+"""Layers: estimates with their confidence sets, asked and taught by compiled calls.
+
+MORUCB has one for every level of noise, FTRLUCB a single one. A layer is the state of an FTRL, two
+places in `Forms` for its global and local ellipsoid, and a row of numbers for the kernels.
+"""
+
+import math
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..glm import GLM
+from ..inputs import plain
+from ..protocols import Array, BanditRounds
+from ..regression.ftrl import FTRL
+from ..regression.state import FTRLState
+from .arms import candidates
+from .forms import Forms
+
+# where the kernels find the numbers of a policy, see kernels/optimism.py
+GAIN, SCALE, LIMIT, PARAMETER, PRICE, SLOPE, CURVATURE, NORM = range(8)
+OWN = -1  # the last place: the estimate and the solver's own inverse, of no radius
+
+
+@dataclass(eq=False)
+class Layers:
+    """What an optimistic policy knows.
+
+    ``rounds`` counts the rewards, ``clipped`` the standard deviations cut to the noise bound.
+    """
+
+    layers: list[FTRLState]
+    forms: Forms
+    numbers: Array
+    rounds: int = 0
+    clipped: int = 0
+
+    def __post_init__(self) -> None:
+        compiled = bool(self.layers) and self.layers[0].compiled is not None
+        self.kernels: Any = import_module("noisewise.kernels.optimism") if compiled else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields, without the module of kernels."""
+        return {key: value for key, value in vars(self).items() if key != "kernels"}
+
+    def __setstate__(self, fields: dict[str, Any]) -> None:
+        vars(self).update(fields)
+        self.__post_init__()
+
+    @property
+    def dim(self) -> int:
+        """The number of features."""
+        return int(self.forms.centres.shape[1])
+
+    @property
+    def count(self) -> int:
+        """The number of rewards learnt."""
+        return self.rounds
+
+    @property
+    def theta(self) -> Array:
+        """The estimate of the first layer."""
+        return self.layers[0].theta
+
+    @property
+    def curvature(self) -> float:
+        """The sum of w phi' in the first layer, as they were when learnt."""
+        return float(self.numbers[0, CURVATURE])
+
+    @property
+    def norm(self) -> float:
+        """The length behind the moving ridge of the first layer."""
+        return float(self.numbers[0, NORM])
+
+
+def start(
+    glm: GLM,
+    ridge: float | None,
+    dim: int,
+    constants: list[float],
+    *,
+    delta: float,
+    scale: float,
+    gain: float = 1.0,
+) -> Layers:
+    """Return the state before the first reward, a layer for each constant C of its radius."""
+    layers = [FTRL(glm, ridge).start(dim) for _ in constants]
+    numbers = np.zeros((len(constants), 8))
+    numbers[:, GAIN], numbers[:, SCALE] = gain, scale
+    numbers[:, LIMIT] = (glm.feature_bound * (1 + 1e-9)) ** 2
+    numbers[:, PARAMETER] = numbers[:, NORM] = glm.parameter_bound
+    numbers[:, PRICE] = math.log(1 / delta) * np.array(constants)
+    numbers[:, SLOPE] = glm.min_slope
+    return Layers(layers, Forms.empty(2 * len(layers) + 1, dim), numbers)
+
+
+def best(state: Layers, arms: Array, quads: Array | None = None) -> int:
+    """Return the arm whose smallest upper bound is largest; -1 where the arms are bad.
+
+    ``quads`` are the arms' quadratic forms in every ellipsoid, where they are known.
+    """
+    forms, s = state.forms, state.numbers[0]
+    if quads is not None:
+        return int(state.kernels.best_upper(forms.centres, quads, forms.radii, s, arms))
+    products = times(arms, forms.inverses)
+    return int(state.kernels.choose_upper(forms.centres, products, forms.radii, s, arms))
+
+
+def times(arms: Array, inverses: Array) -> Array:
+    """Return the arms times each matrix; arms that are no numbers are found by the kernels."""
+    with np.errstate(all="ignore"):
+        return np.matmul(arms, inverses)
+
+
+@dataclass(eq=False)
+class Fixed:
+    """Arms that stay, with their quadratic forms (forms, arms): a reward changes them by rank one.
+
+    No arms at all stand for arms that do not stay.
+    """
+
+    arms: Array
+    quads: Array
+
+    def renew(self, state: Layers) -> None:
+        """Compute the quadratic forms anew."""
+        if len(self.arms):
+            products = np.matmul(self.arms, state.forms.inverses)
+            state.kernels.squares(self.arms, products, self.quads)
+
+
+NONE = Fixed(np.empty((0, 1)), np.empty((1, 0)))
+
+
+def play(
+    policy: Any, state: Layers, rounds: BanditRounds, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Play all rounds of arms that stay or change, by the kernels where they serve."""
+    played = np.empty(len(rounds.means), dtype=np.int64)
+    fixed = None
+    if rounds.arms.ndim == 2 and state.kernels is not None:
+        arms = candidates(plain(rounds.arms), state.dim, policy.glm.feature_bound)
+        fixed = Fixed(arms, np.empty((len(state.forms.radii), len(arms))))
+        fixed.renew(state)
+    for t, rewards in enumerate(rounds.rewards.tolist()):
+        arms = rounds.arms if rounds.arms.ndim == 2 else rounds.arms[t]
+        k = policy.select(state, arms, rng) if fixed is None else policy._choose(state, arms, fixed)
+        sigma = float(rounds.sigma[t] if rounds.sigma.ndim == 1 else rounds.sigma[t, k])
+        if fixed is None or not policy._teach(state, arms[k], rewards[k], sigma, fixed):
+            policy.update(state, arms[k], rewards[k], sigma)
+            if fixed is not None:
+                fixed.renew(state)
+        played[t] = k
+    return played

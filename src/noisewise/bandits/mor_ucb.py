@@ -1,0 +1,238 @@
+"""MORUCB: rewards of similar noise in layers, one FTRL a layer, optimism over all of them."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import linalg
+from ..confidence import Ellipsoid
+from ..glm import GLM
+from ..inputs import dimension, one_of, positive, probability, settle
+from ..noise import Bounded
+from ..protocols import Array, BanditRounds
+from ..regression import solver
+from ..regression.ftrl import FTRL
+from ..regression.sets import ellipsoids, uniform
+from ..theory import radii
+from . import layers
+from .arms import candidates, clip, first_best, observation
+from .layers import NONE, Fixed, Layers
+
+
+@dataclass(frozen=True)
+class MORUCB:
+    r"""Multi-layer online regression with upper confidence bounds.
+
+    .. math:: a_t = \arg\max_a \min_{l: n_l \ge 1} \hat\theta_l\cdot a
+              + \beta_l\|a\|_{\underline H_l^{-1}},\quad
+              \underline H_l = 2\lambda I + \kappa\sum_{s\in l} a_s a_s^\top
+
+    Layer l of 0..L-1, :math:`L = \max(1, \lceil\log_2(R/\bar\sigma)\rceil)`, holds the rewards with
+    :math:`2^l\bar\sigma < \sigma \le 2^{l+1}\bar\sigma` (layer 0 the quieter ones too); its radius
+    is for noise within R, sd :math:`\min(R, 2^{l+1}\bar\sigma)` and probability delta/L. Empty
+    layers are skipped; the link is left out, since it changes no maximum.
+
+    Parameters
+    ----------
+    glm : GLM
+    noise_bound, noise_floor : float > 0
+        R and the quietest sd told apart; R/sqrt(d) is a sensible floor.
+    delta : float in (0, 1)
+    radius : {"adaptive", "self-normalised", "freedman", "printed"}
+    radius_scale : float >= 0
+        Multiplies the radii; only 1 is covered by theory.
+    ridge : float > 0, optional
+        `GLM.ridge` by default.
+    nested : bool
+        Let a layer learn quieter rewards too: for standard deviations that can't be trusted.
+    as_printed : bool
+        The algorithm literally as published, for study: layers 1..L, so that rewards below twice
+        the floor are dropped, no kappa in the matrices, one radius for all counts, empty layers
+        kept, the link in the index.
+
+    Examples
+    --------
+    >>> policy = MORUCB(GLM(), noise_bound=1.0, noise_floor=0.25)
+    >>> [policy.layer(sigma) for sigma in (0.0, 0.25, 0.5, 0.51, 1.0)]
+    [0, 0, 0, 1, 1]
+
+    References
+    ----------
+    Zhao, Zhou, He and Gu (2022), arXiv 2202.13603, Algorithm 2: regret of order
+    (K/kappa) (d sqrt(sum sigma_t^2 + T floor^2) + (R + K) sqrt(d T)), `theory.mor_ucb_bound`.
+    """
+
+    glm: GLM = field(default_factory=GLM)
+    noise_bound: float = 1.0
+    noise_floor: float = 0.25
+    delta: float = 0.05
+    radius: str = "adaptive"
+    radius_scale: float = 1.0
+    ridge: float | None = None
+    nested: bool = False
+    as_printed: bool = False
+
+    def __post_init__(self) -> None:
+        FTRL(self.glm, self.ridge)  # refuses what is no GLM or ridge
+        settle(self, "noise_bound", "noise_floor")
+        probability("delta", self.delta)
+        one_of("radius", self.radius, radii.RADII)
+        positive("radius_scale", self.radius_scale, zero=True)
+
+    @property
+    def layers(self) -> int:
+        """How many layers there are."""
+        count = math.ceil(math.log2(self.noise_bound / self.noise_floor) - 1e-12)
+        return max(0 if self.as_printed else 1, count)
+
+    def layer(self, sigma: float) -> int:
+        """Return the layer of a standard deviation; -1 where the published algorithm has none."""
+        s = min(max(sigma, self.noise_floor), self.noise_bound)
+        place = math.ceil(math.log2(s / self.noise_floor) - 1e-12) - 1
+        if self.as_printed:  # its layers 1..L are places 0..L-1 here
+            return place - 1 if place >= 1 else -1
+        return min(max(place, 0), self.layers - 1)
+
+    def scale(self, layer: int) -> float:
+        """Return the largest standard deviation of a layer."""
+        return float(min(self.noise_bound, 2.0 ** (layer + 1) * self.noise_floor))
+
+    def start(self, dim: int) -> Layers:
+        """Make the state of a fresh learner."""
+        noises = [Bounded(self.noise_bound, self.scale(place)) for place in range(self.layers)]
+        state = layers.start(
+            self.glm, self.ridge, dimension(dim),
+            [radii.conversion_constant(self.glm, noise) for noise in noises],
+            delta=self.delta / max(1, self.layers), scale=self.radius_scale,
+        )  # fmt: skip
+        if self.as_printed:
+            for place in range(self.layers):
+                state.forms.put(2 * place, self._sets(state, place))
+        return state
+
+    def select(
+        self,
+        state: Layers,
+        arms: ArrayLike,
+        rng: np.random.Generator,
+        sigma: ArrayLike | None = None,
+    ) -> int:
+        """Return the arm of the largest index; nothing is random."""
+        if type(arms) is np.ndarray and arms.shape[1:] == (state.dim,) and len(arms):
+            try:
+                k = self._choose(state, arms)
+            except TypeError:  # not one block of floats
+                k = -1
+            if k >= 0:
+                return k
+        return first_best(self.index(state, candidates(arms, state.dim, self.glm.feature_bound)))
+
+    def _choose(self, state: Layers, arms: Array, fixed: Fixed | None = None) -> int:
+        """Return the best arm by the kernels; -1 where the arms are bad."""
+        if state.kernels is None or self.as_printed:
+            return -1
+        return layers.best(state, arms, None if fixed is None else fixed.quads)
+
+    def index(self, state: Layers, x: Array) -> Array:
+        """Return the index of every arm."""
+        if self.as_printed:
+            return self._printed(state, x)
+        return state.forms.upper(x, self.radius_scale)
+
+    def update(self, state: Layers, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+        """Learn a reward in the layer of its noise."""
+        if self._teach(state, arm, reward, sigma):
+            return
+        x, y, sd = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
+        state.rounds += 1
+        for place in self._places(clip(state, sd, self.noise_bound)):
+            FTRL(self.glm).update(state.layers[place], x, y)
+            state.forms.put(2 * place, self._sets(state, place))
+
+    def _places(self, sigma: float) -> range:
+        """Return the layers that learn a reward."""
+        first = self.layer(sigma)
+        if first < 0:
+            return range(0)
+        return range(first, self.layers if self.nested else first + 1)
+
+    def _teach(self, state: Layers, arm: Any, reward: Any, sigma: Any, fixed: Fixed = NONE) -> bool:
+        """Learn by the kernels where they serve; return whether that is done."""
+        kernels, forms = state.kernels, state.forms
+        if kernels is None or self.as_printed or self.nested or self.radius != "adaptive":
+            return False
+        if type(arm) is not np.ndarray or not 0 <= sigma <= self.noise_bound:
+            return False
+        place = self.layer(sigma)
+        if forms.radii[2 * place] == math.inf:  # its first reward
+            return False
+        layer = state.layers[place]
+        try:
+            todo = kernels.learn_guaranteed(
+                layer.array, state.numbers[place], forms.centres, forms.inverses, forms.radii,
+                2 * place, arm, reward, 1.0, fixed.arms, fixed.quads,
+            )  # fmt: skip
+        except TypeError:  # not a row of floats
+            return False
+        if todo == kernels.BAD:
+            return False
+        state.rounds += 1
+        if todo != kernels.DONE:
+            if todo == kernels.ATTEND:
+                solver.attend(self.glm, layer)
+            forms.put(2 * place, self._sets(state, place))
+            fixed.renew(state)
+        return True
+
+    def _sets(self, state: Layers, place: int) -> tuple[Ellipsoid, ...]:
+        if self.as_printed:
+            return (self._printed_set(state, place),)
+        noise, delta = Bounded(self.noise_bound, self.scale(place)), self.delta / self.layers
+        return ellipsoids(self.glm, state.layers[place], noise, delta, self.radius, local=True)
+
+    def confidence(self, state: Layers) -> tuple[Ellipsoid, ...]:
+        """Return sets that hold the parameter together, for all rounds, with 1 - delta.
+
+        The published algorithm's are returned as they are, though not all of them hold.
+        """
+        return tuple(
+            each
+            for place, layer in enumerate(state.layers)
+            if layer.count or self.as_printed
+            for each in self._sets(state, place)
+        )
+
+    def _printed(self, state: Layers, x: Array) -> Array:
+        best = np.full(len(x), np.inf)
+        for place in range(self.layers):
+            centre, inverse = state.forms.centres[2 * place], state.forms.inverses[2 * place]
+            each = Ellipsoid(centre, inverse, self._printed_radius(state, place))
+            upper = x @ centre + self.radius_scale * each.width(x)
+            best = np.minimum(best, self.glm.mean(upper))
+        return best if self.layers else np.zeros(len(x))
+
+    def _printed_radius(self, state: Layers, place: int) -> float:
+        layer = state.layers[place]
+        noise = Bounded(self.noise_bound, 2.0 ** (place + 2) * self.noise_floor)
+        at = {"dim": state.dim, "count": state.rounds + 1}
+        return radii.printed(
+            self.glm, noise, **at, ridge=layer.ridge, delta=self.delta / self.layers
+        )
+
+    def _printed_set(self, state: Layers, place: int) -> Ellipsoid:
+        """Return what the paper takes for a confidence set, kappa missing from its matrix."""
+        layer, kappa = state.layers[place], self.glm.min_slope
+        start = 2 * layer.ridge * np.eye(state.dim)
+        H = linalg.invert(linalg.factor(uniform(self.glm, layer)[0]))
+        Sigma = start + (H - start) / kappa
+        radius = self._printed_radius(state, place)
+        return Ellipsoid(layer.theta, linalg.invert(linalg.factor(Sigma)), radius)
+
+    def play(
+        self, state: Layers, rounds: BanditRounds, rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """Play all rounds; arms that stay have their quadratic forms changed by rank one."""
+        return layers.play(self, state, rounds, rng)

@@ -1,0 +1,300 @@
+"""Optimistic choice and learning, compiled: one call chooses an arm, one learns its reward.
+
+``s`` holds the numbers of a policy (`GAIN` and those after it), ``a`` the array of a
+streaming state, and ``centres, inverses, radii`` ellipsoids that hold together.
+"""
+
+import math
+
+import numpy as np
+from numba import float64, int64, njit, void
+
+from . import layout
+from .anchor import ENTRY, EPS, HEADER, INNER, SLOTS, STEP, VECTORS, settle
+from .layout import (
+    BLUR,
+    BUFFERED,
+    CODE,
+    CONCORDANCE,
+    COUNT,
+    CURVED,
+    DIM,
+    FINE,
+    GAP,
+    LEVERAGE,
+    LONGEST,
+    PADDED,
+    PENDING,
+    PLAYED,
+    REACH,
+    REFUSED,
+    RESIDUAL,
+    RIDGE,
+    SLOT,
+    SMALLEST,
+    SPREAD,
+    STALE_LOW,
+    STATUS,
+    TOTAL,
+    TRAVEL,
+    VALUE,
+)
+from .step import CANCELS, learn
+
+(
+    GAIN,  # g of the practical index
+    SCALE,  # of the index's bonus or radius
+    LIMIT,  # largest squared length of an arm
+    PARAMETER,  # bound of the true parameter's norm
+    PRICE,  # C log(1/delta)
+    SLOPE,  # kappa
+    CURVATURE,  # W, the sum of w phi'
+    NORM,  # N of the moving ridge
+) = range(8)
+SIZE = 8
+# what learning returns: all done; the estimate has outgrown N; the solver asks for attention; the
+# sets need the readable way; the input is bad and nothing was learnt
+DONE, OUTGROWN, ATTEND, DOUBT, BAD = 0, 1, 2, 3, 4
+GROWTH = 1.1
+TIE = 1e-12
+ZERO, ONE, TWO = np.uint64(0), np.uint64(1), np.uint64(2)
+BUFFER = np.uint64(layout.BUFFER)
+
+
+@njit(**INNER)
+def first_best(index):
+    """Return the lowest position whose index equals the largest to a relative 1e-12."""
+    top = index[0]
+    for i in range(index.shape[0]):
+        top = max(top, index[i])
+    least = top - TIE * abs(top)
+    for i in range(index.shape[0]):
+        if index[i] >= least:
+            return i
+    return -1
+
+
+@njit(**INNER)
+def dot(v, arms, row):
+    """Return the product of ``v`` with one row of ``arms``."""
+    total = 0.0
+    for j in range(arms.shape[1]):
+        total += v[j] * arms[row, j]
+    return total
+
+
+@njit(**INNER)
+def lower(quads, arms, k, share):
+    """Subtract share (x.k)^2 from the quadratic form of every arm."""
+    for i in range(arms.shape[0]):
+        inner = dot(k, arms, i)
+        quads[i] = max(quads[i] - share * inner * inner, 0.0)
+
+
+@njit(void(float64[:, ::1], float64[:, :, ::1], float64[:, ::1]), **ENTRY)
+def squares(arms, products, quads):
+    """Set the quadratic forms x'Px of all arms from their products xP, a matrix at a time."""
+    F, K, d = products.shape
+    for f in range(F):
+        for k in range(K):
+            total = 0.0
+            for j in range(d):
+                total += products[f, k, j] * arms[k, j]
+            quads[f, k] = max(total, 0.0)
+
+
+@njit(int64(float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64[:, ::1]), **ENTRY)
+def best_upper(centres, quads, radii, s, arms):
+    """Return the arm whose smallest upper bound over the ellipsoids is largest; -1: bad arms.
+
+    Ellipsoids of infinite radius are left out; where all are, the longest arm is best.
+    """
+    K, d = arms.shape
+    index = np.empty(K)
+    for k in range(K):
+        length2 = 0.0
+        for j in range(d):
+            length2 += arms[k, j] * arms[k, j]
+        if not length2 <= s[LIMIT]:  # NaN fails it too
+            return -1
+        best = math.inf
+        for f in range(radii.shape[0]):
+            if radii[f] < math.inf:
+                upper = dot(centres[f], arms, k) + s[SCALE] * radii[f] * math.sqrt(quads[f, k])
+                best = min(best, upper)
+        index[k] = best if best < math.inf else math.sqrt(length2)
+    return first_best(index)
+
+
+@njit(int64(float64[::1], float64[::1], float64[::1], float64[:, ::1]), **ENTRY)
+def best_practical(theta, quads, s, arms):
+    """Return the arm of the largest practical index; -1 where the arms are bad."""
+    K, d = arms.shape
+    index = np.empty(K)
+    for k in range(K):
+        length2 = 0.0
+        for j in range(d):
+            length2 += arms[k, j] * arms[k, j]
+        if not length2 <= s[LIMIT]:
+            return -1
+        h = quads[k]
+        bonus = math.sqrt(s[GAIN] * h * (3.0 + math.log1p(s[CURVATURE] * h)))
+        index[k] = dot(theta, arms, k) + s[SCALE] * bonus
+    return first_best(index)
+
+
+@njit(
+    int64(float64[:, ::1], float64[:, :, ::1], float64[::1], float64[::1], float64[:, ::1]),
+    **ENTRY,
+)
+def choose_upper(centres, products, radii, s, arms):
+    """Return `best_upper` from the products xP of all arms."""
+    quads = np.empty((products.shape[0], arms.shape[0]))
+    squares(arms, products, quads)
+    return best_upper(centres, quads, radii, s, arms)
+
+
+@njit(int64(float64[::1], float64[:, :, ::1], float64[::1], float64[:, ::1]), **ENTRY)
+def choose_practical(theta, products, s, arms):
+    """Return `best_practical` from the products xP of all arms."""
+    quads = np.empty((1, arms.shape[0]))
+    squares(arms, products, quads)
+    return best_practical(theta, quads[0], s, arms)
+
+
+@njit(**INNER)
+def absorb(a, s, x, y, w):
+    """Learn a row, add its curvature to the sum, return what is left to do."""
+    if x.shape[0] != a[DIM] or not w > 0.0:
+        return BAD
+    status, _, _ = learn(a, x, ZERO, y, w)
+    if status == REFUSED:
+        return BAD
+    if a[CODE] == 0.0:
+        s[CURVATURE] += w
+    else:  # the third number of the row just buffered
+        d, ld = np.uint64(a[DIM]), np.uint64(a[PADDED])
+        numbers = HEADER + VECTORS * ld + d * ld + BUFFER * ld
+        s[CURVATURE] += a[numbers + TWO * BUFFER + np.uint64(a[BUFFERED]) - ONE]
+    if status != FINE:
+        a[STATUS] = status
+        return ATTEND
+    return DONE
+
+
+@njit(
+    int64(
+        float64[::1], float64[::1], float64[::1], float64[:, ::1], float64[::1], float64, float64,
+        float64[:, ::1], float64[::1],
+    ),
+    **ENTRY,
+)  # fmt: skip
+def learn_practical(a, s, theta, inverse, x, y, w, arms, quads):
+    """Learn a reward; set ``theta``, ``inverse`` and the quadratic forms of ``arms``.
+
+    Says whether the estimate has outgrown the moving ridge.
+    """
+    todo = absorb(a, s, x, y, w)
+    if todo != DONE:
+        return todo
+    ld = np.uint64(a[PADDED])
+    u = HEADER + STEP * ld
+    slot = HEADER + (SLOTS + np.uint64(a[SLOT])) * ld
+    lower(quads, arms, a[slot : slot + ld], a[PENDING])
+    settle(a)
+    length2 = 0.0
+    row = HEADER + VECTORS * ld
+    for i in range(x.shape[0]):
+        for j in range(x.shape[0]):
+            inverse[i, j] = a[row + np.uint64(j)]
+        row += ld
+        theta[i] = a[HEADER + np.uint64(i)] + a[u + np.uint64(i)]
+        length2 += theta[i] * theta[i]
+    return OUTGROWN if length2 > GROWTH * GROWTH * s[NORM] * s[NORM] else DONE
+
+
+@njit(
+    int64(
+        float64[::1], float64[::1], float64[:, ::1], float64[:, :, ::1], float64[::1], int64,
+        float64[::1], float64, float64, float64[:, ::1], float64[:, ::1],
+    ),
+    **ENTRY,
+)  # fmt: skip
+def learn_guaranteed(a, s, centres, inverses, radii, f, x, y, w, arms, quads):
+    """Learn a reward; renew the global ellipsoid ``f`` and the local one after it, and the
+    quadratic forms of ``arms`` in both.
+
+    The readable way is `regression.sets.adaptive`; it is asked to step in when rounding could
+    matter. For the identity link the two ellipsoids are one.
+    """
+    todo = absorb(a, s, x, y, w)
+    if todo != DONE:
+        return todo
+    d = x.shape[0]
+    ld = np.uint64(a[PADDED])
+    u = HEADER + STEP * ld
+    slot = HEADER + (SLOTS + np.uint64(a[SLOT])) * ld
+    P = HEADER + VECTORS * ld
+    linear = a[CODE] == 0.0
+    own = f if linear else f + 1
+    lower(quads[own], arms, a[slot : slot + ld], a[PENDING])
+    settle(a)
+    trace = 0.0
+    length2 = 0.0
+    for i in range(d):
+        row = P + np.uint64(i) * ld
+        for j in range(d):
+            inverses[own, i, j] = a[row + np.uint64(j)]
+        trace += inverses[own, i, i]
+        value = a[HEADER + np.uint64(i)] + a[u + np.uint64(i)]
+        length2 += value * value
+        centres[f, i] = value
+        centres[own, i] = value
+    length = math.sqrt(length2)
+    if not EPS * a[DIM] * (a[CURVED] + a[DIM] * a[RIDGE]) * trace <= 0.1:
+        return DOUBT
+    start = 0.5 * a[RIDGE] * s[PARAMETER] * s[PARAMETER] + s[PRICE]
+    if linear:
+        # the gap is rounding only, far below this
+        blur = EPS * (a[DIM] + math.sqrt(a[COUNT])) * (a[TOTAL] + a[CURVED] * length)
+        gap = 100.0 * blur * math.sqrt(trace)
+        radii[f] = math.sqrt(2.0 * max(start + a[PLAYED], 0.0)) + gap
+        return DONE
+    k = np.empty(d)
+    q = 0.0
+    for i in range(d):
+        inner = 0.0
+        for j in range(d):
+            inner += inverses[f, i, j] * x[j]
+        k[i] = inner
+        q += inner * x[i]
+    growth = s[SLOPE] * w * q
+    if not 0.0 <= growth <= CANCELS:
+        return DOUBT
+    share = s[SLOPE] * w / (1.0 + growth)
+    lower(quads[f], arms, k, share)
+    for i in range(d):
+        for j in range(d):
+            inverses[f, i, j] -= share * k[i] * k[j]
+    # lower bound of the minimum, hence the level
+    M, low = a[CONCORDANCE], a[STALE_LOW]
+    bend = math.exp(min(M * a[REACH], 700.0))
+    stretch = min(a[LONGEST] / math.sqrt(a[SMALLEST]), math.sqrt(a[LEVERAGE]))
+    near = M * stretch * a[RESIDUAL] * bend / low
+    most = a[SPREAD] * a[SPREAD]
+    if near <= 0.1:
+        most = min(most, bend * (1.0 + 1.2 * near) / low)
+    excess = a[PLAYED] - a[VALUE] + 0.5 * most * a[TRAVEL] * a[TRAVEL]
+    level = max(start + excess, 0.0)
+    radii[f] = math.sqrt(2.0 * level) + a[GAP]
+    smallest = max(a[RIDGE], a[SMALLEST] / (a[SPREAD] * a[SPREAD]))
+    rho = a[LONGEST] * min(s[PARAMETER] + length, radii[f] / math.sqrt(smallest))
+    shift = low / bend
+    residual = a[RESIDUAL] + a[BLUR]
+    while True:
+        c = shift * 2.0 / (2.0 + M * rho)
+        e = residual / math.sqrt(c)
+        radii[own] = (e + math.sqrt(e * e + 2.0 * level)) / math.sqrt(c)
+        if not stretch * radii[own] < 0.999 * rho:
+            return DONE
+        rho = stretch * radii[own]

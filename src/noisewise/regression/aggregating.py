@@ -1,0 +1,149 @@
+"""Aggregating: Vovk's aggregating algorithm over a few regressors."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..inputs import dimension, features, positive, rows
+from ..protocols import Array, Regressor
+
+
+@dataclass(eq=False)
+class AggregatingState:
+    """What `Aggregating` knows: the experts' states and the logarithms of their weights, best 0."""
+
+    dim: int
+    states: list[Any]
+    log_weights: Array
+    count: int = 0
+
+    @property
+    def weights(self) -> Array:
+        """The weights of the experts, summing to 1."""
+        w = np.exp(self.log_weights)
+        return w / w.sum()
+
+
+@dataclass(frozen=True)
+class Aggregating:
+    r"""Mix experts so that the loss stays within a constant of the best one's.
+
+    With :math:`\eta = 1/(2Y^2)`, experts' predictions :math:`\xi_i` clipped to [-Y, Y] and weights
+    :math:`p_i \propto \pi_i e^{-\eta L_i}`, L the sum of weighted squares:
+
+    .. math:: \hat y = \frac{G(-Y) - G(Y)}{4Y},\quad
+              G(y) = -\frac1\eta\log\sum_i p_i e^{-\eta(y - \xi_i)^2}
+
+    Parameters
+    ----------
+    experts : tuple of regressors
+        One that needs a design to start is not taken. An expert of your own should refuse no row
+        that `noisewise.inputs` takes: those asked before it have then learnt the row.
+    label_bound : float > 0
+        Y; a label outside [-Y, Y] is weighed as the nearer end, with a warning.
+    prior : tuple of float > 0, optional
+        Sums to 1; uniform by default.
+
+    Examples
+    --------
+    One expert is returned as it is:
+
+    >>> import noisewise as nw
+    >>> nw.predictions(Aggregating((nw.Ridge(0.5),), 1.0), [[1.0], [1.0]], [1.0, 1.0])
+    array([0. , 0.5])
+
+    References
+    ----------
+    Vovk (2001), Competitive on-line statistics: regret to expert i at most Y^2 log(1/prior_i) for
+    weights at most 1; with all linear functions as experts and a Gaussian prior it is `Forward`.
+    """
+
+    experts: tuple[Regressor[Any], ...]
+    label_bound: float
+    prior: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        experts = self.experts
+        if not isinstance(experts, tuple | list) or not experts:
+            raise ValueError(f"experts is {experts!r}; pass a tuple of at least one regressor")
+        for expert in experts:
+            if isinstance(expert, type) or not hasattr(expert, "update"):
+                raise ValueError(f"experts holds {expert!r}; pass regressors, such as Ridge()")
+        object.__setattr__(self, "experts", tuple(experts))
+        object.__setattr__(self, "label_bound", positive("label_bound", self.label_bound))
+        if self.prior is None:
+            return
+        given = self.prior if isinstance(self.prior, tuple | list) else (self.prior,)
+        prior = tuple(positive("prior", p) for p in given)
+        if len(prior) != len(experts) or abs(sum(prior) - 1) > 1e-9:
+            raise ValueError(
+                f"prior is {self.prior!r}; pass {len(experts)} numbers that sum to 1, one an expert"
+            )
+        object.__setattr__(self, "prior", prior)
+
+    @property
+    def not_promised(self) -> tuple[str, ...]:
+        """A row twice is two losses of two predictions; for the rest, what the experts promise."""
+        theirs = (name for e in self.experts for name in getattr(e, "not_promised", ()))
+        return tuple(dict.fromkeys(("weight two equals the row twice", *theirs)))
+
+    def start(self, dim: int) -> AggregatingState:
+        """Make the state of a fresh learner."""
+        d = dimension(dim)
+        logs = np.log(self.prior or np.ones(len(self.experts)))
+        return AggregatingState(d, [e.start(d) for e in self.experts], logs - logs.max())
+
+    def predict(self, state: AggregatingState, x: ArrayLike) -> Any:
+        """Return the predicted mean at each row of ``x``."""
+        x, single = features(x, state.dim)
+        pairs = zip(self.experts, state.states, strict=True)
+        xi = self._clipped([expert.predict(each, x) for expert, each in pairs])
+        mean = self._mix(state.log_weights[:, None], xi)
+        return float(mean[0]) if single else mean
+
+    def update(
+        self, state: AggregatingState, x: ArrayLike, y: ArrayLike, weight: ArrayLike = 1.0
+    ) -> Any:
+        """Learn the rows in order; return the mean predicted for each before its label."""
+        x, y, w, single = rows(x, y, weight, state.dim)
+        self._refuse(state, x, y, w)
+        Y = self.label_bound
+        if (outside := (np.abs(y) > Y) & (w > 0)).any():
+            at = int(np.argmax(outside))
+            warnings.warn(
+                f"y is {y[at]:g} at row {at}, outside label_bound {Y:g}; experts are weighed by "
+                "the nearer end and the guarantee is void, pass a larger label_bound",
+                stacklevel=2,
+            )
+        given = (x[0], float(y[0]), float(w[0])) if single else (x, y, w)
+        pairs = zip(self.experts, state.states, strict=True)
+        xi = self._clipped([expert.update(each, *given) for expert, each in pairs])
+        loss = w * (np.clip(y, -Y, Y) - xi) ** 2 / (2 * Y * Y)
+        after = state.log_weights[:, None] - np.cumsum(loss, axis=1)
+        before = np.column_stack([state.log_weights, after[:, :-1]])
+        if len(x):
+            state.log_weights = after[:, -1] - after[:, -1].max()
+        state.count += int((w > 0).sum())
+        mean = self._mix(before, xi)
+        return float(mean[0]) if single else mean
+
+    def _refuse(self, state: AggregatingState, x: Array, y: Array, w: Array) -> None:
+        """Let every expert object before any has learnt."""
+        for expert, each in zip(self.experts, state.states, strict=True):
+            if refuse := getattr(expert, "_refuse", None):
+                refuse(each, x, y, w)
+
+    def _clipped(self, xi: list[Any]) -> Array:
+        return np.clip(np.array(xi), -self.label_bound, self.label_bound).reshape(len(xi), -1)
+
+    def _mix(self, log_weights: Array, xi: Array) -> Array:
+        """Return the prediction for each column of log weights and experts' predictions."""
+        Y = self.label_bound
+        # exp(-eta (y - xi)^2) at both ends, with the factor they share taken out
+        lean = xi / Y
+        common = log_weights - log_weights.max(axis=0) - 0.5 * lean**2
+        high, low = (np.logaddexp.reduce(common + sign * lean, axis=0) for sign in (1, -1))
+        return 0.5 * Y * (high - low)

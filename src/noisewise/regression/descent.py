@@ -1,0 +1,105 @@
+"""GradientDescent: one gradient step a row."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..glm import GLM
+from ..inputs import dimension, positive, short_rows
+from ..protocols import Array
+from .rowwise import RowWise
+
+
+@dataclass(eq=False)
+class GradientDescentState:
+    """What `GradientDescent` knows: its weights and the sum of squared gradient norms."""
+
+    dim: int
+    theta: Array
+    squares: float = 0.0
+    count: int = 0
+
+
+@dataclass(frozen=True)
+class GradientDescent(RowWise):
+    r"""Online gradient descent: Widrow-Hoff for the square, projected steps for a GLM.
+
+    .. math:: \theta \leftarrow \theta + \eta\,w\,(y - \hat y)\,x
+
+    Without ``glm`` the step is :math:`\eta = \beta/X^2`, or :math:`\beta/\|x_t\|^2` if
+    ``normalised``. With ``glm`` it is :math:`2\beta B/\sqrt{\sum_{s\le t}\|g_s\|^2}`, g the
+    gradients so far, and the estimate is projected on the ball of radius B, the parameter bound.
+
+    Parameters
+    ----------
+    glm : GLM, optional
+        Brings its own feature bound.
+    rate : float
+        beta, below 2 for the square (beyond, it diverges) and below 1 for its guarantee.
+    feature_bound : float > 0
+        X, the largest norm of a row; not used with ``normalised`` or ``glm``.
+    normalised : bool
+        Normalised least mean squares, for the square loss only.
+
+    Examples
+    --------
+    >>> import noisewise as nw
+    >>> nw.predictions(GradientDescent(), [[1.0], [1.0]], [1.0, 1.0])
+    array([0. , 0.5])
+
+    References
+    ----------
+    Cesa-Bianchi, Long and Warmuth (1996): the loss is at most that of u over 1 - beta plus
+    X^2 |u|^2/(2 beta). Zinkevich (2003), with the steps of Streeter and McMahan (2010): regret at
+    most 3 B sqrt(sum |g|^2) for beta = 1/2.
+    """
+
+    glm: GLM | None = None
+    rate: float = 0.5
+    feature_bound: float = 1.0
+    normalised: bool = False
+    not_promised: ClassVar[tuple[str, ...]] = ("weight two equals the row twice",)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.glm, GLM | None):
+            raise ValueError(f"glm is {self.glm!r}; pass a noisewise.GLM, or None for the square")
+        for name in ("rate", "feature_bound"):
+            object.__setattr__(self, name, positive(name, getattr(self, name)))
+        if self.glm is None and self.rate >= 2:
+            raise ValueError(f"rate is {self.rate:g}, which diverges; pass a number below 2")
+        if self.glm is not None and self.normalised:
+            raise ValueError("normalised is True with a glm; it is for the square loss, drop one")
+
+    def start(self, dim: int) -> GradientDescentState:
+        """Make the state of a fresh learner."""
+        d = dimension(dim)
+        return GradientDescentState(d, np.zeros(d))
+
+    def _refuse(self, state: GradientDescentState, x: Array, y: Array, w: Array) -> None:
+        if not self.normalised:
+            short_rows(x, self.feature_bound if self.glm is None else self.glm.feature_bound)
+
+    def _scores(self, state: GradientDescentState, x: Array) -> Array:
+        return x @ state.theta
+
+    def _learn(self, state: GradientDescentState, x: Array, y: float, w: float) -> float:
+        score = float(x @ state.theta)
+        state.count += 1
+        if self.glm is not None:
+            self._descend(self.glm, state, w * (float(self.glm.mean(score)) - y) * x)
+            return score
+        square = float(x @ x) if self.normalised else self.feature_bound**2
+        if square > 0:
+            state.theta = state.theta + (self.rate * w * (y - score) / square) * x
+        return score
+
+    def _descend(self, glm: GLM, state: GradientDescentState, g: Array) -> None:
+        """Take one projected step against the gradient ``g``."""
+        B = glm.parameter_bound
+        state.squares += float(g @ g)
+        if state.squares == 0:
+            return
+        theta = state.theta - (2 * self.rate * B / math.sqrt(state.squares)) * g
+        state.theta = theta * min(1.0, B / max(float(np.linalg.norm(theta)), B))

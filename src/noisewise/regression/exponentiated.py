@@ -1,0 +1,104 @@
+"""ExponentiatedGradient: multiplicative updates, for parameters that are sparse."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..inputs import dimension, positive
+from ..protocols import Array
+from .rowwise import RowWise
+
+
+@dataclass(eq=False)
+class ExponentiatedGradientState:
+    """What `ExponentiatedGradient` knows: log weights, and the parameter they stand for."""
+
+    dim: int
+    log_weights: Array
+    theta: Array
+    count: int = 0
+
+
+@dataclass(frozen=True)
+class ExponentiatedGradient(RowWise):
+    r"""Exponentiated gradient (EG), and EG+- for parameters of bounded 1-norm.
+
+    Weights on the simplex, from uniform, with :math:`\tilde\eta = 4\beta/R^2`:
+
+    .. math:: \hat y = p\cdot x,\quad p_i \propto p_i\,e^{\tilde\eta\,w\,(y - \hat y)\,x_i}
+
+    With ``bound=U`` it runs on (Ux, -Ux) and competes with all :math:`\|u\|_1 \le U`; R is then U
+    times ``feature_range``.
+
+    Parameters
+    ----------
+    feature_range : float > 0
+        The largest difference of two coordinates of a row; with ``bound`` the coordinates of -x
+        count too, so that it is twice the largest coordinate in absolute value.
+    bound : float > 0, optional
+        U.
+    rate : float > 0
+        beta, below 1 for the guarantee.
+
+    Examples
+    --------
+    >>> method = ExponentiatedGradient(feature_range=1.0)
+    >>> state = method.start(dim=2)
+    >>> float(method.update(state, [1.0, 0.0], 1.0))
+    0.5
+    >>> bool(np.isclose(state.theta[0] / state.theta[1], np.exp(4 / 3 * 0.5)))
+    True
+
+    References
+    ----------
+    Kivinen and Warmuth (1997): the loss is at most that of u over 1 - beta plus
+    R^2 KL(u, uniform)/(4 beta), for weights at most 1.
+    """
+
+    feature_range: float
+    bound: float | None = None
+    rate: float = 1 / 3
+    not_promised: ClassVar[tuple[str, ...]] = (
+        "weight two equals the row twice",
+        "rotation leaves predictions alone",
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("feature_range", "rate"):
+            object.__setattr__(self, name, positive(name, getattr(self, name)))
+        if self.bound is not None:
+            object.__setattr__(self, "bound", positive("bound", self.bound))
+
+    def start(self, dim: int) -> ExponentiatedGradientState:
+        """Make the state of a fresh learner."""
+        d = dimension(dim)
+        if self.bound is None:
+            return ExponentiatedGradientState(d, np.zeros(d), np.full(d, 1 / d))
+        return ExponentiatedGradientState(d, np.zeros(2 * d), np.zeros(d))
+
+    def _refuse(self, state: ExponentiatedGradientState, x: Array, y: Array, w: Array) -> None:
+        spread = np.ptp(x, axis=1) if self.bound is None else 2 * np.abs(x).max(axis=1)
+        if len(x) and spread.max() > self.feature_range * (1 + 1e-9):
+            at = int(np.argmax(spread))
+            raise ValueError(
+                f"x has range {spread[at]:.6g} at row {at}, above feature_range "
+                f"{self.feature_range:g}; scale the features or pass a larger feature_range"
+            )
+
+    def _scores(self, state: ExponentiatedGradientState, x: Array) -> Array:
+        return x @ state.theta
+
+    def _learn(self, state: ExponentiatedGradientState, x: Array, y: float, w: float) -> float:
+        score = float(x @ state.theta)
+        U = 1.0 if self.bound is None else self.bound
+        step = 4 * self.rate / (U * self.feature_range) ** 2 * w * (y - score) * U * x
+        if self.bound is not None:
+            step = np.concatenate([step, -step])
+        logs = state.log_weights + step
+        state.log_weights = logs - logs.max()
+        p = np.exp(state.log_weights)
+        p /= p.sum()
+        state.theta = p if self.bound is None else U * (p[: state.dim] - p[state.dim :])
+        state.count += 1
+        return score

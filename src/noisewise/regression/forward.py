@@ -1,0 +1,105 @@
+"""Forward: the Vovk-Azoury-Warmuth forecaster, and its form without regularisation."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..inputs import dimension, positive
+from ..protocols import Array
+from .ftrl import FTRL
+from .ridge import FREE
+from .rowwise import RowWise
+from .state import FTRLState
+
+CUT = 1e-10
+
+
+@dataclass(eq=False)
+class ForwardState:
+    """What `Forward` without regularisation knows: sum w x x', its rank, sum w y x."""
+
+    dim: int
+    gram: Array
+    moment: Array
+    rank: int = 0
+    count: int = 0
+
+
+@dataclass(frozen=True)
+class Forward(RowWise):
+    r"""Ridge regression that counts the row to come, with label 0, before it predicts.
+
+    .. math:: \hat y_t = x_t^\top(V_{t-1} + x_t x_t^\top)^{-1}\sum_{s<t} w_s y_s x_s
+              = \frac{x_t\cdot\hat\theta_{t-1}}{1 + x_t^\top V_{t-1}^{-1}x_t},\quad
+              V_t = 2\lambda I + \sum_{s\le t} w_s x_s x_s^\top
+
+    With ``ridge=0`` the inverse is a pseudo-inverse: predictions do not change under x -> Mx, and a
+    row outside the span of the earlier ones gets 0. What is in the span is decided by the
+    eigenvalues of the Gram matrix, features scaled to equal second moments: above 1e-10 of the
+    largest. A direction near that cut may be in the span in one round and not in the next.
+
+    Examples
+    --------
+    >>> import noisewise as nw
+    >>> nw.predictions(Forward(ridge=0.5), [[1.0], [1.0]], [1.0, 0.0])
+    array([0.        , 0.33333333])
+
+    References
+    ----------
+    Vovk (2001); Azoury and Warmuth (2001): regret Y^2 log det(V_T/2 ridge)/2 plus ridge |u|^2
+    for labels in [-Y, Y], Y unknown. Gaillard, Gerchinovitz, Huard and Stoltz (2019) for ridge 0:
+    (d/2) Y^2 log T + O(1) against all u at once.
+    """
+
+    ridge: float = 0.5
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ridge", positive("ridge", self.ridge, zero=True))
+
+    @cached_property
+    def _ftrl(self) -> FTRL:
+        return FTRL(FREE, self.ridge)
+
+    def start(self, dim: int) -> FTRLState | ForwardState:
+        """Make the state of a fresh learner."""
+        if self.ridge > 0:
+            return self._ftrl.start(dim)
+        d = dimension(dim)
+        return ForwardState(d, np.zeros((d, d)), np.zeros(d))
+
+    def _scores(self, state: Any, x: Array) -> Array:
+        if self.ridge > 0:
+            leverage = np.einsum("ij,jk,ik->i", x, state.inverse(), x)
+            return (x @ state.theta) / (1 + leverage)
+        return np.array([_free_score(state, row)[0] for row in x])
+
+    def _learn(self, state: Any, x: Array, y: float, w: float) -> float:
+        if self.ridge > 0:
+            leverage = float(x @ state.inverse() @ x)
+            return float(self._ftrl.update(state, x, y, w)) / (1 + leverage)
+        score, rank = _free_score(state, x)
+        state.gram += w * np.outer(x, x)
+        state.moment += w * y * x
+        state.rank = rank if w == 1 else int(_spectrum(state.gram)[3].sum())
+        state.count += 1
+        return score
+
+
+def _spectrum(G: Array) -> tuple[Array, Array, Array, Array]:
+    """Return scales s, and the eigenvalues, vectors and span of G once scaled: G / ss'."""
+    s = np.sqrt(np.diag(G))
+    s[s == 0] = 1.0
+    values, vectors = np.linalg.eigh(G / s / s[:, None])
+    return s, values, vectors, values > CUT * values[-1]
+
+
+def _free_score(state: ForwardState, x: Array) -> tuple[float, int]:
+    """Return x'(G + xx')^+ b, exactly 0 if x adds to the span, and the rank with x."""
+    s, values, vectors, kept = _spectrum(state.gram + np.outer(x, x))
+    rank = int(kept.sum())
+    if rank > state.rank:
+        return 0.0, rank
+    U = vectors[:, kept]
+    return float((x / s) @ U @ ((state.moment / s) @ U / values[kept])), rank

@@ -1,0 +1,96 @@
+"""Minimax: the optimal strategy when all features are known beforehand."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..inputs import dimension, numbers
+from ..linalg import minimax_directions
+from ..protocols import Array
+from .rowwise import RowWise
+
+
+@dataclass(eq=False)
+class MinimaxState:
+    """What `Minimax` knows: the design, each P_t x_t, P of the row to come, and sum w y x."""
+
+    dim: int
+    design: Array
+    directions: Array
+    covariance: Array
+    moment: Array
+    count: int = 0
+
+
+@dataclass(frozen=True)
+class Minimax(RowWise):
+    r"""The minimax strategy of online least squares for a known sequence of features.
+
+    .. math:: \hat y_t = x_t^\top P_t \sum_{s<t} y_s x_s,\quad
+              P_T = \Big(\sum_t x_t x_t^\top\Big)^+,\quad
+              P_{t-1} = P_t + P_t x_t x_t^\top P_t
+
+    The rows learnt must be those of the design, in order; rows of weight 0 are not part of it.
+    `predict` takes any row and uses the P of the row to come; past the end that is least squares.
+
+    Examples
+    --------
+    P_0, P_1, P_2 are 21/16, 3/4, 1/2 for the design 1, 1:
+
+    >>> import noisewise as nw
+    >>> nw.predictions(Minimax(), [[1.0], [1.0]], [1.0, 1.0])
+    array([0. , 0.5])
+
+    References
+    ----------
+    Bartlett, Koolen, Malek, Takimoto and Warmuth (2015), Minimax fixed-design linear regression:
+    the regret is sum y^2 x'Px / 2 whatever the labels, the least possible for labels in a box that
+    is not too uneven.
+    """
+
+    not_promised: ClassVar[tuple[str, ...]] = ("weight two equals the row twice",)
+
+    def start(self, dim: int, design: ArrayLike | None = None) -> MinimaxState:
+        """Make the state of a fresh learner that will meet the rows of ``design``, (T, dim)."""
+        d = dimension(dim)
+        if design is None:
+            raise ValueError("design is None; pass the rows to come, start(dim, design=x)")
+        x = numbers("design", design).copy()
+        if x.ndim != 2 or x.shape[1] != d or not len(x):
+            raise ValueError(f"design has shape {x.shape}; pass (T, {d}), at least one row")
+        directions, _ = minimax_directions(x)
+        P = np.asarray(np.linalg.pinv(x.T @ x, rcond=1e-12, hermitian=True), dtype=np.float64)
+        P += directions[1:].T @ directions[1:]
+        return MinimaxState(d, x, directions, P, np.zeros(d))
+
+    def _refuse(self, state: MinimaxState, x: Array, y: Array, w: Array) -> None:
+        learnt = np.flatnonzero(w > 0)
+        left = state.design[state.count :]
+        if len(learnt) > len(left):
+            raise ValueError(
+                f"x has {len(learnt)} rows of positive weight, but {len(left)} of the "
+                f"{len(state.design)} rows of the design are left; start with the whole design"
+            )
+        expected = left[: len(learnt)]
+        far = np.abs(x[learnt] - expected).max(axis=1, initial=0.0)
+        wrong = far > 1e-9 * np.abs(expected).max(axis=1, initial=0.0)
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            raise ValueError(
+                f"x differs from the design at row {learnt[at]}, which should be row "
+                f"{state.count + at} of it; pass the rows of the design in order"
+            )
+
+    def _scores(self, state: MinimaxState, x: Array) -> Array:
+        return x @ (state.covariance @ state.moment)
+
+    def _learn(self, state: MinimaxState, x: Array, y: float, w: float) -> float:
+        score = float(x @ (state.covariance @ state.moment))
+        state.moment += w * y * x
+        state.count += 1
+        if state.count < len(state.directions):
+            a = state.directions[state.count]
+            state.covariance -= np.outer(a, a)
+        return score

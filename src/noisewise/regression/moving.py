@@ -1,0 +1,48 @@
+"""Another ridge for a state that has learnt: everything else it knows stays."""
+
+import numpy as np
+
+from .. import linalg
+from ..glm import GLM
+from ..inputs import positive
+from ..kernels import layout as at
+from . import newton, solver
+from .state import FTRLState
+
+
+def move_ridge(glm: GLM, state: FTRLState, ridge: float) -> None:
+    r"""Make the state that of the same rows under another ridge.
+
+    At the same anchor m the gradient changes by :math:`Dm`, the value by
+    :math:`\frac12D\|m\|^2` and the Hessian by :math:`DI`, :math:`D = 2\lambda' - 2\lambda`;
+    rows and their curvatures do not. Passes follow while the gap is too large.
+    """
+    a, v = state.array, state.views
+    D = 2 * positive("ridge", ridge) - float(a[at.RIDGE])
+    state.uniform = None
+    if a[at.CODE] == at.EXACT:
+        a[at.RIDGE] += D
+        H = glm.min_slope * state.gram + a[at.RIDGE] * np.eye(state.dim)
+        v.inverse[:] = linalg.safe_inverse(H, float(a[at.RIDGE]))[0]
+        newton.solve(glm, state, float(a[at.TOLERANCE]))
+        return
+    before = state.theta
+    if glm.linear:
+        a[at.RIDGE] += D
+        solver.solve(glm, state)
+        # what was played costs the same, the minimum -1/2 theta.(sum w y x) does not
+        a[at.PLAYED] += 0.5 * (before - state.theta) @ v.gradient
+        return
+    least = float(a[at.SMALLEST])
+    H = linalg.invert(linalg.factor(state.inverse())) + D * np.eye(state.dim)
+    P = linalg.invert(linalg.factor(H))
+    v.inverse[:] = P
+    v.gradient += D * v.anchor
+    a[at.PENDING] = 0.0
+    a[at.RIDGE] += D
+    a[at.VALUE] += 0.5 * D * v.anchor @ v.anchor
+    a[at.LEVERAGE] /= min(1.0, 1 + D / least)  # H + D I >= (1 + D / least) H for D < 0
+    a[at.SMALLEST] = max(1 / linalg.largest_eigenvalue_bound(P), a[at.RIDGE])
+    state.kernels.restep(a)
+    if a[at.STRAINED]:
+        solver.refresh(glm, state)

@@ -1,0 +1,64 @@
+"""RowWise: `predict` and `update` for methods that learn one row after the other."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..glm import GLM
+from ..inputs import features, rows
+from ..protocols import Array
+
+
+class RowWise:
+    """A method says how it scores rows and how it learns one; this is the rest.
+
+    Scores are means unless the spec has a ``glm``. `_refuse` may reject checked rows before the
+    state is touched.
+    """
+
+    glm: GLM | None = None
+
+    def _scores(self, state: Any, x: Array) -> Array:
+        """Return the score of each row of ``x`` as the state is."""
+        raise NotImplementedError
+
+    def _learn(self, state: Any, x: Array, y: float, w: float) -> float:
+        """Learn one row of positive weight; return its score before."""
+        raise NotImplementedError
+
+    def _refuse(self, state: Any, x: Array, y: Array, w: Array) -> None:
+        """Raise `ValueError` if the rows are outside what the method is for."""
+
+    def predict(self, state: Any, x: ArrayLike) -> Any:
+        """Return the predicted mean at each row of ``x``."""
+        x, single = features(x, state.dim)
+        means = self._scores(state, x)
+        if self.glm is not None:
+            means = self.glm.mean(means)
+        return float(means[0]) if single else means
+
+    def update(
+        self,
+        state: Any,
+        x: ArrayLike,
+        y: ArrayLike,
+        weight: ArrayLike = 1.0,
+        *,
+        scores: bool = False,
+    ) -> Any:
+        """Learn the rows in order; return the mean predicted for each before its label.
+
+        With ``scores`` the linear scores are returned instead of the means.
+        """
+        x, y, w, single = rows(x, y, weight, state.dim)
+        self._refuse(state, x, y, w)
+        played = [
+            self._learn(state, row, label, factor)
+            if factor > 0
+            else float(self._scores(state, row[None])[0])
+            for row, label, factor in zip(x, y.tolist(), w.tolist(), strict=True)
+        ]
+        if self.glm is not None and not scores:
+            played = self.glm.mean(played)
+        return float(played[0]) if single else np.array(played)
