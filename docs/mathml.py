@@ -23,7 +23,10 @@ POLISH = (
     (re.compile(r"<mo( [^>]*)?>([a-z]+)</mo>"), r'<mo\1 lspace="0.17em" rspace="0.17em">\2</mo>'),
     (re.compile(r"<mo>(?=&#x0002F;)"), r'<mo lspace="0" rspace="0">'),
     (re.compile(r'<mo (?=stretchy="false">&#x0007C;)'), r'<mo lspace="0" rspace="0" '),
-    (re.compile(r"((?:\[|&#x000(?:28|2C|3D);|&#x02264;)</mo>)<mo>(?=&#x02212;)"), r'\1<mo form="prefix">'),
+    (
+        re.compile(r"((?:\[|&#x000(?:28|2C|3D);|&#x02264;)</mo>)<mo>(?=&#x02212;)"),
+        r'\1<mo form="prefix">',
+    ),
 )
 FAULTS = tuple(e for e in vars(exceptions).values() if isinstance(e, type))
 

@@ -1,4 +1,4 @@
-"""Takes figures and verdicts of a run of all studies into the pages: python docs/refresh.py results"""
+"""Figures and verdicts of a run of all studies, for the pages: python docs/refresh.py results"""
 
 import json
 import re

@@ -7,8 +7,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-import numpy as np
-
 import noisewise as nw
 from noisewise import environments as env
 from noisewise.experiments import EXPERIMENTS, canvas
