@@ -88,7 +88,7 @@ class FTRLUCB:
         positive("radius_scale", self.radius_scale, zero=True)
         if self.noise == "bounded" and self.noise_bound is None:
             raise ValueError("noise is 'bounded', but noise_bound is None; pass the largest noise")
-        radii.conversion_constant(self.glm, self._assumed())
+        self.confidence(self.start(1))  # refuses a radius or family that does not fit the noise
 
     @property
     def not_promised(self) -> tuple[str, ...]:

@@ -68,18 +68,20 @@ class NoisyBandit(Arena):
 
 @dataclass(frozen=True)
 class FamilyBandit(Arena):
-    """Rewards that are means of n draws from the link's family, n log-uniform up to ``most``.
+    """Rewards that are means of n draws from the link's family, n uniform from 1 to ``most``.
 
-    The standard deviation told with the reward is relative to the family's own: 1/sqrt(n).
+    With ``log`` every order of magnitude of n is equally frequent. The standard deviation told with
+    the reward is relative to the family's own: 1/sqrt(n).
     """
 
     glm: GLM = field(default_factory=lambda: GLM("logistic"))
     most: int = 100
+    log: bool = False
 
     def draw(self, rng: np.random.Generator) -> BanditRounds:
         """Draw the world."""
         x, means, theta = self.means(rng)
-        n = trials(rng, self.most, len(means))
+        n = trials(rng, self.most, len(means), log=self.log)
         y = family_means(self.glm, rng, means, n[:, None])
         return BanditRounds(x, means, y, 1 / np.sqrt(n), theta)
 
@@ -104,6 +106,7 @@ def _named() -> dict[str, World]:
     return worlds | {
         "fresh-binomial": FamilyBandit(),
         "fixed-binomial": FamilyBandit(fixed=True),
+        "log-uniform-binomial": FamilyBandit(fixed=True, log=True),
     }
 
 

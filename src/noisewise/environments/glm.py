@@ -69,8 +69,12 @@ class Stream:
         return self.labels.label(rng, x, self.parameter.draw(rng, dim))
 
 
-def trials(rng: np.random.Generator, most: int, count: int) -> NDArray[np.int64]:
-    """Draw how many draws each label is the mean of, log-uniform from 1 to ``most``."""
+def trials(
+    rng: np.random.Generator, most: int, count: int, *, log: bool = True
+) -> NDArray[np.int64]:
+    """Draw how many draws each label is the mean of, (log-)uniform from 1 to ``most``."""
+    if not log:
+        return rng.integers(1, whole("most", most) + 1, size=count)
     n = np.floor(np.exp(rng.uniform(0, np.log(whole("most", most) + 1), size=count)))
     return np.clip(n.astype(np.int64), 1, most)
 

@@ -1,6 +1,7 @@
 """The theory as functions: regret, its upper and lower bounds, radii, and the lemmas' two sides."""
 
-from . import bounds, guarantees, lemmas, lower, radii, regret
+from . import bandits, bounds, guarantees, lemmas, lower, radii, regret
+from .bandits import certificate, ftrl_ucb_bound, mor_ucb_bound
 from .bounds import mean_bound, printed_bound, repaired_bound, sharp_bound
 from .guarantees import (
     aggregating_bound,
@@ -34,13 +35,16 @@ __all__ = [
     "adversarial_regret",
     "aggregating_bound",
     "bandit_regret",
+    "bandits",
     "basis_lower_bound",
     "bounds",
+    "certificate",
     "design_terms",
     "exponentiated_gradient_bound",
     "exponentiated_gradient_rate",
     "forward_bound",
     "free_forward_bound",
+    "ftrl_ucb_bound",
     "glm_lower_bound",
     "gradient_descent_bound",
     "gradient_descent_rate",
@@ -53,6 +57,7 @@ __all__ = [
     "mean_bound",
     "mean_regret",
     "minimax_value",
+    "mor_ucb_bound",
     "newton_step_bound",
     "printed_bound",
     "projected_descent_bound",
