@@ -41,3 +41,10 @@ class Forms:
             reach = scale * self.radii[i] * np.sqrt(np.maximum(square, 0.0))
             best = np.minimum(best, x @ self.centres[i] + reach)
         return best
+
+    def reach(self, x: Array) -> float:
+        """Return the smallest radius times width of one row over all ellipsoids known."""
+        squares = np.einsum("i,fij,j->f", x, self.inverses, x)
+        with np.errstate(invalid="ignore"):
+            reach = self.radii * np.sqrt(np.maximum(squares, 0.0))
+        return float(np.nanmin(np.where(np.isfinite(self.radii), reach, np.inf), initial=np.inf))

@@ -162,29 +162,30 @@ class MORUCB:
     def _teach(self, state: Layers, arm: Any, reward: Any, sigma: Any, fixed: Fixed = NONE) -> bool:
         """Learn by the kernels where they serve; return whether that is done."""
         kernels, forms = state.kernels, state.forms
-        if kernels is None or self.as_printed or self.nested or self.radius != "adaptive":
+        if kernels is None or self.as_printed or self.radius != "adaptive":
             return False
         if type(arm) is not np.ndarray or not 0 <= sigma <= self.noise_bound:
             return False
-        place = self.layer(sigma)
-        if forms.radii[2 * place] == math.inf:  # its first reward
+        places = self._places(sigma)
+        if forms.radii[2 * places[0]] == math.inf:  # its first reward
             return False
-        layer = state.layers[place]
-        try:
-            todo = kernels.learn_guaranteed(
-                layer.array, state.numbers[place], forms.centres, forms.inverses, forms.radii,
-                2 * place, arm, reward, 1.0, fixed.arms, fixed.quads,
-            )  # fmt: skip
-        except TypeError:  # not a row of floats
-            return False
-        if todo == kernels.BAD:
-            return False
+        for place in places:
+            layer = state.layers[place]
+            try:
+                todo = kernels.learn_guaranteed(
+                    layer.array, state.numbers[place], forms.centres, forms.inverses, forms.radii,
+                    2 * place, arm, reward, 1.0, fixed.arms, fixed.quads,
+                )  # fmt: skip
+            except TypeError:  # not a row of floats
+                return False
+            if todo == kernels.BAD:
+                return False
+            if todo != kernels.DONE:
+                if todo == kernels.ATTEND:
+                    solver.attend(self.glm, layer)
+                forms.put(2 * place, self._sets(state, place))
+                fixed.renew(state)
         state.rounds += 1
-        if todo != kernels.DONE:
-            if todo == kernels.ATTEND:
-                solver.attend(self.glm, layer)
-            forms.put(2 * place, self._sets(state, place))
-            fixed.renew(state)
         return True
 
     def _sets(self, state: Layers, place: int) -> tuple[Ellipsoid, ...]:

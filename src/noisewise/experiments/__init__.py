@@ -8,4 +8,5 @@ EXPERIMENTS = {
     "bounds": "noisewise.experiments.bounds",
     "coverage": "noisewise.experiments.coverage",
     "lower-bound": "noisewise.experiments.lower_bound",
+    "bandits": "noisewise.experiments.bandits",
 }
