@@ -28,8 +28,6 @@ LOG = logging.getLogger(__name__)
 class Written(Directive):
     """A directive whose content is reStructuredText that `text` writes."""
 
-    required_arguments = 0
-
     def run(self):
         """Parse what was written, headings included."""
         node = nodes.section()
@@ -55,8 +53,8 @@ class Public(Written):
 
     def text(self):
         """Write a section a module."""
-        pathways = [*REGRESSORS.values(), *POLICIES.values()]
-        elsewhere = {path.rpartition(":")[2] for path in pathways} | {"Rounds", "BanditRounds"}
+        algorithms = [*REGRESSORS.values(), *POLICIES.values()]
+        elsewhere = {path.rpartition(":")[2] for path in algorithms} | {"Rounds", "BanditRounds"}
         homes = defaultdict(list)
         for name in noisewise.__all__:
             thing = getattr(noisewise, name)
@@ -138,7 +136,6 @@ def _study(name):
 
 .. image:: pictures/{name}.svg
    :alt: {study.TITLE}
-   :class: study
 
 .. rst-class:: verdicts
 
