@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 COLUMNS = ["section", "stream", "dim", "rounds", "what", "us", "ratio", "passes", "factors",
-           "certificate", "error", "seconds", "bytes"]  # fmt: skip
+           "certificate", "error", "seconds", "bytes", "regret", "worst", "ahead"]  # fmt: skip
 
 
 @click.command()

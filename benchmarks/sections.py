@@ -13,6 +13,7 @@ from noisewise.regression.newton import minimise
 from noisewise.regression.sets import uniform
 
 from . import limit
+from .bandits import arena, decisions, flat
 from .clock import interleave
 from .streams import STREAMS, isotropic, labels
 
@@ -238,4 +239,4 @@ def processes(repeats, largest):
     yield {"section": "cold start", "what": "noisewise --help", "seconds": help_}
 
 
-SECTIONS = [identity, calls, logistic, links, refits, processes]
+SECTIONS = [identity, calls, logistic, links, refits, processes, decisions, flat, arena]

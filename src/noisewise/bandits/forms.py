@@ -16,6 +16,14 @@ class Forms:
     inverses: Array
     radii: Array
 
+    @property
+    def known(self) -> "Forms":
+        """Those of finite radius; all of them where none is infinite, without a copy."""
+        finite = self.radii < np.inf
+        if finite.all():
+            return self
+        return Forms(self.centres[finite], self.inverses[finite], self.radii[finite])
+
     @classmethod
     def empty(cls, count: int, dim: int) -> "Forms":
         """Make room for ``count`` ellipsoids, each of infinite radius."""

@@ -20,7 +20,7 @@ from ..regression.sets import adaptive, curvature_inverse, ellipsoids
 from ..theory import radii
 from . import layers
 from .arms import candidates, clip, first_best, observation
-from .layers import CURVATURE, NONE, NORM, OWN, Fixed, Layers
+from .layers import CURVATURE, NONE, NORM, Fixed, Layers
 
 NOISES = ("sub-gaussian", "bounded", "likelihood")
 RADII = (*radii.RADII, "practical")
@@ -120,7 +120,7 @@ class FTRLUCB:
         if self.moving:
             ridge = dimension(dim) * self.spread / (2 * self.glm.parameter_bound**2)
         state = layers.start(
-            self.glm, ridge, dim, [self._constant()],
+            self.glm, ridge, dim, [self._constant()], self._forms(),
             delta=self.delta, scale=self.radius_scale, gain=self.spread,
         )  # fmt: skip
         self._renew(state)
@@ -149,11 +149,10 @@ class FTRLUCB:
             return -1
         if self.radius != "practical":
             return layers.best(state, arms, None if fixed is None else fixed.quads)
-        theta, s = state.forms.centres[OWN], state.numbers[0]
+        theta, inverse, s = state.first
         if fixed is not None:
-            return int(state.kernels.best_practical(theta, fixed.quads[OWN], s, arms))
-        products = layers.times(arms, state.forms.inverses[OWN:])
-        return int(state.kernels.choose_practical(theta, products, s, arms))
+            return int(state.kernels.best_practical(theta, fixed.own[0], s, arms))
+        return int(state.kernels.choose_practical(theta, layers.times(arms, inverse), s, arms))
 
     def index(self, state: Layers, x: Array) -> Array:
         """Return the index of every arm."""
@@ -188,13 +187,12 @@ class FTRLUCB:
             return False
         if self.noise != "likelihood" and sigma < self.noise_floor:
             sigma = self.noise_floor
-        a, s, w = state.layers[0].array, state.numbers[0], 1.0 / (sigma * sigma)
+        a, (theta, inverse, s), w = state.layers[0].array, state.first, 1.0 / (sigma * sigma)
         try:
             if self.radius == "practical":
                 todo = kernels.learn_practical(
-                    a, s, forms.centres[OWN], forms.inverses[OWN], arm, reward, w,
-                    fixed.arms, fixed.quads[OWN],
-                )  # fmt: skip
+                    a, s, theta, inverse, arm, reward, w, fixed.arms, fixed.own[0]
+                )
             else:
                 todo = kernels.learn_guaranteed(
                     a, s, forms.centres, forms.inverses, forms.radii, 0, arm, reward, w,
@@ -242,6 +240,12 @@ class FTRLUCB:
             return 2 * (math.e - 2) / self.glm.min_slope
         return radii.conversion_constant(self.glm, self._assumed())
 
+    def _forms(self) -> int:
+        """Return how many ellipsoids are kept up to date."""
+        if self.radius == "practical" and not self._careful():
+            return 0
+        return 1 + (self.radius in ("adaptive", "practical") and layers.local(self.glm))
+
     def _renew(self, state: Layers) -> None:
         """Bring ridge, estimate and sets up to date with the solver."""
         layer, forms = state.layers[0], state.forms
@@ -250,11 +254,11 @@ class FTRLUCB:
             if length > GROWTH * state.norm:
                 state.numbers[0, NORM] = length
                 move_ridge(self.glm, layer, state.dim * self.spread / (2 * length * length))
-        if self.radius != "practical" or self._careful():
+        if self._forms():
             forms.put(0, self.confidence(state))
         if self.radius == "practical":
-            forms.centres[OWN] = layer.theta
-            forms.inverses[OWN] = curvature_inverse(self.glm, layer)
+            state.own.centres[0] = layer.theta
+            state.own.inverses[0] = curvature_inverse(self.glm, layer)
 
     def confidence(self, state: Layers) -> tuple[Ellipsoid, ...]:
         """Return sets that hold the parameter together, for all rounds, with 1 - delta."""

@@ -1,11 +1,12 @@
 """Layers: estimates with their confidence sets, asked and taught by compiled calls.
 
-MORUCB has one for every level of noise, FTRLUCB a single one. A layer is the state of an FTRL, two
-places in `Forms` for its global and local ellipsoid, and a row of numbers for the kernels.
+MORUCB has one for every level of noise, FTRLUCB a single one. A layer is the state of an FTRL,
+places in `Forms` for its global and, where there is one, local ellipsoid, and a row of numbers for
+the kernels.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib import import_module
 from typing import Any
 
@@ -22,7 +23,6 @@ from .forms import Forms
 
 # where the kernels find the numbers of a policy, see kernels/optimism.py
 GAIN, SCALE, LIMIT, PARAMETER, PRICE, SLOPE, CURVATURE, NORM = range(8)
-OWN = -1  # the last place: the estimate and the solver's own inverse, of no radius
 
 
 @dataclass(eq=False)
@@ -34,6 +34,7 @@ class Layers:
 
     layers: list[FTRLState]
     forms: Forms
+    own: Forms  # the estimate with the solver's own inverse, of no radius
     numbers: Array
     rounds: int = 0
     clipped: int = 0
@@ -41,19 +42,20 @@ class Layers:
     def __post_init__(self) -> None:
         compiled = bool(self.layers) and self.layers[0].compiled is not None
         self.kernels: Any = import_module("noisewise.kernels.optimism") if compiled else None
+        self.first = self.own.centres[0], self.own.inverses[0], self.numbers[:1].reshape(-1)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields, without the module of kernels."""
-        return {key: value for key, value in vars(self).items() if key != "kernels"}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
-    def __setstate__(self, fields: dict[str, Any]) -> None:
-        vars(self).update(fields)
+    def __setstate__(self, held: dict[str, Any]) -> None:
+        vars(self).update(held)
         self.__post_init__()
 
     @property
     def dim(self) -> int:
         """The number of features."""
-        return int(self.forms.centres.shape[1])
+        return int(self.own.centres.shape[1])
 
     @property
     def count(self) -> int:
@@ -81,12 +83,15 @@ def start(
     ridge: float | None,
     dim: int,
     constants: list[float],
+    forms: int,
     *,
     delta: float,
     scale: float,
     gain: float = 1.0,
 ) -> Layers:
-    """Return the state before the first reward, a layer for each constant C of its radius."""
+    """Return the state before the first reward: a layer for each constant C of its radius, and
+    room for so many ellipsoids a layer.
+    """
     layers = [FTRL(glm, ridge).start(dim) for _ in constants]
     numbers = np.zeros((len(constants), 8))
     numbers[:, GAIN], numbers[:, SCALE] = gain, scale
@@ -94,7 +99,8 @@ def start(
     numbers[:, PARAMETER] = numbers[:, NORM] = glm.parameter_bound
     numbers[:, PRICE] = math.log(1 / delta) * np.array(constants)
     numbers[:, SLOPE] = glm.min_slope
-    return Layers(layers, Forms.empty(2 * len(layers) + 1, dim), numbers)
+    sets = Forms.empty(forms * len(layers), dim)
+    return Layers(layers, sets, Forms.empty(1, dim), numbers)
 
 
 def best(state: Layers, arms: Array, quads: Array | None = None) -> int:
@@ -102,11 +108,18 @@ def best(state: Layers, arms: Array, quads: Array | None = None) -> int:
 
     ``quads`` are the arms' quadratic forms in every ellipsoid, where they are known.
     """
-    forms, s = state.forms, state.numbers[0]
+    s = state.first[2]
     if quads is not None:
+        forms = state.forms
         return int(state.kernels.best_upper(forms.centres, quads, forms.radii, s, arms))
+    forms = state.forms.known
     products = times(arms, forms.inverses)
     return int(state.kernels.choose_upper(forms.centres, products, forms.radii, s, arms))
+
+
+def local(glm: GLM) -> bool:
+    """Whether the adaptive radius has a local form."""
+    return not glm.linear and glm.self_concordance is not None
 
 
 def times(arms: Array, inverses: Array) -> Array:
@@ -117,22 +130,24 @@ def times(arms: Array, inverses: Array) -> Array:
 
 @dataclass(eq=False)
 class Fixed:
-    """Arms that stay, with their quadratic forms (forms, arms): a reward changes them by rank one.
+    """Arms that stay, with their quadratic forms: a reward changes those by rank one.
 
+    ``quads`` (forms, arms) are those of the ellipsoids, ``own`` (1, arms) of the solver's inverse.
     No arms at all stand for arms that do not stay.
     """
 
     arms: Array
     quads: Array
+    own: Array
 
     def renew(self, state: Layers) -> None:
         """Compute the quadratic forms anew."""
         if len(self.arms):
-            products = np.matmul(self.arms, state.forms.inverses)
-            state.kernels.squares(self.arms, products, self.quads)
+            for quads, forms in ((self.quads, state.forms), (self.own, state.own)):
+                state.kernels.squares(self.arms, np.matmul(self.arms, forms.inverses), quads)
 
 
-NONE = Fixed(np.empty((0, 1)), np.empty((1, 0)))
+NONE = Fixed(np.empty((0, 1)), np.empty((1, 0)), np.empty((1, 0)))
 
 
 def play(
@@ -143,7 +158,8 @@ def play(
     fixed = None
     if rounds.arms.ndim == 2 and state.kernels is not None:
         arms = candidates(plain(rounds.arms), state.dim, policy.glm.feature_bound)
-        fixed = Fixed(arms, np.empty((len(state.forms.radii), len(arms))))
+        K = len(arms)
+        fixed = Fixed(arms, np.empty((len(state.forms.radii), K)), np.empty((1, K)))
         fixed.renew(state)
     for t, rewards in enumerate(rounds.rewards.tolist()):
         arms = rounds.arms if rounds.arms.ndim == 2 else rounds.arms[t]

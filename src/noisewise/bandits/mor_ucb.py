@@ -105,12 +105,12 @@ class MORUCB:
         noises = [Bounded(self.noise_bound, self.scale(place)) for place in range(self.layers)]
         state = layers.start(
             self.glm, self.ridge, dimension(dim),
-            [radii.conversion_constant(self.glm, noise) for noise in noises],
+            [radii.conversion_constant(self.glm, noise) for noise in noises], self._forms(),
             delta=self.delta / max(1, self.layers), scale=self.radius_scale,
         )  # fmt: skip
         if self.as_printed:
             for place in range(self.layers):
-                state.forms.put(2 * place, self._sets(state, place))
+                state.forms.put(self._forms() * place, self._sets(state, place))
         return state
 
     def select(
@@ -150,7 +150,12 @@ class MORUCB:
         state.rounds += 1
         for place in self._places(clip(state, sd, self.noise_bound)):
             FTRL(self.glm).update(state.layers[place], x, y)
-            state.forms.put(2 * place, self._sets(state, place))
+            state.forms.put(self._forms() * place, self._sets(state, place))
+
+    def _forms(self) -> int:
+        """Return how many ellipsoids a layer has."""
+        adaptive = self.radius == "adaptive" and not self.as_printed
+        return 2 if adaptive and layers.local(self.glm) else 1
 
     def _places(self, sigma: float) -> range:
         """Return the layers that learn a reward."""
@@ -167,14 +172,15 @@ class MORUCB:
         if type(arm) is not np.ndarray or not 0 <= sigma <= self.noise_bound:
             return False
         places = self._places(sigma)
-        if forms.radii[2 * places[0]] == math.inf:  # its first reward
+        n = self._forms()
+        if forms.radii[n * places[0]] == math.inf:  # its first reward
             return False
         for place in places:
             layer = state.layers[place]
             try:
                 todo = kernels.learn_guaranteed(
                     layer.array, state.numbers[place], forms.centres, forms.inverses, forms.radii,
-                    2 * place, arm, reward, 1.0, fixed.arms, fixed.quads,
+                    n * place, arm, reward, 1.0, fixed.arms, fixed.quads,
                 )  # fmt: skip
             except TypeError:  # not a row of floats
                 return False
@@ -183,7 +189,7 @@ class MORUCB:
             if todo != kernels.DONE:
                 if todo == kernels.ATTEND:
                     solver.attend(self.glm, layer)
-                forms.put(2 * place, self._sets(state, place))
+                forms.put(self._forms() * place, self._sets(state, place))
                 fixed.renew(state)
         state.rounds += 1
         return True
@@ -209,7 +215,7 @@ class MORUCB:
     def _printed(self, state: Layers, x: Array) -> Array:
         best = np.full(len(x), np.inf)
         for place in range(self.layers):
-            centre, inverse = state.forms.centres[2 * place], state.forms.inverses[2 * place]
+            centre, inverse = state.forms.centres[place], state.forms.inverses[place]
             each = Ellipsoid(centre, inverse, self._printed_radius(state, place))
             upper = x @ centre + self.radius_scale * each.width(x)
             best = np.minimum(best, self.glm.mean(upper))

@@ -126,23 +126,6 @@ def best_upper(centres, quads, radii, s, arms):
     return first_best(index)
 
 
-@njit(int64(float64[::1], float64[::1], float64[::1], float64[:, ::1]), **ENTRY)
-def best_practical(theta, quads, s, arms):
-    """Return the arm of the largest practical index; -1 where the arms are bad."""
-    K, d = arms.shape
-    index = np.empty(K)
-    for k in range(K):
-        length2 = 0.0
-        for j in range(d):
-            length2 += arms[k, j] * arms[k, j]
-        if not length2 <= s[LIMIT]:
-            return -1
-        h = quads[k]
-        bonus = math.sqrt(s[GAIN] * h * (3.0 + math.log1p(s[CURVATURE] * h)))
-        index[k] = dot(theta, arms, k) + s[SCALE] * bonus
-    return first_best(index)
-
-
 @njit(
     int64(float64[:, ::1], float64[:, :, ::1], float64[::1], float64[::1], float64[:, ::1]),
     **ENTRY,
@@ -154,12 +137,40 @@ def choose_upper(centres, products, radii, s, arms):
     return best_upper(centres, quads, radii, s, arms)
 
 
-@njit(int64(float64[::1], float64[:, :, ::1], float64[::1], float64[:, ::1]), **ENTRY)
+@njit(**INNER)
+def practical(score, h, s):
+    """Return the practical index."""
+    bonus = math.sqrt(s[GAIN] * h * (3.0 + math.log1p(s[CURVATURE] * h)))
+    return score + s[SCALE] * bonus
+
+
+@njit(int64(float64[::1], float64[::1], float64[::1], float64[:, ::1]), **ENTRY)
+def best_practical(theta, quads, s, arms):
+    """Return the arm of the largest practical index, the arms having been checked."""
+    index = np.empty(arms.shape[0])
+    for k in range(arms.shape[0]):
+        index[k] = practical(dot(theta, arms, k), quads[k], s)
+    return first_best(index)
+
+
+@njit(int64(float64[::1], float64[:, ::1], float64[::1], float64[:, ::1]), **ENTRY)
 def choose_practical(theta, products, s, arms):
-    """Return `best_practical` from the products xP of all arms."""
-    quads = np.empty((1, arms.shape[0]))
-    squares(arms, products, quads)
-    return best_practical(theta, quads[0], s, arms)
+    """Return the arm of the largest practical index from the products xP; -1: bad arms."""
+    K, d = arms.shape
+    index = np.empty(K)
+    for k in range(K):
+        length2 = 0.0
+        score = 0.0
+        h = 0.0
+        for j in range(d):
+            x = arms[k, j]
+            length2 += x * x
+            score += theta[j] * x
+            h += products[k, j] * x
+        if not length2 <= s[LIMIT]:
+            return -1
+        index[k] = practical(score, max(h, 0.0), s)
+    return first_best(index)
 
 
 @njit(**INNER)

@@ -1,0 +1,188 @@
+"""Bandits against peers: time of a decision with its update, and regret on the named worlds."""
+
+import dataclasses
+import time
+
+import numpy as np
+from numba import njit
+
+import noisewise as nw
+from noisewise.environments import WORLDS, NoisyBandit
+from noisewise.theory import bandit_regret
+
+from .clock import interleave
+from .peers.bayesian_bandits import Player
+
+
+@njit(fastmath=True, cache=True)
+def bare(P, b, arms, x_all, y, w, gain):
+    """The same arithmetic with nothing around it: index of fresh arms, argmax, rank-one update."""
+    T, K, d = arms.shape
+    theta, k, total = np.zeros(d), np.empty(d), 0.0
+    for t in range(T):
+        best, choice = -np.inf, 0
+        for a in range(K):
+            score, h = 0.0, 0.0
+            for i in range(d):
+                inner = 0.0
+                for j in range(d):
+                    inner += P[i, j] * arms[t, a, j]
+                h += inner * arms[t, a, i]
+                score += theta[i] * arms[t, a, i]
+            total += w[t]
+            index = score + np.sqrt(gain * h * (3.0 + np.log1p(total * h)))
+            if index > best:
+                best, choice = index, a
+        x = arms[t, choice]
+        q = 0.0
+        for i in range(d):
+            inner = 0.0
+            for j in range(d):
+                inner += P[i, j] * x[j]
+            k[i] = inner
+            q += inner * x[i]
+        share = w[t] / (1.0 + w[t] * q)
+        for i in range(d):
+            b[i] += w[t] * y[t, choice] * x[i]
+            for j in range(d):
+                P[i, j] -= share * k[i] * k[j]
+        for i in range(d):
+            inner = 0.0
+            for j in range(d):
+                inner += P[i, j] * b[j]
+            theta[i] = inner
+    return theta
+
+
+def products(arms, T):
+    """The matrix products alone that fresh arms need: every arm's form and score."""
+    d = arms.shape[2]
+    P, theta, out = np.eye(d), np.ones(d), np.empty(arms.shape[1:])
+
+    def run():
+        for t in range(T):
+            np.matmul(arms[t], P, out=out)
+            arms[t] @ theta
+
+    return run
+
+
+def decisions(repeats, largest):
+    """Decision and update with fresh arms: against a bare kernel, the products, and a peer."""
+    for d, K, T in ((10, 10, 500), (10, 100, 300), (50, 1000, 40)):
+        for link in ("identity", "logistic"):
+            world = NoisyBandit(glm=nw.GLM(link), dim=d, arms=K, rounds=1000 + T)
+            rounds = world.draw(np.random.default_rng(d))
+            policies = {
+                "FTRLUCB practical": nw.FTRLUCB(world.glm, radius="practical"),
+                "FTRLUCB adaptive": nw.FTRLUCB(world.glm),
+                "MORUCB adaptive": nw.MORUCB(world.glm, 1.0, 0.1),
+            }
+            last = rounds.arms[1000:].copy()
+            y, w = rounds.rewards[1000:].copy(), rounds.sigma[1000:] ** -2.0
+            candidates = {
+                "bare kernel": lambda a=last, y=y, w=w, d=d: bare(
+                    np.eye(d), np.zeros(d), a, a, y, w, 1.0
+                ),
+                "products": products(last, T),
+                "bayesianbandits": _peer(rounds, link == "identity", T),
+            }
+            candidates |= {name: _ours(policy, rounds, T) for name, policy in policies.items()}
+            times = interleave(candidates, max(3, repeats // 3))
+            for name, seconds in times.items():
+                yield {
+                    "section": "decision and update", "stream": f"{link}, K = {K}", "dim": d,
+                    "rounds": T, "what": name, "us": 1e6 * seconds / T,
+                    "ratio": seconds / times["bare kernel"],
+                }  # fmt: skip
+
+
+def _ours(policy, rounds, T):
+    state, rng = policy.start(rounds.arms.shape[2]), np.random.default_rng(0)
+    _rounds(policy, state, rounds, rng, 0, 1000)
+
+    def run():
+        _rounds(policy, state, rounds, rng, 1000, 1000 + T)
+
+    return run
+
+
+def _rounds(policy, state, rounds, rng, first, last):
+    for t in range(first, last):
+        arms = rounds.arms[t]
+        k = policy.select(state, arms, rng)
+        policy.update(state, arms[k], rounds.rewards[t, k], rounds.sigma[t])
+
+
+def _peer(rounds, linear, T):
+    player = Player(rounds.arms.shape[2], linear)
+    weights = rounds.sigma**-2.0
+
+    def play(first, last):
+        for t in range(first, last):
+            k = player.select(rounds.arms[t])
+            player.update(rounds.arms[t, k], min(max(rounds.rewards[t, k], 0.0), 1.0), weights[t])
+
+    play(0, 200)
+    return lambda: play(1000, 1000 + T)
+
+
+def flat(repeats, largest):
+    """Median time of a decision and update at round 1000 and later; passes counted apart."""
+    for link in ("identity", "logistic"):
+        policy = nw.FTRLUCB(nw.GLM(link), radius="practical")
+        T = int(min(largest, 100_000))
+        world = NoisyBandit(glm=policy.glm, fixed=True, arms=100, rounds=T)
+        rounds = world.draw(np.random.default_rng(0))
+        state, rng, arms = policy.start(10), np.random.default_rng(0), rounds.arms
+        spent, passes = np.empty(T), 0
+        for t in range(T):
+            began = time.process_time_ns()
+            k = policy.select(state, arms, rng)
+            policy.update(state, arms[k], rounds.rewards[t, k], rounds.sigma[t])
+            spent[t] = time.process_time_ns() - began
+            passes = state.layers[0].passes
+        for at in (1000, T // 10, T - 1000):
+            yield {
+                "section": "flat in t", "stream": link, "dim": 10, "rounds": at,
+                "what": "median of 1000 rounds",
+                "us": float(np.median(spent[at : at + 1000])) / 1000,
+                "ratio": float(np.median(spent[at : at + 1000]) / np.median(spent[1000:2000])),
+                "passes": passes,
+            }  # fmt: skip
+
+
+def arena(repeats, largest):
+    """Regret of the practical index and of bayesianbandits' UCB on the same drawn worlds."""
+    for name in ("fresh-linear", "fixed-linear", "fresh-logistic", "fixed-logistic",
+                 "fresh-binomial", "fixed-binomial", "log-uniform-binomial"):  # fmt: skip
+        world = dataclasses.replace(WORLDS[name], rounds=int(min(5000, largest)))
+        kind = "likelihood" if "binomial" in name else "sub-gaussian"
+        ours = nw.FTRLUCB(world.glm, kind, radius="practical")
+        found = []
+        for seed in range(2 * repeats if "fixed" in name else repeats + 5):
+            rounds = world.draw(np.random.default_rng([2026, seed]))
+            played = nw.choices(ours, rounds, np.random.default_rng(seed))
+            found.append([bandit_regret(rounds, k)[-1] for k in (played, _whole(rounds, world))])
+        ours_, theirs = np.array(found).T
+        gap = ours_ - theirs
+        for what, r in (("FTRLUCB practical", ours_), ("bayesianbandits UCB", theirs)):
+            yield {
+                "section": "arena", "stream": name, "dim": world.dim, "rounds": world.rounds,
+                "what": what, "regret": r.mean(), "error": r.std() / np.sqrt(len(r)),
+                "worst": r.max(), "ahead": gap.mean() / (gap.std() / np.sqrt(len(gap))),
+            }  # fmt: skip
+
+
+def _whole(rounds, world):
+    player = Player(world.dim, world.glm.linear)
+    played = np.empty(len(rounds.means), dtype=np.int64)
+    binomial = not isinstance(world, NoisyBandit)
+    for t in range(len(played)):
+        arms = rounds.arms if rounds.arms.ndim == 2 else rounds.arms[t]
+        k = played[t] = player.select(arms)
+        # its logit takes labels in [0, 1] and counts; additive noise of sd s counts like 1/(4 s^2)
+        weight = rounds.sigma[t] ** -2.0 / (1 if binomial or world.glm.linear else 4)
+        y = rounds.rewards[t, k]
+        player.update(arms[k], y if world.glm.linear else min(max(y, 0.0), 1.0), weight)
+    return played
