@@ -134,11 +134,8 @@ class FTRLUCB:
         sigma: ArrayLike | None = None,
     ) -> int:
         """Return the arm of the largest index; nothing is random."""
-        if type(arms) is np.ndarray and arms.shape[1:] == (state.dim,) and len(arms):
-            try:
-                k = self._choose(state, arms)
-            except TypeError:  # not one block of floats
-                k = -1
+        if layers.block(state, arms):
+            k = self._choose(state, arms)  # type: ignore[arg-type]
             if k >= 0:
                 return k
         return first_best(self.index(state, candidates(arms, state.dim, self.glm.feature_bound)))
@@ -152,7 +149,7 @@ class FTRLUCB:
         theta, inverse, s = state.first
         if fixed is not None:
             return int(state.kernels.best_practical(theta, fixed.own[0], s, arms))
-        return int(state.kernels.choose_practical(theta, layers.times(arms, inverse), s, arms))
+        return int(state.kernels.choose_practical(theta, inverse, s, arms))
 
     def index(self, state: Layers, x: Array) -> Array:
         """Return the index of every arm."""

@@ -55,7 +55,7 @@ class Layers:
     @property
     def dim(self) -> int:
         """The number of features."""
-        return int(self.own.centres.shape[1])
+        return len(self.first[0])
 
     @property
     def count(self) -> int:
@@ -109,23 +109,28 @@ def best(state: Layers, arms: Array, quads: Array | None = None) -> int:
     ``quads`` are the arms' quadratic forms in every ellipsoid, where they are known.
     """
     s = state.first[2]
+    forms = state.forms
     if quads is not None:
-        forms = state.forms
         return int(state.kernels.best_upper(forms.centres, quads, forms.radii, s, arms))
-    forms = state.forms.known
-    products = times(arms, forms.inverses)
-    return int(state.kernels.choose_upper(forms.centres, products, forms.radii, s, arms))
+    return int(state.kernels.choose_upper(forms.centres, forms.inverses, forms.radii, s, arms))
+
+
+def block(state: Layers, arms: Any) -> bool:
+    """Whether arms are as the kernels take them: one block of floats, a row an arm."""
+    return (
+        type(arms) is np.ndarray
+        and arms.ndim == 2
+        and arms.dtype == np.float64
+        and arms.shape[0] > 0
+        and arms.shape[1] == state.dim
+        and arms.flags.c_contiguous
+        and arms.flags.writeable
+    )
 
 
 def local(glm: GLM) -> bool:
     """Whether the adaptive radius has a local form."""
     return not glm.linear and glm.self_concordance is not None
-
-
-def times(arms: Array, inverses: Array) -> Array:
-    """Return the arms times each matrix; arms that are no numbers are found by the kernels."""
-    with np.errstate(all="ignore"):
-        return np.matmul(arms, inverses)
 
 
 @dataclass(eq=False)
@@ -144,7 +149,8 @@ class Fixed:
         """Compute the quadratic forms anew."""
         if len(self.arms):
             for quads, forms in ((self.quads, state.forms), (self.own, state.own)):
-                state.kernels.squares(self.arms, np.matmul(self.arms, forms.inverses), quads)
+                for row, inverse in zip(quads, forms.inverses, strict=True):
+                    state.kernels.forms_of(self.arms, inverse, row)
 
 
 NONE = Fixed(np.empty((0, 1)), np.empty((1, 0)), np.empty((1, 0)))

@@ -121,11 +121,8 @@ class MORUCB:
         sigma: ArrayLike | None = None,
     ) -> int:
         """Return the arm of the largest index; nothing is random."""
-        if type(arms) is np.ndarray and arms.shape[1:] == (state.dim,) and len(arms):
-            try:
-                k = self._choose(state, arms)
-            except TypeError:  # not one block of floats
-                k = -1
+        if layers.block(state, arms):
+            k = self._choose(state, arms)  # type: ignore[arg-type]
             if k >= 0:
                 return k
         return first_best(self.index(state, candidates(arms, state.dim, self.glm.feature_bound)))

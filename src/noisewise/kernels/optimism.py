@@ -91,16 +91,15 @@ def lower(quads, arms, k, share):
         quads[i] = max(quads[i] - share * inner * inner, 0.0)
 
 
-@njit(void(float64[:, ::1], float64[:, :, ::1], float64[:, ::1]), **ENTRY)
-def squares(arms, products, quads):
-    """Set the quadratic forms x'Px of all arms from their products xP, a matrix at a time."""
-    F, K, d = products.shape
-    for f in range(F):
-        for k in range(K):
-            total = 0.0
-            for j in range(d):
-                total += products[f, k, j] * arms[k, j]
-            quads[f, k] = max(total, 0.0)
+@njit(void(float64[:, ::1], float64[:, ::1], float64[::1]), **ENTRY)
+def forms_of(arms, inverse, quads):
+    """Set the quadratic forms x'Px of all arms."""
+    products = np.dot(arms, inverse)
+    for k in range(arms.shape[0]):
+        total = 0.0
+        for j in range(arms.shape[1]):
+            total += products[k, j] * arms[k, j]
+        quads[k] = max(total, 0.0)
 
 
 @njit(int64(float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64[:, ::1]), **ENTRY)
@@ -130,10 +129,12 @@ def best_upper(centres, quads, radii, s, arms):
     int64(float64[:, ::1], float64[:, :, ::1], float64[::1], float64[::1], float64[:, ::1]),
     **ENTRY,
 )
-def choose_upper(centres, products, radii, s, arms):
-    """Return `best_upper` from the products xP of all arms."""
-    quads = np.empty((products.shape[0], arms.shape[0]))
-    squares(arms, products, quads)
+def choose_upper(centres, inverses, radii, s, arms):
+    """Return `best_upper`, the quadratic forms computed here."""
+    quads = np.empty((radii.shape[0], arms.shape[0]))
+    for f in range(radii.shape[0]):
+        if radii[f] < math.inf:
+            forms_of(arms, inverses[f], quads[f])
     return best_upper(centres, quads, radii, s, arms)
 
 
@@ -154,9 +155,10 @@ def best_practical(theta, quads, s, arms):
 
 
 @njit(int64(float64[::1], float64[:, ::1], float64[::1], float64[:, ::1]), **ENTRY)
-def choose_practical(theta, products, s, arms):
-    """Return the arm of the largest practical index from the products xP; -1: bad arms."""
+def choose_practical(theta, inverse, s, arms):
+    """Return the arm of the largest practical index; -1 where the arms are bad."""
     K, d = arms.shape
+    products = np.dot(arms, inverse)
     index = np.empty(K)
     for k in range(K):
         length2 = 0.0
