@@ -45,8 +45,9 @@ class GLMUCBState:
 class GLMUCB:
     r"""Play :math:`\arg\max_x \varphi(x\cdot\hat\theta) + \rho_t\|x\|_{M^{-1}}`.
 
-    .. math:: M = 2\lambda I + \sum x x^\top,\qquad
-              \rho_t = \frac{2K k R}{\kappa}\sqrt{2d\,\log t\,\log(2dT/\delta)},\quad
+    .. math:: M = 2\lambda I + \sum x x^\top,
+
+    .. math:: \rho_t = \frac{2K k R}{\kappa}\sqrt{2d\,\log t\,\log(2dT/\delta)},\quad
               k = \sqrt{3 + 2\log(1 + A^2/\lambda)}
 
     Rewards all weigh the same. Two things differ from the paper, which plays d independent arms

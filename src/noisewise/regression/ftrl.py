@@ -57,7 +57,7 @@ class FTRL:
 
     Examples
     --------
-    The first step on the identity link is y x / (2 ridge + |x|^2):
+    The first step on the identity link is :math:`yx/(2\lambda + \|x\|^2)`:
 
     >>> ftrl = FTRL(GLM("identity"), ridge=4.0)
     >>> state = ftrl.start(dim=1)

@@ -32,8 +32,10 @@ class FTRLState:
         :math:`\underline H = 2\lambda I + \kappa\sum w x x^\top`.
     count : int
         Rows of positive weight learnt.
-    passes, factors : int
-        Passes over the history so far, and how often the factor was renewed.
+    passes : int
+        Passes over the history so far.
+    factors : int
+        How often the factor was renewed.
     """
 
     dim: int
