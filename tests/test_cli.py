@@ -131,6 +131,9 @@ def test_bad_requests(tmp_path):
         (["reproduce", "nonsense", "--out", tmp_path], "links"),
         (["reproduce", "--trials", "0"], "--trials"),
         (["reproduce", "--out", tmp_path / "file" / "x"], "can't be written"),
+        (["reproduce", "links", "--regressor", "noisewise:Ridge"], "study regressors"),
+        (["reproduce", "regressors", "--regressor", "noisewise:Rigde"], "has no 'Rigde'"),
+        (["reproduce", "regressors", "--regressor", "noisewise:OFUL"], "start, predict and update"),
         (["check", "nonsense"], "MODULE:NAME"),
         (["check", "no_such_module:x"], "no_such_module"),
         (["check", "noisewise:nothing"], "nothing"),
@@ -230,6 +233,8 @@ COLUMNS = {
     "bounds": "rounds dimension trial regret lower mean sharp repaired printed",
     "coverage": "link noise radius trial missed largest_ratio",
     "lower-bound": "prior dimension learner rounds trial regret lower",
+    "regressors": "stream regressor rounds trial regret bound",
+    "bandits": "world policy rounds trial regret",
 }
 
 
@@ -243,6 +248,58 @@ def test_every_study_runs_small(tmp_path):
         assert table["trial"].nunique() == 3
     assert len(pd.read_parquet(tmp_path / "figure-3.parquet")) == 10 * 3 * 3
     assert set(EXPERIMENTS) >= {*COLUMNS, "links"}
+
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "your_own_regressor.py"
+
+
+def test_a_regressor_of_your_own_is_checked_and_takes_part_by_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "your_own_regressor", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    Path("your_own_regressor.py").write_text(EXAMPLE.read_text())
+    Path("choosy.py").write_text(
+        "import noisewise as nw\nSHORT = nw.GradientDescent(feature_bound=0.9)"
+    )
+    done = invoke("check", "your_own_regressor:Average")
+    assert done.exit_code == 0, done.output
+    words = ["reproduce", "regressors", "--trials", 2, "--rounds", 30, "--jobs", 1, "--out", "r"]
+    own = [
+        f"--regressor={t}"
+        for t in ("your_own_regressor:Average", "choosy:SHORT", "noisewise:Ridge")
+    ]
+    done = invoke(*words, *own)
+    assert done.exit_code == 0, done.output
+    table = pd.read_parquet("r/regressors.parquet")
+    played = table[table["regressor"] == "Average"]
+    assert played["stream"].nunique() == 6
+    assert played["regret"].notna().all()
+    twin = table.pivot_table(
+        index=["stream", "trial", "rounds"], columns="regressor", values="regret"
+    )
+    shared = twin.drop("logistic")
+    pd.testing.assert_series_equal(shared["Ridge"], shared["noisewise:Ridge"], check_names=False)
+    refused = table[table["regressor"] == "SHORT"]
+    assert refused["refused"].str.contains("feature_bound").all()
+    found = json.loads(Path("r/regressors.json").read_text())
+    assert "--regressor your_own_regressor:Average --regressor choosy:SHORT" in found["command"]
+    assert found["specs"][0]["own"][0]["spec"] == "Average(prior=1.0)"
+    page = Path("r/index.html").read_text()
+    assert "<td>Average</td>" in page
+    assert "refused" in page
+
+
+def test_another_version_of_your_regressor_is_played_anew(tmp_path, monkeypatch):
+    from noisewise.experiments.runner import Run, guests
+
+    monkeypatch.syspath_prepend(tmp_path)
+    places = []
+    for line in ("", "# changed"):
+        (tmp_path / "mine_changing.py").write_text(EXAMPLE.read_text() + line)
+        monkeypatch.delitem(sys.modules, "mine_changing", raising=False)
+        told = guests(["mine_changing:Average"])
+        places.append(Run("regressors", tmp_path, guests=told).parts)
+    assert len({*places, Run("regressors", tmp_path).parts}) == 3
 
 
 def test_bound_prints_a_table_or_json():

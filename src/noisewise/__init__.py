@@ -39,6 +39,10 @@ _HOME = {
     "Uniform": "bandits.uniform",
     "UniformState": "bandits.uniform",
     "LinearState": "bandits.ridge",
+    "ResidualScale": "bandits.residuals",
+    "Reason": "bandits.reasons",
+    "Agent": "agent",
+    "AgentState": "agent",
     "choices": "simulate",
     "Ridge": "regression.ridge",
     "Forward": "regression.forward",
@@ -69,6 +73,7 @@ __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
     from . import checks, environments, theory
+    from .agent import Agent, AgentState
     from .archive import load, save
     from .bandits.forms import Forms
     from .bandits.ftrl_ucb import FTRLUCB
@@ -80,6 +85,8 @@ if TYPE_CHECKING:
     from .bandits.linucb import LinUCB
     from .bandits.mor_ucb import MORUCB
     from .bandits.oful import OFUL
+    from .bandits.reasons import Reason
+    from .bandits.residuals import ResidualScale
     from .bandits.ridge import LinearState
     from .bandits.uniform import Uniform, UniformState
     from .bandits.weighted_least_squares import WeightedLeastSquaresUCB

@@ -10,17 +10,6 @@ import click
 
 from . import __version__
 
-# what a user's own code may reasonably raise
-FAULTS = (
-    ValueError,
-    TypeError,
-    AttributeError,
-    LookupError,
-    ArithmeticError,
-    RuntimeError,
-    OSError,
-)
-
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="noisewise", message="%(prog)s %(version)s")
@@ -38,6 +27,13 @@ def main() -> None:
 )
 @click.option("--out", type=click.Path(path_type=Path), default=Path("results"), show_default=True)
 @click.option("--list", "listing", is_flag=True, help="List the studies and stop.")
+@click.option(
+    "--regressor",
+    "own",
+    multiple=True,
+    metavar="MODULE:NAME",
+    help="Your own, beside the others in the study regressors; may be repeated.",
+)
 def reproduce(
     names: tuple[str, ...],
     trials: int | None,
@@ -46,6 +42,7 @@ def reproduce(
     jobs: int,
     out: Path,
     listing: bool,
+    own: tuple[str, ...],
 ) -> None:
     """Run the studies (all by default) and write tables, figures and a page.
 
@@ -63,6 +60,8 @@ def reproduce(
     for name in names:
         if name not in EXPERIMENTS:
             raise click.UsageError(f"no study {name!r}; there are {', '.join(EXPERIMENTS)}")
+    if own and names and "regressors" not in names:
+        raise click.UsageError("--regressor is for the study regressors; add its name")
     try:
         report = import_module("noisewise.report")
         runner = import_module("noisewise.experiments.runner")
@@ -70,12 +69,17 @@ def reproduce(
         raise click.ClickException(
             f"studies need {error.name}; install them with: pip install 'noisewise[studies]'"
         ) from None
+    try:
+        guests = runner.guests(own)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
     _writable(out)
     began, claims = perf_counter(), 0
     failed = []
     try:
         for name in names or EXPERIMENTS:
-            summary = runner.Run(name, out, trials, rounds, seed, jobs).execute()
+            told = guests if name == "regressors" else ()
+            summary = runner.Run(name, out, trials, rounds, seed, jobs, told).execute()
             claims += len(summary["holds"])
             failed += [name for held in summary["holds"].values() if not held]
             _verdicts(name, summary)
@@ -213,8 +217,8 @@ def check(target: str) -> None:
     """Check your own link, regressor, policy or environment, an object NAME in a MODULE."""
     from . import checks
 
-    thing = _find(target)
     try:
+        thing = checks.find(target)
         named = list(checks.yield_checks(thing))
         waived = checks.not_promised(thing)
     except ValueError as error:
@@ -224,7 +228,7 @@ def check(target: str) -> None:
         try:
             test()
             click.echo(f"{click.style('pass', fg='green')}  {name}")
-        except (AssertionError, *FAULTS) as error:
+        except (AssertionError, *checks.FAULTS) as error:
             failed += 1
             sentence = str(error) if isinstance(error, AssertionError) else repr(error)
             click.echo(f"{click.style('FAIL', fg='red')}  {name}: {sentence}")
@@ -233,21 +237,3 @@ def check(target: str) -> None:
     click.echo(f"{len(named) - failed} passed, {failed} failed")
     if failed:
         sys.exit(1)
-
-
-def _find(target: str) -> Any:
-    module, _, name = target.partition(":")
-    if not module or not name:
-        raise click.UsageError(f"{target!r} is not of the form MODULE:NAME")
-    sys.path.insert(0, os.getcwd())
-    try:
-        home = import_module(module)
-    except (ImportError, SyntaxError, *FAULTS) as error:
-        raise click.UsageError(f"can't import {module!r}: {error!r}") from None
-    if not hasattr(home, name):
-        raise click.UsageError(f"module {module!r} has no {name!r}")
-    thing = getattr(home, name)
-    try:
-        return thing() if isinstance(thing, type) else thing
-    except FAULTS as error:
-        raise click.UsageError(f"{name}() fails ({error}); name an instance instead") from None

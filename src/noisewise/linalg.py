@@ -28,8 +28,8 @@ def solve(c: Array, v: Array) -> Array:
 
 def invert(c: Array) -> Array:
     """Return the inverse of H from its factor ``c``."""
-    lower = np.tril(lapack.dpotri(c, lower=1)[0])
-    return np.asarray(lower + np.tril(lower, -1).T)
+    lower = lapack.dpotri(c, lower=1)[0]  # zeros above the diagonal, as in c
+    return np.asarray(lower + lower.T * (1 - np.eye(len(c))))
 
 
 def safe_inverse(H: Array, floor: float) -> tuple[Array, float]:

@@ -10,6 +10,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from cycler import cycler
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from . import files
 
@@ -81,6 +82,14 @@ def log_rounds(axis: Any, last: float) -> None:
     axis.set_xticks([10**k for k in range(9) if 10**k <= last])
     axis.xaxis.set_major_formatter("{x:,.0f}")
     axis.minorticks_off()
+
+
+def plain_logs(axis: Any) -> None:
+    """Label a logarithmic axis 1, 3, 10, 30, ..., or less densely where it is long."""
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1.0, 3.0) if high < 1000 * low else (1.0,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def write(plot: Callable[[Any], Any], table: Any, path: Path) -> None:

@@ -7,7 +7,7 @@ A study is a module with
 ``TRIALS``, ``ROUNDS``
     the default scale;
 ``cells(rounds)``
-    the settings, a list of dicts;
+    the settings, a list of dicts; a user's regressors are added to each as ``own``;
 ``data(cell, rng)``
     the rows of one trial of one cell, a list of dicts;
 ``plot(table)``, ``holds(table)``, ``numbers(table)``
@@ -23,10 +23,11 @@ import inspect
 import json
 import platform
 import re
+import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -39,8 +40,37 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from tqdm import tqdm
 
 from .. import __version__
+from ..checks import find
+from ..regression import REGRESSORS
 from . import EXPERIMENTS, canvas, files
 from .verdicts import Verdict
+
+
+@dataclass(frozen=True)
+class Guest:
+    """A regressor of the user's: where it is found, and what tells it from an earlier one."""
+
+    name: str
+    target: str
+    spec: str
+    source: str
+
+
+def guests(targets: Sequence[str]) -> tuple[Guest, ...]:
+    """Find regressors by MODULE:NAME; each is called NAME unless that is taken."""
+    found: dict[str, Guest] = {}
+    for target in dict.fromkeys(targets):
+        thing = find(target)
+        if not all(callable(getattr(thing, verb, None)) for verb in ("start", "predict", "update")):
+            raise ValueError(f"{target} is {thing!r}; a regressor has start, predict and update")
+        name = target.partition(":")[2]
+        if name in REGRESSORS or name in found:
+            name = target
+        spec = re.sub(r" at 0x[0-9a-f]+", "", repr(thing))
+        home = getattr(sys.modules[type(thing).__module__], "__file__", None)
+        source = hashlib.sha256(Path(home).read_bytes() if home else b"").hexdigest()[:16]
+        found[name] = Guest(name, target, spec, source)
+    return tuple(found.values())
 
 
 @dataclass(frozen=True)
@@ -53,6 +83,7 @@ class Run:
     rounds: int | None = None
     seed: int = 0
     jobs: int = 2
+    guests: tuple[Guest, ...] = ()
 
     @property
     def study(self) -> Any:
@@ -65,6 +96,8 @@ class Run:
         words = ["noisewise", "reproduce", self.name, "--trials", str(self.scale)]
         if self.rounds is not None:
             words += ["--rounds", str(self.rounds)]
+        for guest in self.guests:
+            words += ["--regressor", guest.target]
         return " ".join([*words, "--seed", str(self.seed)])
 
     @property
@@ -75,11 +108,13 @@ class Run:
     @property
     def cells(self) -> list[dict[str, Any]]:
         """The settings of the study."""
-        return list(self.study.cells(self.rounds or self.study.ROUNDS))
+        cells = list(self.study.cells(self.rounds or self.study.ROUNDS))
+        own = [asdict(guest) for guest in self.guests]
+        return [cell | {"own": own} for cell in cells] if own else cells
 
     @property
     def parts(self) -> Path:
-        """Where finished batches lie: elsewhere for another seed, horizon, version or source."""
+        """Where finished batches lie: elsewhere for another seed, horizon, guest or source."""
         key = json.dumps([self.name, __version__, self.seed, self.cells], sort_keys=True)
         digest = hashlib.sha256((key + _source(self.study)).encode()).hexdigest()
         return self.out / "parts" / self.name / digest[:16]

@@ -108,7 +108,7 @@ def ftrl_identity(p: Path) -> Sides:
 
 
 def azoury_warmuth(p: Path) -> Sides:
-    """Identity link: R = lam|mu*|^2 + 1/2 sum (y-yhat)^2 h - 1/2 |muhat_{T+1} - mu*|^2 in UH."""
+    """Identity link: R = lam|mu*|^2 + 1/2 sum (y-yhat)^2 h - 1/2 ||muhat_{T+1} - mu*||^2 in UH."""
     if not p.glm.linear:
         raise ValueError(f"link is {p.glm.link.name!r}; this identity is for the identity link")
     residual = p.noise - p.mean_errors
