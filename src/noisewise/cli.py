@@ -34,6 +34,11 @@ def main() -> None:
     metavar="MODULE:NAME",
     help="Your own, beside the others in the study regressors; may be repeated.",
 )
+@click.option(
+    "--policies",
+    type=click.Choice(["all"]),
+    help="In the study bandits: also those that are slow or whose radii are far too large.",
+)
 def reproduce(
     names: tuple[str, ...],
     trials: int | None,
@@ -43,6 +48,7 @@ def reproduce(
     out: Path,
     listing: bool,
     own: tuple[str, ...],
+    policies: str | None,
 ) -> None:
     """Run the studies (all by default) and write tables, figures and a page.
 
@@ -60,8 +66,12 @@ def reproduce(
     for name in names:
         if name not in EXPERIMENTS:
             raise click.UsageError(f"no study {name!r}; there are {', '.join(EXPERIMENTS)}")
-    if own and names and "regressors" not in names:
-        raise click.UsageError("--regressor is for the study regressors; add its name")
+    for option, given, name in (
+        ("--regressor", own, "regressors"),
+        ("--policies", policies, "bandits"),
+    ):
+        if given and names and name not in names:
+            raise click.UsageError(f"{option} is for the study {name}; add its name")
     try:
         report = import_module("noisewise.report")
         runner = import_module("noisewise.experiments.runner")
@@ -79,7 +89,8 @@ def reproduce(
     try:
         for name in names or EXPERIMENTS:
             told = guests if name == "regressors" else ()
-            summary = runner.Run(name, out, trials, rounds, seed, jobs, told).execute()
+            wanted = policies if name == "bandits" else None
+            summary = runner.Run(name, out, trials, rounds, seed, jobs, told, wanted).execute()
             claims += len(summary["holds"])
             failed += [name for held in summary["holds"].values() if not held]
             _verdicts(name, summary)

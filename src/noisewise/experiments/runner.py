@@ -84,6 +84,7 @@ class Run:
     seed: int = 0
     jobs: int = 2
     guests: tuple[Guest, ...] = ()
+    policies: str | None = None
 
     @property
     def study(self) -> Any:
@@ -98,6 +99,8 @@ class Run:
             words += ["--rounds", str(self.rounds)]
         for guest in self.guests:
             words += ["--regressor", guest.target]
+        if self.policies:
+            words += ["--policies", self.policies]
         return " ".join([*words, "--seed", str(self.seed)])
 
     @property
@@ -109,8 +112,9 @@ class Run:
     def cells(self) -> list[dict[str, Any]]:
         """The settings of the study."""
         cells = list(self.study.cells(self.rounds or self.study.ROUNDS))
-        own = [asdict(guest) for guest in self.guests]
-        return [cell | {"own": own} for cell in cells] if own else cells
+        more: dict[str, Any] = {"own": [asdict(guest) for guest in self.guests]}
+        more["policies"] = self.policies
+        return [cell | {key: value for key, value in more.items() if value} for cell in cells]
 
     @property
     def parts(self) -> Path:
