@@ -419,7 +419,7 @@ def test_the_index_of_normal_ucb_is_a_root(variant, less):
     """(T - 2)/2 log(1 + (mu - mean)^2/S^2) = log n, solved by bisection from the raw rewards."""
     policy = nw.NormalUCB(variant)
     state, rewards = pulled(policy)
-    for index, r in zip(policy.index(state), rewards, strict=True):
+    for index, r in zip(policy.bounds(state), rewards, strict=True):
 
         def miss(mu, r=r):
             return (len(r) - less) / 2 * np.log1p((mu - r.mean()) ** 2 / r.var()) - np.log(18)
@@ -432,12 +432,12 @@ def test_the_index_of_ucb1_normal_written_out():
     policy = nw.UCB1Normal()
     state, rewards = pulled(policy, counts=(100, 100, 100))
     assert policy.enough(state) == 46
-    for index, r in zip(policy.index(state), rewards, strict=True):
+    for index, r in zip(policy.bounds(state), rewards, strict=True):
         spread = (np.sum(r**2) - 100 * r.mean() ** 2) / 99
         assert index == pytest.approx(
             r.mean() + np.sqrt(16 * spread * np.log(300) / 100), rel=1e-12
         )
-    assert policy.select(state, np.eye(3), RNG(0)) == np.argmax(policy.index(state))
+    assert policy.select(state, np.eye(3), RNG(0)) == np.argmax(policy.bounds(state))
 
 
 @pytest.mark.parametrize("policy", [nw.NormalUCB(), nw.UCB1Normal()], ids=repr)
@@ -445,7 +445,7 @@ def test_normal_bandits_follow_shift_and_scale(policy):
     """Even far from 0, where sums of squares would have lost the variance."""
     plain, moved = (pulled(policy, shift=a, scale=b)[0] for a, b in ((0, 1), (1e6, 0.5)))
     np.testing.assert_allclose(
-        policy.index(moved), 1e6 + 0.5 * policy.index(plain), rtol=0, atol=1e-7
+        policy.bounds(moved), 1e6 + 0.5 * policy.bounds(plain), rtol=0, atol=1e-7
     )
 
 
@@ -458,7 +458,7 @@ def test_normal_bandits_force_rare_arms(policy, least):
         policy.update(state, np.eye(3)[played[-1]], 0.5)
     assert played == [0, 1, 2] * least
     if least == 3:  # no variance: the index is the mean, and all are equal
-        np.testing.assert_allclose(policy.index(state), 0.5)
+        np.testing.assert_allclose(policy.bounds(state), 0.5)
         assert policy.select(state, np.eye(3)[::-1], rng) == 0
     assert policy.select(state, np.eye(3)[2:], rng) == 0
 

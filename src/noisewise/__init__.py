@@ -49,6 +49,10 @@ _HOME = {
     "Uniform": "bandits.uniform",
     "UniformState": "bandits.uniform",
     "LinearState": "bandits.ridge",
+    "ResidualScale": "bandits.residuals",
+    "Reason": "bandits.reasons",
+    "Agent": "agent",
+    "AgentState": "agent",
     "choices": "simulate",
     "Ridge": "regression.ridge",
     "Forward": "regression.forward",
@@ -79,6 +83,7 @@ __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
     from . import checks, environments, theory
+    from .agent import Agent, AgentState
     from .archive import load, save
     from .bandits.adaoful import AdaOFUL, AdaOFULState
     from .bandits.forms import Forms
@@ -95,6 +100,8 @@ if TYPE_CHECKING:
     from .bandits.normal import NormalState
     from .bandits.normal_ucb import NormalUCB
     from .bandits.oful import OFUL
+    from .bandits.reasons import Reason
+    from .bandits.residuals import ResidualScale
     from .bandits.ridge import LinearState
     from .bandits.save import SAVE, SAVEState
     from .bandits.ucb1_normal import UCB1Normal

@@ -1,11 +1,13 @@
 """Information-directed sampling: regret weighed against what an arm teaches."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..confidence import Ellipsoid
 from ..inputs import one_of
 from ..protocols import Array
 from . import ridge
@@ -15,7 +17,7 @@ from .weighted_least_squares import WeightedLeastSquaresUCB
 
 
 @dataclass(frozen=True)
-class IDS(WeightedLeastSquaresUCB):
+class IDS:
     r"""Play the arm of least squared regret per unit of information, at the noise of each arm.
 
     .. math:: \Psi(x) = \frac{D(x)^2}{I(x)},\qquad D(x) = \max_{x'} u(x') - l(x)
@@ -32,11 +34,13 @@ class IDS(WeightedLeastSquaresUCB):
     ----------
     information : "ucb" or "full"
         What an arm teaches of the arm a of the largest upper bound,
-        :math:`\tfrac12\log(\|a\|_{V^{-1}}^2/\|a\|_{W^{-1}}^2)` with :math:`W = V + xx^\top/\rho^2`; or
-        of the whole parameter, :math:`\tfrac12\log(1 + \|x\|_{V^{-1}}^2/\rho^2)`, which goes on
+        :math:`\tfrac12\log(\|a\|_{V^{-1}}^2/\|a\|_{W^{-1}}^2),\ W = V + xx^\top/\rho^2`; or of the
+        whole parameter, :math:`\tfrac12\log(1 + \|x\|_{V^{-1}}^2/\rho^2)`, which goes on
         learning what no choice depends on.
     randomised : bool
         Draw between two arms instead of playing the single best one.
+    parameter_bound, noise_floor, ridge, delta, radius_scale
+        As in `WeightedLeastSquaresUCB`.
 
     Examples
     --------
@@ -59,12 +63,40 @@ class IDS(WeightedLeastSquaresUCB):
 
     information: str = "ucb"
     randomised: bool = False
+    parameter_bound: float = 1.0
+    noise_floor: float = 0.05
+    ridge: float = 0.5
+    delta: float = 0.05
+    radius_scale: float = 1.0
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         one_of("information", self.information, ("ucb", "full"))
         if not isinstance(self.randomised, bool):
             raise ValueError(f"randomised is {self.randomised!r}; pass True or False")
+        self.optimism  # noqa: B018  refuses bad numbers
+
+    @cached_property
+    def optimism(self) -> WeightedLeastSquaresUCB:
+        """The policy whose estimate and bounds are used."""
+        return WeightedLeastSquaresUCB(
+            self.parameter_bound,
+            self.noise_floor,
+            ridge=self.ridge,
+            delta=self.delta,
+            radius_scale=self.radius_scale,
+        )
+
+    def start(self, dim: int) -> LinearState:
+        """Make the state of a fresh learner."""
+        return self.optimism.start(dim)
+
+    def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+        """Learn a reward, weighed by the inverse of its variance."""
+        self.optimism.update(state, arm, reward, sigma)
+
+    def confidence(self, state: LinearState) -> tuple[Ellipsoid]:
+        """Return the set of the theorem, whatever ``radius_scale``."""
+        return self.optimism.confidence(state)
 
     def select(
         self,
@@ -83,8 +115,8 @@ class IDS(WeightedLeastSquaresUCB):
 
     def gaps(self, state: LinearState, x: Array) -> Array:
         """Return D, the largest regret each arm can have."""
-        mean, reach = x @ state.theta, self._reach(state, x)
-        return np.asarray((mean + reach).max() - (mean - reach))
+        upper = self.optimism.index(state, x)
+        return np.asarray(upper.max() - (2 * (x @ state.theta) - upper))
 
     def gains(self, state: LinearState, x: Array, sigma: Array) -> Array:
         """Return I, the information in a reward of each arm."""
@@ -92,15 +124,12 @@ class IDS(WeightedLeastSquaresUCB):
         rho2 = np.maximum(sigma, self.noise_floor) ** 2
         if self.information == "full":
             return np.asarray(0.5 * np.log1p(w2 / rho2))
-        top = first_best(x @ state.theta + self._reach(state, x))
+        top = first_best(self.optimism.index(state, x))
         if w2[top] == 0:
             return np.zeros(len(x))
         # w^2 times the squared correlation with the top arm, at most w^2 whatever the rounding
         shared = np.minimum((x @ state.inverse @ x[top]) ** 2 / w2[top], w2)
         return np.asarray(0.5 * np.log1p(shared / (rho2 + w2 - shared)))
-
-    def _reach(self, state: LinearState, x: Array) -> Array:
-        return self.radius(state, self.radius_scale) * ridge.widths(state, x)
 
 
 def ratio(gap: Array, gain: Array) -> Array:

@@ -1,7 +1,7 @@
 """Arms without features: a mean and a variance for each, as the normal bandits keep them."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,11 @@ class NormalState:
         return len(self.pulls)
 
     @property
+    def theta(self) -> Array:
+        """The mean of each arm's rewards, 0 before the first."""
+        return self.means.copy()
+
+    @property
     def count(self) -> int:
         """The number of rewards learnt."""
         return int(self.pulls.sum())
@@ -32,10 +37,10 @@ class NormalState:
 
 @dataclass(frozen=True)
 class NormalBandit:
-    """Play a rarely played arm if there is one, else the arm of the largest index.
+    """Play a rarely played arm if there is one, else the arm of the largest bound.
 
     Arm k is the k-th unit vector: features say which arm it is and nothing else. A policy says
-    what rare means and what its index is. The standard deviations told are not used.
+    what rare means and what its bound is. The standard deviations told are not used.
     """
 
     one_hot: ClassVar[bool] = True
@@ -56,12 +61,12 @@ class NormalBandit:
         rng: np.random.Generator,
         sigma: ArrayLike | None = None,
     ) -> int:
-        """Return the least played arm while that is rare, else that of the largest index."""
+        """Return the least played arm while that is rare, else that of the largest bound."""
         k = _which("arms", candidates(arms, state.dim))
         pulls = state.pulls[k]
         if pulls.min() < self.enough(state):
             return int(np.argmin(pulls))
-        return first_best(self.index(state)[k])
+        return first_best(self.bounds(state)[k])
 
     def update(self, state: NormalState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward of one arm."""
@@ -73,11 +78,11 @@ class NormalBandit:
         state.squares[k] += away * (y - state.means[k])
 
     def enough(self, state: NormalState) -> int:
-        """Return how often an arm must have been played before its index counts."""
+        """Return how often an arm must have been played before its bound counts."""
         raise NotImplementedError
 
-    def index(self, state: NormalState) -> Any:
-        """Return the index of every arm; that of a rare one means nothing."""
+    def bounds(self, state: NormalState) -> Array:
+        """Return the upper bound of every arm; that of a rare one means nothing."""
         raise NotImplementedError
 
 

@@ -36,7 +36,7 @@ class NormalUCB(NormalBandit):
     >>> state = policy.start(dim=1)
     >>> for reward in (0.0, 1.0, 2.0):
     ...     policy.update(state, [1.0], reward)
-    >>> float(policy.index(state)[0]) - 1 - (2 / 3 * 8) ** 0.5 < 1e-12
+    >>> float(policy.bounds(state)[0]) - 1 - (2 / 3 * 8) ** 0.5 < 1e-12
     True
 
     References
@@ -55,7 +55,7 @@ class NormalUCB(NormalBandit):
         """Return 3."""
         return 3
 
-    def index(self, state: NormalState) -> Array:
+    def bounds(self, state: NormalState) -> Array:
         """Return the index of every arm; that of a rare one means nothing."""
         T = np.maximum(state.pulls, 3)
         exponent = 2 * math.log(max(state.count, 1)) / (T - 2 if self.variant == "corrected" else T)

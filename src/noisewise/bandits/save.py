@@ -34,6 +34,11 @@ class SAVEState:
         """The number of features."""
         return self.layers[0].dim
 
+    @property
+    def theta(self) -> Array:
+        """The estimate of the coarsest layer."""
+        return self.layers[0].theta
+
 
 @dataclass(frozen=True)
 class SAVE:
@@ -77,6 +82,7 @@ class SAVE:
 
     not_promised: ClassVar[tuple[str, ...]] = ("late rewards give the same estimate",)
     feature_bound: ClassVar[float] = 1.0
+    parameter_bound: ClassVar[float] = 1.0
 
     noise_bound: float = 1.0
     horizon: int = 10_000

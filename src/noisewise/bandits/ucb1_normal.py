@@ -41,7 +41,7 @@ class UCB1Normal(NormalBandit):
         """Return the number of plays below which an arm is forced."""
         return max(2, math.ceil(8 * math.log(state.count + 1)))
 
-    def index(self, state: NormalState) -> Array:
+    def bounds(self, state: NormalState) -> Array:
         """Return the index of every arm; that of a rare one means nothing."""
         T = np.maximum(state.pulls, 2)
         rate = math.log(max(state.count, 1)) / T
