@@ -132,7 +132,8 @@ def _study(name):
     summary = json.loads(run.read_text())
     measured = summary.get("measured", {})
     held = "\n".join(
-        f"- {'✓' if yes else '✗'} {claim}" + (f" ({found})" if (found := measured.get(claim)) else "")
+        f"- {'✓' if yes else '✗'} {claim}"
+        + (f" ({found})" if (found := measured.get(claim)) else "")
         for claim, yes in summary["holds"].items()
     )
     return f"""{_heading(study.TITLE)}
