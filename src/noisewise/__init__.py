@@ -33,6 +33,14 @@ _HOME = {
     "WeightedOFULPlus": "bandits.weighted_oful_plus",
     "GLMUCB": "bandits.glm_ucb",
     "GLMUCBState": "bandits.glm_ucb",
+    "UCBGLM": "bandits.ucb_glm",
+    "UCBGLMState": "bandits.ucb_glm",
+    "GLOC": "bandits.gloc",
+    "GLOCState": "bandits.gloc",
+    "GLBOMD": "bandits.glb_omd",
+    "GLBOMDState": "bandits.glb_omd",
+    "OFUGLB": "bandits.ofuglb",
+    "OFUGLBState": "bandits.ofuglb",
     "LinearThompson": "bandits.linear_thompson",
     "LaplaceThompson": "bandits.laplace_thompson",
     "Greedy": "bandits.greedy",
@@ -72,15 +80,19 @@ if TYPE_CHECKING:
     from .archive import load, save
     from .bandits.forms import Forms
     from .bandits.ftrl_ucb import FTRLUCB
+    from .bandits.glb_omd import GLBOMD, GLBOMDState
     from .bandits.glm_ucb import GLMUCB, GLMUCBState
+    from .bandits.gloc import GLOC, GLOCState
     from .bandits.greedy import Greedy
     from .bandits.laplace_thompson import LaplaceThompson
     from .bandits.layers import Layers
     from .bandits.linear_thompson import LinearThompson
     from .bandits.linucb import LinUCB
     from .bandits.mor_ucb import MORUCB
+    from .bandits.ofuglb import OFUGLB, OFUGLBState
     from .bandits.oful import OFUL
     from .bandits.ridge import LinearState
+    from .bandits.ucb_glm import UCBGLM, UCBGLMState
     from .bandits.uniform import Uniform, UniformState
     from .bandits.weighted_least_squares import WeightedLeastSquaresUCB
     from .bandits.weighted_oful import WeightedOFUL
