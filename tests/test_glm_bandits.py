@@ -1,5 +1,7 @@
 """Policies for generalised linear rewards: identities, sets that hold each other, coverage."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from instances import CAUCHIT, sphere
@@ -106,10 +108,8 @@ def test_gloc_on_the_identity_link_learns_ridge_predictions():
         r @ np.linalg.inv(1.4 * np.eye(3) + x[: i + 1].T @ x[: i + 1]) @ r for i, r in enumerate(x)
     ]
     b = 0.7 * 50**2 + 0.5 * np.sum((z - y) ** 2 * h)
-    square = 1.4 * 50**2 + score_error(b, 1.0, 1.0, 0.05) - np.sum((z - x @ centre) ** 2)
-    square += 1.4 * centre @ centre
-    # the bracket of the set: least squares of the scores, penalty included
-    square -= 2 * 1.4 * centre @ centre
+    left = np.sum((z - x @ centre) ** 2) + 1.4 * centre @ centre  # the least penalised squares
+    square = 1.4 * 50**2 + score_error(b, 1.0, 1.0, 0.05) - left
     assert policy.radius(state) == pytest.approx(np.sqrt(square), rel=1e-9)
 
 
@@ -244,23 +244,23 @@ def test_ofuglb_estimate_is_the_constrained_minimum(link, size):
 
 @pytest.mark.parametrize("link", ["identity", "logistic", "exponential"])
 def test_ofuglb_ellipsoid_holds_its_set(link):
-    """Points of the ball, half of them pushed to the border of the set: none is outside."""
+    """Points of the ball, in the end most of them on the set's border: none is outside."""
     policy, rng = nw.OFUGLB(nw.GLM(link, 1.0, 2.0), delta=0.5), RNG(6)
-    for count in (1, 8, 150):
+    for count in (1, 8, 600):
         state, *_ = learnt(policy, count)
         (ellipsoid,), b, inside = policy.confidence(state), policy.level(state), 0
-        for direction in sphere(rng, 150, 3):
+        for direction in sphere(rng, 60, 3):
             far = state.theta + 4 * direction
             far *= min(1.0, 2.0 / np.linalg.norm(far))
             low, high = 0.0, 1.0  # along the segment the loss is convex, so the set is an interval
-            for _ in range(25):
+            for _ in range(20):
                 mid = (low + high) / 2
                 there = state.theta + mid * (far - state.theta)
                 low, high = (mid, high) if policy.excess(state, there) <= b else (low, mid)
             theta = state.theta + low * (far - state.theta)
             inside += low < 0.99
             assert ellipsoid.contains(theta)
-        assert inside > 50 or count < 150
+        assert inside > 30 or count < 600
 
 
 def test_ofuglb_begins_at_log_one_over_delta_plus_d():
@@ -286,12 +286,12 @@ def test_ofuglb_set_of_the_identity_link_is_an_ellipsoid():
 
 
 def test_ofuglb_set_form_equals_the_border_traced():
-    """In the plane: the largest score over 2000 points of the border, and the choice by it."""
+    """In the plane: the largest score over a grid of the set, and the choice by it."""
     policy = nw.OFUGLB(nw.GLM("logistic", 1.0, 2.0), "set", delta=0.5)
     state, *_ = learnt(policy, 60, dim=2)
     b = policy.level(state)
-    angle = np.linspace(0, 2 * np.pi, 2000)
-    grid = np.linspace(0, 2, 201)[:, None, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    angle = np.linspace(0, 2 * np.pi, 500)
+    grid = np.linspace(0, 2, 101)[:, None, None] * np.column_stack([np.cos(angle), np.sin(angle)])
     theta = grid.reshape(-1, 2)
     x, n = state.rows.x[0], len(state.rows.x[0]) - state.rows.free
     w, wy = state.rows.numbers[0][:2, :n]
@@ -302,7 +302,7 @@ def test_ofuglb_set_form_equals_the_border_traced():
     scores = (arms @ inside.T).max(axis=1)
     uppers = np.array([policy.upper(state, arm) for arm in arms])
     assert (uppers >= scores - 1e-6).all()
-    np.testing.assert_allclose(uppers, scores, atol=0.03)
+    np.testing.assert_allclose(uppers, scores, atol=0.05)
     assert policy.select(state, arms, RNG(0)) == np.argmax(uppers)
 
 
@@ -333,8 +333,8 @@ LOGISTIC = nw.GLM("logistic")
 COVERED = [
     (nw.GLBOMD(LOGISTIC, delta=0.1), 0.94),
     (nw.GLBOMD(LOGISTIC, "exact", delta=0.1), 0.93),
-    (nw.OFUGLB(LOGISTIC, delta=0.1), 0.45),
-    (nw.GLOC(LOGISTIC, 0.5, delta=0.1), 0.24),
+    (nw.OFUGLB(LOGISTIC, delta=0.1), 0.44),
+    (nw.GLOC(LOGISTIC, 0.5, delta=0.1), 0.28),
 ]
 
 
@@ -342,8 +342,9 @@ COVERED = [
 def test_sets_hold_the_parameter(policy, critical):
     """60 runs of 60 rounds, arms chosen by the policy, delta 0.1.
 
-    At most 22 runs may miss: P(Bin(60, 0.1) > 22) < 1e-7. The critical scale recorded here, and in
-    the docstring from the long run, is met to 0.1; a third of it would be missed.
+    At most 22 runs may miss: P(Bin(60, 0.1) > 22) < 1e-7. The critical scale is that of the long run
+    below, met here to 0.1. OFUGLB's sets must miss at a third of their radius in more than a tenth
+    of the runs: half of them do, P(Bin(60, 0.5) <= 6) < 1e-10.
     """
     found, inner = ratios(policy, 60, 60)
     assert np.sum(found > 1) <= 22
@@ -358,9 +359,10 @@ def test_sets_hold_the_parameter(policy, critical):
 @pytest.mark.parametrize(("policy", "critical"), COVERED, ids=repr)
 @pytest.mark.parametrize("link", ["identity", "logistic", "exponential"])
 def test_sets_hold_the_parameter_of_every_family(policy, critical, link):
-    """300 runs of 200 rounds: at most 62 may miss, P(Bin(300, 0.1) > 62) < 1e-7."""
-    import dataclasses
+    """300 runs of 200 rounds: at most 62 may miss, P(Bin(300, 0.1) > 62) < 1e-7.
 
+    On the logistic link the critical scale is met to 0.02.
+    """
     if isinstance(policy, nw.GLOC):
         if link == "exponential":
             return  # counts are not sub-Gaussian
@@ -370,7 +372,7 @@ def test_sets_hold_the_parameter_of_every_family(policy, critical, link):
     assert np.sum(found > 1) <= 62
     assert np.sum(inner > 1) <= 62
     if link == "logistic":
-        assert np.quantile(found, 0.9) == pytest.approx(critical, abs=0.05)
+        assert np.quantile(found, 0.9) == pytest.approx(critical, abs=0.02)
 
 
 # bad input

@@ -60,7 +60,7 @@ class OFUGLB(LikelihoodOptimism):
     far.
 
     Use it where rewards are of a known family, few, and dear. Measured at delta = 0.1, logistic,
-    the 0.9-quantile over runs of the largest error/radius: 0.43 (ellipsoid), 0.62 (set, as the root
+    the 0.9-quantile over runs of the largest error/radius: 0.44 (ellipsoid), 0.56 (set, as the root
     of the ratio of losses), where 1 would be calibrated.
 
     Parameters
