@@ -6,7 +6,7 @@ JOBS ?= 2
 # One BLAS thread a process: parallelism is over trials and tests, and results do not depend on it.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: venv reproduce test test-all check bench lock wheel clean
+.PHONY: venv reproduce test test-all check docs pictures bench lock wheel clean
 
 venv: .venv/stamp  ## the environment, from the lock file
 
@@ -43,6 +43,12 @@ check: venv  ## style, types, imports, lock file
 	$(BIN)/lint-imports
 	@! grep -n '://' requirements*.lock || { echo 'a lock file names an index'; exit 1; }
 
+docs: venv  ## the site, into site/index.html; a warning is an error
+	$(BIN)/sphinx-build -q -W --keep-going -E -a -d .sphinx_cache docs site
+
+pictures: reproduce  ## figures and verdicts of the studies anew, for the site
+	$(BIN)/python docs/refresh.py results
+
 bench: .venv-bench/stamp  ## speed against peers and the limit
 	.venv-bench/bin/python -m benchmarks
 
@@ -56,8 +62,8 @@ LOCK := uv pip compile -q --universal --generate-hashes --no-emit-index-url --no
   --no-annotate --python-version 3.11 pyproject.toml
 
 lock:  ## both lock files anew (needs uv)
-	$(LOCK) --extra dev -o requirements.lock
+	$(LOCK) --extra dev --extra docs -o requirements.lock
 	$(LOCK) --extra dev --extra bench -o requirements-bench.lock
 
 clean:
-	rm -rf .venv .venv-bench results dist
+	rm -rf .venv .venv-bench .sphinx_cache results dist site

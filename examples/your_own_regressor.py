@@ -1,6 +1,7 @@
 """A regressor of your own: a frozen dataclass with three verbs, and a dataclass as its state.
 
 Check it with: noisewise check your_own_regressor:Average
+See it beside the others: noisewise reproduce regressors --regressor your_own_regressor:Average
 """
 
 from dataclasses import dataclass

@@ -48,7 +48,7 @@ def test_the_file_is_plain_arrays_with_a_json_header(saved):
     with np.load(path, allow_pickle=False) as file:
         header = json.loads(str(file["header"]))
         assert all(file[name].dtype.kind in "fiU" for name in file.files)
-    assert header["format"] == "noisewise-1"
+    assert header["format"] == "noisewise-2"
     assert header["spec"]["type"] == "FTRL"
 
 
@@ -95,7 +95,7 @@ def test_foreign_files_give_one_sentence(saved, tmp_path):
         with pytest.raises(ValueError, match=r"not written by noisewise\.save"):
             nw.load(path)
     np.savez(path, header=np.array(json.dumps({"format": "noisewise-99"})))
-    with pytest.raises(ValueError, match=r"noisewise-99.*noisewise-1"):
+    with pytest.raises(ValueError, match=r"noisewise-99.*noisewise-2"):
         nw.load(path)
     with pytest.raises(FileNotFoundError):
         nw.load(tmp_path / "absent.npz")

@@ -1,3 +1,4 @@
+import inspect
 import json
 import os
 import re
@@ -11,9 +12,9 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from noisewise import __version__
+from noisewise import __version__, report
 from noisewise.cli import main
-from noisewise.experiments import EXPERIMENTS
+from noisewise.experiments import EXPERIMENTS, runner
 
 SMALL = ["reproduce", "links", "--trials", "2", "--rounds", "20", "--jobs", "1"]
 
@@ -54,7 +55,8 @@ def test_reproduce_writes_what_it_promises(results):
     page = (results / "index.html").read_text()
     assert "://" not in page
     assert "<svg" in page
-    assert all(claim.split(",")[0] in page for claim in found["holds"])
+    assert all(claim in page for claim in found["holds"])
+    assert list(found["measured"]) == list(found["holds"])
 
 
 def test_the_table_does_not_depend_on_jobs_or_interruptions(results, tmp_path):
@@ -129,6 +131,9 @@ def test_bad_requests(tmp_path):
         (["reproduce", "nonsense", "--out", tmp_path], "links"),
         (["reproduce", "--trials", "0"], "--trials"),
         (["reproduce", "--out", tmp_path / "file" / "x"], "can't be written"),
+        (["reproduce", "links", "--regressor", "noisewise:Ridge"], "study regressors"),
+        (["reproduce", "regressors", "--regressor", "noisewise:Rigde"], "has no 'Rigde'"),
+        (["reproduce", "regressors", "--regressor", "noisewise:OFUL"], "start, predict and update"),
         (["check", "nonsense"], "MODULE:NAME"),
         (["check", "no_such_module:x"], "no_such_module"),
         (["check", "noisewise:nothing"], "nothing"),
@@ -139,13 +144,64 @@ def test_bad_requests(tmp_path):
         assert sentence in done.output
 
 
-def test_a_part_cut_short_is_named(results, tmp_path):
+def test_parts_cut_short_are_named_before_any_work(results, tmp_path):
     assert invoke(*SMALL, "--out", tmp_path).exit_code == 0
-    part = next((tmp_path / "parts").rglob("*.parquet"))
-    part.write_bytes(part.read_bytes()[:100])
+    first = sorted((tmp_path / "parts").rglob("*-0-1.parquet"))
+    later = sorted((tmp_path / "parts").rglob("*-1-2.parquet"))
+    for part in (*first[:2], later[0]):
+        part.write_bytes(part.read_bytes()[:100])
+    first[2].unlink()
     done = invoke(*SMALL, "--out", tmp_path)
     assert done.exit_code == 2
-    assert part.name in re.sub(r"\s+", "", done.output)
+    assert all(part.name in re.sub(r"\s+", "", done.output) for part in (*first[:2], later[0]))
+    assert not first[2].exists()
+    for part in first[:2]:
+        part.unlink()
+    one = [*SMALL[:3], "1", *SMALL[4:], "--out", tmp_path]
+    assert invoke(*one).exit_code == 0  # what is cut lies beyond the trials asked for
+
+
+def test_a_changed_study_starts_new_parts(tmp_path, monkeypatch):
+    run = runner.Run("links", tmp_path)
+    before = run.parts
+    assert run.parts == before
+    monkeypatch.setattr(runner, "_source", lambda study: "another")
+    assert run.parts != before
+    assert "failures" in inspect.getsource(runner.Run("bounds", tmp_path).study)
+
+
+def test_the_page_leaves_out_what_is_no_study(results, tmp_path):
+    out = tmp_path / "foreign"
+    assert invoke(*SMALL, "--out", out).exit_code == 0
+    (out / "broken.json").write_text("{")
+    (out / "other.json").write_text('{"study": "mine"}')
+    (out / "links.svg").unlink()
+    page, left_out = report.write(out)
+    assert [name in " ".join(left_out) for name in ("broken.json", "other.json", "links.json")] == [
+        True, True, False,
+    ]  # fmt: skip
+    assert "links.svg is not there" in page.read_text()
+
+
+def test_a_full_disk_is_one_sentence(tmp_path, monkeypatch):
+    def full(self):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(runner.Run, "execute", full)
+    done = invoke(*SMALL, "--out", tmp_path)
+    assert done.exit_code == 2
+    assert "No space left" in done.output
+
+
+def test_one_trial_judges_no_standard_error(tmp_path):
+    words = ["reproduce", "figure-3", "--trials", 1, "--rounds", 30, "--jobs", 1]
+    done = invoke(*words, "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    assert "nan" not in done.output
+    assert "needs at least two trials" in done.output
+    found = json.loads((tmp_path / "figure-3.json").read_text())
+    assert set(found["holds"]) < set(found["measured"])
+    assert found["constants"]["VARIANCES"] == [1, 4, 16]
 
 
 def test_check_command(tmp_path, monkeypatch):
@@ -172,11 +228,13 @@ def test_check_command(tmp_path, monkeypatch):
 
 
 COLUMNS = {
-    "figure-2": "labels rounds trial regret stochastic_regret",
+    "figure-2": "labels rounds trial regret stochastic_regret clipped",
     "figure-3": "rounds dimension variance trial regret mean_regret",
     "bounds": "rounds dimension trial regret lower mean sharp repaired printed",
     "coverage": "link noise radius trial missed largest_ratio",
     "lower-bound": "prior dimension learner rounds trial regret lower",
+    "regressors": "stream regressor rounds trial regret bound",
+    "bandits": "world policy rounds trial regret",
 }
 
 
@@ -189,7 +247,59 @@ def test_every_study_runs_small(tmp_path):
         assert set(columns.split()) <= set(table), name
         assert table["trial"].nunique() == 3
     assert len(pd.read_parquet(tmp_path / "figure-3.parquet")) == 10 * 3 * 3
-    assert set(EXPERIMENTS) == {*COLUMNS, "links"}
+    assert set(EXPERIMENTS) >= {*COLUMNS, "links"}
+
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "your_own_regressor.py"
+
+
+def test_a_regressor_of_your_own_is_checked_and_takes_part_by_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "your_own_regressor", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    Path("your_own_regressor.py").write_text(EXAMPLE.read_text())
+    Path("choosy.py").write_text(
+        "import noisewise as nw\nSHORT = nw.GradientDescent(feature_bound=0.9)"
+    )
+    done = invoke("check", "your_own_regressor:Average")
+    assert done.exit_code == 0, done.output
+    words = ["reproduce", "regressors", "--trials", 2, "--rounds", 30, "--jobs", 1, "--out", "r"]
+    own = [
+        f"--regressor={t}"
+        for t in ("your_own_regressor:Average", "choosy:SHORT", "noisewise:Ridge")
+    ]
+    done = invoke(*words, *own)
+    assert done.exit_code == 0, done.output
+    table = pd.read_parquet("r/regressors.parquet")
+    played = table[table["regressor"] == "Average"]
+    assert played["stream"].nunique() == 6
+    assert played["regret"].notna().all()
+    twin = table.pivot_table(
+        index=["stream", "trial", "rounds"], columns="regressor", values="regret"
+    )
+    shared = twin.drop("logistic")
+    pd.testing.assert_series_equal(shared["Ridge"], shared["noisewise:Ridge"], check_names=False)
+    refused = table[table["regressor"] == "SHORT"]
+    assert refused["refused"].str.contains("feature_bound").all()
+    found = json.loads(Path("r/regressors.json").read_text())
+    assert "--regressor your_own_regressor:Average --regressor choosy:SHORT" in found["command"]
+    assert found["specs"][0]["own"][0]["spec"] == "Average(prior=1.0)"
+    page = Path("r/index.html").read_text()
+    assert ">Average</td>" in page
+    assert "refused" in page
+
+
+def test_another_version_of_your_regressor_is_played_anew(tmp_path, monkeypatch):
+    from noisewise.experiments.runner import Run, guests
+
+    monkeypatch.syspath_prepend(tmp_path)
+    places = []
+    for line in ("", "# changed"):
+        (tmp_path / "mine_changing.py").write_text(EXAMPLE.read_text() + line)
+        monkeypatch.delitem(sys.modules, "mine_changing", raising=False)
+        told = guests(["mine_changing:Average"])
+        places.append(Run("regressors", tmp_path, guests=told).parts)
+    assert len({*places, Run("regressors", tmp_path).parts}) == 3
 
 
 def test_bound_prints_a_table_or_json():
@@ -204,12 +314,15 @@ def test_bound_prints_a_table_or_json():
     found = json.loads(invoke(*words, "--noise-bound", 3, "--ridge", 6, "--json").output)
     assert found["ridge"] == 6
     assert set(found["bounds"]) == {"mean", "sharp"}
+    assert len(invoke(*words, "--ridge", 4).output.splitlines()) == 5
+    assert "fails with at most 1\n" in invoke(*words, "--delta", 0.7).output
     for extra in (
         ["--link", "logit"],
         ["--sigma", 0],
         ["--sigma", 1e200],
         ["--delta", 2],
         ["--ridge", 0.1],
+        ["--noise-bound", 0.5],
     ):
         done = invoke(*words, *extra)
         assert done.exit_code == 2, extra

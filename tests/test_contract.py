@@ -157,6 +157,31 @@ def test_a_faulty_environment_is_found(fault):
 
 
 @dataclasses.dataclass(frozen=True)
+class FaultyArena:
+    """A bandit world whose last arm pays more than its mean."""
+
+    def draw(self, rng):
+        found = nw.environments.NoisyBandit(rounds=2000, arms=3, dim=2).draw(rng)
+        rewards = found.rewards + np.array([0.0, 0.0, 0.2])
+        return dataclasses.replace(found, rewards=rewards)
+
+
+def test_every_arm_is_looked_at():
+    with pytest.raises(AssertionError, match="arm 2"):
+        checks.check_environment(FaultyArena())
+
+
+def test_a_world_over_given_rows_passes():
+    rows = nw.environments.Sphere().draw(np.random.default_rng(0), 500, 2)
+    checks.check_environment(nw.environments.Stream(nw.environments.Given(rows)))
+
+
+def test_a_part_of_a_world_is_refused():
+    with pytest.raises(ValueError, match="a part of a world"):
+        checks.check_environment(nw.environments.Cube())
+
+
+@dataclasses.dataclass(frozen=True)
 class FaultyPolicy(nw.OFUL):
     """OFUL with one fault at a time; each must be caught by some check."""
 

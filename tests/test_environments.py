@@ -136,7 +136,7 @@ def test_minimax_recursion_against_its_definition():
     """P_t^-1 = sum_{s<=t} x x' + sum_{s>t} q/(1+q) x x', the implicit formula, to 1e-12."""
     x = sphere(np.random.default_rng(8), 12, 3)
     directions, q = minimax_directions(x)
-    for t in range(11, 2, -1):
+    for t in range(11, -1, -1):
         P = np.linalg.inv(
             x[: t + 1].T @ x[: t + 1]
             + x[t + 1 :].T @ ((q[t + 1 :] / (1 + q[t + 1 :]))[:, None] * x[t + 1 :])
@@ -150,8 +150,7 @@ def legal_design(T, d):
     rng = np.random.default_rng(9)
     while True:
         x = sphere(rng, T, d)
-        directions, _ = minimax_directions(x)
-        if all(np.abs(x[:t] @ directions[t]).sum() <= 1 for t in range(T)):
+        if env.Adversary().legal(x):
             return x
 
 
@@ -160,27 +159,42 @@ def test_adversary_expectation_over_all_label_paths(d):
     """E Radv = 1/2 Y^2 sum q + 1/2 E sum (yhat - x'P s)^2, for a learner, by enumeration."""
     T, Y = 6, 3.0
     x = legal_design(T, d)
-    directions, q = minimax_directions(x)
+    adversary, q = env.Adversary(Y), minimax_directions(x)[1]
     ftrl = nw.FTRL(nw.GLM("identity", 1.0, 10.0), ridge=0.7)
     regret = formula = total = 0.0
     for path in itertools.product([-Y, Y], repeat=T):
-        y, s, chance = np.array(path), np.zeros(d), 1.0
-        lean = np.empty(T)
-        for t in range(T):
-            lean[t] = directions[t] @ s
-            chance *= 0.5 + 0.5 * lean[t] / y[t]
-            s += y[t] * x[t]
+        y = np.array(path)
+        up = adversary.chances(x, y)
+        assert ((up >= -1e-12) & (up <= 1 + 1e-12)).all()
+        chance = np.where(y > 0, up, 1 - up).prod()
+        lean = Y * (2 * up - 1)
         yhat = nw.predictions(ftrl, x, y)
         regret += chance * adversarial_regret(x, y, yhat)[-1]
         formula += chance * 0.5 * ((yhat - lean) ** 2).sum()
         total += chance
     assert total == pytest.approx(1.0, abs=1e-12)
-    value = env.Adversary(Y).value(x)
+    value = adversary.value(x)
     assert value == pytest.approx(0.5 * Y * Y * q.sum())
     assert regret == pytest.approx(value + formula, rel=1e-10)
-    labels, clipped = env.Adversary(Y).label(np.random.default_rng(0), x)
-    assert set(np.abs(labels)) == {Y}
-    assert clipped == 0
+    assert adversary.label(np.random.default_rng(0), x)[1] == 0
+
+
+def test_adversary_draws_by_its_chances_and_counts_the_illegal_ones():
+    """Twelve equal rows and one long one: the long one's probability leaves [0, 1]."""
+    x = np.append(np.ones((12, 1)), [[4.0]], axis=0)
+    adversary, seen = env.Adversary(3.0), []
+    assert not adversary.legal(x)
+    for seed in range(60):
+        y, clipped = adversary.label(np.random.default_rng(seed), x)
+        chances = adversary.chances(x, y)
+        u = np.random.default_rng(seed).random(len(x))
+        np.testing.assert_array_equal(y, np.where(u < chances, 3.0, -3.0))
+        assert clipped == ((chances < -1e-9) | (chances > 1 + 1e-9)).sum()
+        seen.append(clipped)
+    assert 0 in seen
+    assert max(seen) > 0
+    # the last round: P = 1/28, so a sum of labels s leans by 4 s / 28 / (2 * 3)
+    assert chances[12] == pytest.approx(0.5 + y[:12].sum() / 42)
 
 
 def test_bad_worlds_are_refused():

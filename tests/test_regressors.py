@@ -213,6 +213,39 @@ def test_rows_of_weight_zero_are_no_part_of_the_design():
 
 
 @quick
+@given(streams(), st.integers(0, 2**32))
+def test_a_weight_is_a_row_and_label_times_its_root(stream, seed):
+    x, y = stream
+    w = np.random.default_rng(seed).choice([0.0, 0.1, 1.0, 4.0], size=len(x))
+    root = np.sqrt(w)
+    for method in (
+        nw.Minimax(),
+        nw.Ridge(),
+        nw.SimplexFTRL(),
+        nw.NewtonStep(nw.GLM("identity", 2.0)),
+    ):
+        if isinstance(method, nw.Minimax) and not w.any():
+            continue
+        z = root * nw.predictions(method, x, y, w)
+        close(z, nw.predictions(method, root[:, None] * x, root * y), 1e-8)
+
+
+def test_minimax_wants_the_design_as_it_will_count():
+    state = nw.Minimax().start(1, design=[[2.0]])
+    with pytest.raises(ValueError, match="root of their weight"):
+        nw.Minimax().update(state, [2.0], 1.0, 4.0)
+    nw.Minimax().update(state, [1.0], 1.0, 4.0)
+    assert nw.Minimax().predict(state, [1.0]) == 1.0
+
+
+def test_minimax_sees_whether_a_row_to_come_is_one_of_weight_two_or_two():
+    heavy = nw.predictions(nw.Minimax(), np.ones((3, 1)), np.ones(3), [1.0, 1.0, 2.0])
+    twice = nw.predictions(nw.Minimax(), np.ones((4, 1)), np.ones(4))
+    assert abs(heavy[1] - twice[1]) > 1e-3  # so that it is not promised
+    close(heavy, [0, 3 / 8, 1 / 2], 1e-14)  # P_2 is 1/4 + 2/16, P_3 is 1/4
+
+
+@quick
 @given(streams())
 def test_horizon_free_reproduces_minimax(stream):
     x, y = stream
@@ -225,6 +258,17 @@ def test_horizon_free_reproduces_minimax(stream):
     z = method.update(state, x, y)
     close(z, nw.predictions(nw.Minimax(), x, y), 1e-7)
     assert abs(state.budget_left) < 1e-6  # spent exactly: the end is least squares
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_horizon_free_reproduces_minimax_closely_on_a_good_design(seed):
+    rng = np.random.default_rng(seed)
+    x, y = sphere(rng, 200, 4), rng.normal(size=200)
+    state = nw.Minimax().start(4, design=x)
+    first = linalg.minimax_directions(x)[0][0]  # P_0 is P_1 + P_1 x x' P_1
+    method = nw.HorizonFreeMinimax()
+    other = method.start(4, covariance=state.covariance + np.outer(first, first))
+    close(method.update(other, x, y), nw.Minimax().update(state, x, y))
 
 
 @quick
@@ -502,7 +546,7 @@ def test_what_is_not_promised_is_not_checked():
 
 @pytest.mark.parametrize(
     "method",
-    [nw.ExponentiatedGradient(2.0), nw.GradientDescent(), nw.Minimax(), nw.HorizonFreeMinimax(0.3)],
+    [nw.ExponentiatedGradient(2.0), nw.GradientDescent(), nw.HorizonFreeMinimax(0.3)],
     ids=repr,
 )
 def test_what_is_not_promised_is_really_not_kept(method):

@@ -157,6 +157,24 @@ def test_streaming_equals_the_readable_path_within_its_gap(link):
     assert a.gap < 1e-8
 
 
+@pytest.mark.parametrize("d", [1, 3, 4, 5, 7, 8, 9, 12, 17, 20, 33])
+def test_vector_loops_at_every_remainder(d):
+    """Inverse, step and Gram matrix against numpy: whole and broken groups of 4 and 8 numbers."""
+    rng = np.random.default_rng(d)
+    x, y, w = sphere(rng, 700, d), rng.normal(size=700), rng.uniform(0.1, 3, 700)
+    ftrl = nw.FTRL(nw.GLM("identity"), 0.5)
+    state = ftrl.start(d)
+    for first, last in ((0, 2 * d - 1), (2 * d - 1, 700)):  # before any factorisation, and after
+        ftrl.update(state, x[first:last], y[first:last], w[first:last])
+        H = np.eye(d) + x[:last].T @ (w[:last, None] * x[:last])
+        np.testing.assert_allclose(state.inverse(), np.linalg.inv(H), atol=1e-12)
+        theta = np.linalg.solve(H, x[:last].T @ (w[:last] * y[:last]))
+        np.testing.assert_allclose(state.theta, theta, atol=1e-12)
+    n = state.folded
+    assert n >= 512
+    np.testing.assert_allclose(state.gram, x[:n].T @ (w[:n, None] * x[:n]), atol=1e-10)
+
+
 X = np.array([[1, 0], [0.6, 0.8], [-0.8, 0.6], [0, 1.0]])
 Y = np.array([1, -2, 3, 0.5])
 

@@ -9,8 +9,10 @@ from scipy.special import ndtri
 from scipy.stats import binom
 
 import noisewise as nw
+from noisewise import environments as env
 from noisewise import theory
 from noisewise.bessel import bessel_zero
+from noisewise.linalg import gains
 from noisewise.theory import lemmas
 
 CURVED = [*list(nw.LINKS.values())[1:], CAUCHIT]
@@ -43,6 +45,7 @@ DETERMINISTIC = [
     lemmas.bregman_from_means,
     lemmas.bregman_above,
     lemmas.potential,
+    lemmas.potential_previous,
 ]
 
 
@@ -101,9 +104,19 @@ def test_moment_is_an_equality_for_gaussian_noise(alpha, beta):
 
 
 def test_hoeffding_with_a_random_scale_fails():
-    """A share of 6.6 % at 100 steps and delta = 5 %; sd of the estimate 0.18 %: alarm < 1e-6."""
+    """Against the exact chance of a walk to cross within 100 steps; 20,000 walks, six sds."""
+    at, crossed = {0: 1.0}, 0.0
+    for n in range(1, 101):
+        after = {}
+        for place, chance in at.items():
+            for step in (-1, 1):
+                after[place + step] = after.get(place + step, 0.0) + chance / 2
+        border = np.sqrt(2 * n * np.log(20))
+        crossed += sum(chance for place, chance in after.items() if place > border)
+        at = {place: chance for place, chance in after.items() if place <= border}
+    assert crossed == pytest.approx(0.0629, abs=1e-4)
     share = lemmas.hoeffding_failure(np.random.default_rng(0), 100, 20_000, 0.05)
-    assert 0.056 < share < 0.076
+    assert share == pytest.approx(crossed, abs=6 * np.sqrt(crossed / 20_000))
 
 
 def test_probabilistic_lemmas_fail_no_more_often_than_allowed():
@@ -158,7 +171,7 @@ def test_mean_regret_against_simulation():
     [(1000, 5, 1, 7.09), (1000, 25, 4, 48.40), (2000, 50, 1, 24.79), (2000, 5, 16, 119.3)],
 )
 def test_mean_regret_reference(T, d, variance, reference):
-    """Averages over 400 designs; over 8 they scatter by about one per cent."""
+    """The reference is an average over 400 designs; over 8 it scatters by 0.02 per cent."""
     rng, found = np.random.default_rng(d), []
     for _ in range(8):
         x = sphere(rng, T, d)
@@ -167,7 +180,7 @@ def test_mean_regret_reference(T, d, variance, reference):
         found.append(spread.sum() + 0.5 * (bias**2).sum() / (3 * d))
     n, c = T / d, 8.0
     closed = 0.5 * variance * d * (np.log1p(n / c) - n / (c + n)) + 0.5 / 3 * c * n / (c + n)
-    assert np.mean(found) == pytest.approx(reference, rel=0.01)
+    assert np.mean(found) == pytest.approx(reference, rel=1e-3)
     assert np.mean(found) == pytest.approx(closed, rel=0.05)
 
 
@@ -185,6 +198,33 @@ def test_reference_bounds():
     assert theory.printed_bound(glm, noise, **at) == pytest.approx(706, abs=0.5)
     tight = theory.sharp_bound(glm, noise, **at, leverages=h)
     assert tight <= theory.sharp_bound(glm, noise, **at, log_det=log_det)
+    for bound in (theory.repaired_bound, theory.printed_bound):
+        design = bound(glm, noise, **at, leverages=h)
+        assert design == pytest.approx(bound(glm, noise, **at, log_det=log_det), rel=1e-12)
+        assert design < bound(glm, noise, **at)
+
+
+def test_reference_bounds_for_bounded_noise():
+    """d = 5, T = 1000, sigma = 1, noise within 2, |mu*| = 1, delta = 0.05."""
+    glm, noise, at = nw.GLM(), nw.Bounded(2.0, 1.0), {"dim": 5, "horizon": 1000}
+    assert theory.sharp_bound(glm, noise, **at) == pytest.approx(29.32, abs=0.01)
+    assert theory.repaired_bound(glm, noise, **at) == pytest.approx(109.8, abs=0.05)
+    assert theory.printed_bound(glm, noise, **at) == pytest.approx(178.9, abs=0.05)
+
+
+@pytest.mark.parametrize("d", [1, 7])
+def test_design_terms_from_their_definition(d):
+    """Blocks of rank-one steps against inverses and a determinant, over several blocks."""
+    x = sphere(np.random.default_rng(d), 150, d, 1.3)
+    glm = nw.GLM("tanh", 1.3)
+    log_det, h = theory.design_terms(glm, x, 0.2)
+    H = 0.4 * np.eye(d)
+    for t, row in enumerate(x):
+        g = np.linalg.solve(H, row)
+        np.testing.assert_allclose(gains(x, 0.4, glm.min_slope)[t], g, rtol=1e-9, atol=1e-12)
+        H += glm.min_slope * np.outer(row, row)
+        assert h[t] == pytest.approx(row @ np.linalg.solve(H, row), rel=1e-10)
+    assert log_det == pytest.approx(np.linalg.slogdet(H / 0.4)[1], rel=1e-12)
 
 
 @settings(deadline=None, max_examples=60)
@@ -201,15 +241,18 @@ def test_bounds_are_ordered(link, bound, d, T, sigma, delta, bounded):
     glm = nw.GLM(link, 1.0, bound)
     noise = nw.Bounded(3 * sigma, sigma) if bounded else nw.SubGaussian(sigma)
     at = {"dim": d, "horizon": T, "delta": delta}
-    sharp = theory.sharp_bound(glm, noise, **at)
-    assert sharp <= theory.sharp_bound(glm, noise, **at, tilt=1.0) or bound < 1
-    assert theory.sharp_bound(glm, noise, **at, tilt=1.0) <= theory.repaired_bound(glm, noise, **at)
-    assert theory.repaired_bound(glm, noise, **at) <= theory.printed_bound(glm, noise, **at)
-    assert theory.mean_bound(glm, noise, **at) <= sharp * 1.15
+    names = ("mean", "sharp", "repaired", "printed")
+    found = [getattr(theory, f"{name}_bound")(glm, noise, **at) for name in names]
+    assert found == sorted(found)
+    tilted = theory.sharp_bound(glm, noise, **at, tilt=1.0)
+    assert tilted <= theory.repaired_bound(glm, noise, **at)
 
 
 def test_clean_constants_of_the_sharp_bound():
-    """(1.25 lam B^2, 0.70, 0.71) at tilt 1/4 and (2, 1.09, 1.51) at tilt 1, over all kappa/K."""
+    """(1.25 lam B^2, 0.70, 0.71) at tilt 1/4, (2, 1.09, 1.51) at tilt 1, over all kappa/K, and
+    (1.25, 0.67, 1.13) for bounded noise at tilt 1/4; each is reached to one in the last place.
+    """
+    largest = {}
     for ratio in np.linspace(0.02, 1, 40):
         half = np.sqrt(1 - ratio)  # slope of z - c z^3 scaled so that kappa/K = ratio
         link = nw.Link(
@@ -217,34 +260,48 @@ def test_clean_constants_of_the_sharp_bound():
         )
         glm = nw.GLM(link)
         kappa, lam = glm.min_slope, glm.ridge
-        for tilt, a, b, c in ((0.25, 1.25, 0.70, 0.71), (1.0, 2.0, 1.09, 1.51)):
+        for noise, tilt, a, b, c in (
+            (nw.SubGaussian(1.0), 0.25, 1.25, 0.70, 0.71),
+            (nw.SubGaussian(1.0), 1.0, 2.0, 1.09, 1.51),
+            (nw.Bounded(1.0, 1.0), 0.25, 1.25, 0.67, 1.13),
+        ):
             at = {"dim": 1, "horizon": 1, "tilt": tilt}
-            noise = nw.SubGaussian(1.0)
             base = theory.sharp_bound(glm, noise, **at, log_det=0.0, delta=1 - 1e-12)
             one = theory.sharp_bound(glm, noise, **at, log_det=1.0, delta=1 - 1e-12) - base
             deep = theory.sharp_bound(glm, noise, **at, log_det=0.0, delta=np.exp(-1)) - base
             assert base <= a * lam + 1e-9
-            assert one * kappa <= b
-            assert deep * kappa <= c
+            largest.setdefault((b, c), []).append((one * kappa, deep * kappa))
+    for clean, found in largest.items():
+        assert np.less_equal(np.max(found, axis=0), clean).all()
+        np.testing.assert_allclose(np.max(found, axis=0), clean, atol=0.0101)
 
 
 @pytest.mark.parametrize("link", ["identity", "logistic"])
-def test_regret_stays_between_its_bounds(link):
-    """60 runs, delta = 0.1, all rounds at once: false alarm below 1e-8."""
-    rng = np.random.default_rng(9)
-    glm, sigma, T, d, failed = nw.GLM(link), 0.7, 150, 3, 0
+@pytest.mark.parametrize("noise", [nw.SubGaussian(0.7), nw.Bounded(2.0, 0.2)], ids=repr)
+def test_regret_stays_below_its_bounds(link, noise):
+    """60 runs, delta = 0.1, bounds of the design and of the worst case, Gaussian noise and rare
+    noise of sd a tenth of its bound: sharp may fail with 0.1, the others with 0.2 of the runs, all
+    rounds at once. False alarm below 5e-8 in each case.
+    """
+    rng, glm, T, d = np.random.default_rng(9), nw.GLM(link), 150, 3
+    draw = env.Gaussian() if isinstance(noise, nw.SubGaussian) else env.Sparse(noise.bound)
+    labels = env.Noisy(glm, draw, env.Levels((noise.sigma,)))
+    names, moments = ("sharp", "repaired", "printed"), range(1, T + 1, 7)
+    failed = dict.fromkeys(names, 0)
     for _ in range(60):
-        x, star = sphere(rng, T, d), sphere(rng, 1, d)[0]
-        y = glm.mean(x @ star) + sigma * rng.normal(size=T)
-        scores = nw.predictions(nw.FTRL(glm, tolerance=0), x, y, scores=True)
-        regret = theory.stochastic_regret(glm, star, x, y, scores)
-        _, h = theory.design_terms(glm, x, glm.ridge)
-        noise, limits = nw.SubGaussian(sigma), []
-        for t in range(1, T + 1, 7):
-            at = {"dim": d, "horizon": t, "delta": 0.1, "leverages": h[:t]}
-            limits.append(theory.sharp_bound(glm, noise, **at))
-        failed += bool((regret[::7] > limits).any())
-    assert failed <= int(binom.isf(1e-8, 60, 0.1))
+        rounds = labels.label(rng, sphere(rng, T, d), sphere(rng, 1, d)[0])
+        scores = nw.predictions(nw.FTRL(glm, tolerance=0), rounds.x, rounds.y, scores=True)
+        regret = theory.stochastic_regret(glm, rounds.theta, rounds.x, rounds.y, scores)
+        _, h = theory.design_terms(glm, rounds.x, glm.ridge)
+        for name in names:
+            bound = getattr(theory, f"{name}_bound")
+            at = [{"dim": d, "horizon": t, "delta": 0.1} for t in moments]
+            tight = np.array([bound(glm, noise, **a, leverages=h[: a["horizon"]]) for a in at])
+            loose = np.array([bound(glm, noise, **a) for a in at])
+            assert (tight <= loose * (1 + 1e-12)).all()
+            failed[name] += bool((regret[::7] > tight).any())
+    assert failed["sharp"] <= int(binom.isf(1e-8, 60, 0.1))
+    assert max(failed.values()) <= int(binom.isf(1e-8, 60, 0.2))
 
 
 @given(d=st.integers(1, 8), T=st.integers(1, 60), seed=st.integers(0, 10**6))
@@ -294,6 +351,13 @@ def test_ball_precision_by_dimension():
     assert curved == pytest.approx(0.1 * linear)
 
 
+def test_lower_bound_of_a_link_from_its_formula():
+    """kappa sigma^2/(2 K^2) sum x'(V + rho/K^2)^-1 x: two rows of d = 1, rho = sigma^2/B^2 = 4."""
+    at = {"sigma": 2.0, "parameter_bound": 1.0, "prior": "gaussian"}
+    two = theory.glm_lower_bound([[1.0], [1.0]], min_slope=0.1, max_slope=0.5, **at)
+    assert two == pytest.approx(0.5 * 0.1 * 16 * (1 / 16 + 1 / 17))
+
+
 @pytest.mark.parametrize(
     ("call", "word"),
     [
@@ -323,6 +387,29 @@ def test_ball_precision_by_dimension():
             ),
             "leverages",
         ),
+        (
+            lambda: theory.sharp_bound(
+                nw.GLM(), nw.SubGaussian(), dim=0, horizon=1, leverages=[0.1]
+            ),
+            "dim",
+        ),
+        (
+            lambda: theory.sharp_bound(
+                nw.GLM(), nw.SubGaussian(), dim=2, horizon=-3, leverages=[0.1]
+            ),
+            "horizon",
+        ),
+        (
+            lambda: theory.sharp_bound(
+                nw.GLM("tanh", extend=False), nw.SubGaussian(), dim=2, horizon=3
+            ),
+            "extend",
+        ),
+        (
+            lambda: theory.mean_bound(nw.GLM("exponential"), nw.Likelihood(), dim=2, horizon=3),
+            "counts",
+        ),
+        (lambda: theory.design_terms(nw.GLM(), [[1.0]], -1.0), "ridge"),
         (lambda: theory.basis_lower_bound(2, 9, sigma=0.0), "sigma"),
         (lambda: nw.GLM(feature_bound=1e200), "rescale"),
         (lambda: theory.lower_bound([[1.0]], prior="flat"), "prior"),

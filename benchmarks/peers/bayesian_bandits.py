@@ -1,19 +1,19 @@
 """bayesianbandits: its shared learner with sample weights, and the index of its UCB policy.
 
-The policy estimates the 0.68 quantile of each arm's posterior mean from 1000 draws; the posterior
-of a score is Gaussian and links increase, so the quantile is computed here instead of drawn.
+The policy estimates a quantile (0.68 by default) of each arm's posterior mean from 1000 draws; the
+posterior of a score is Gaussian and links increase, so it is computed here instead of drawn.
 """
 
 import numpy as np
 from bayesianbandits import BayesianGLM, NormalRegressor
-
-QUANTILE = 0.4676987991145083  # of the normal law, at 0.68
+from scipy.special import ndtri
 
 
 class Player:
     """Choose and learn with features of each arm; a weight is an inverse variance or a count."""
 
-    def __init__(self, dim, linear):
+    def __init__(self, dim, linear, quantile=0.68):
+        self.width = float(ndtri(quantile))
         self.learner = NormalRegressor(1.0, 1.0) if linear else BayesianGLM(1.0, link="logit")
         self.learner.partial_fit(np.zeros((1, dim)), np.zeros(1), np.array([1e-12]))
 
@@ -21,7 +21,7 @@ class Player:
         """Return the arm of the largest quantile."""
         learner = self.learner
         square = np.einsum("ij,ji->i", arms, np.linalg.solve(learner.cov_inv_, arms.T))
-        return int(np.argmax(arms @ learner.coef_ + QUANTILE * np.sqrt(square)))
+        return int(np.argmax(arms @ learner.coef_ + self.width * np.sqrt(square)))
 
     def update(self, arm, reward, weight):
         """Learn one reward."""

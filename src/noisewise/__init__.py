@@ -47,6 +47,10 @@ _HOME = {
     "Uniform": "bandits.uniform",
     "UniformState": "bandits.uniform",
     "LinearState": "bandits.ridge",
+    "ResidualScale": "bandits.residuals",
+    "Reason": "bandits.reasons",
+    "Agent": "agent",
+    "AgentState": "agent",
     "choices": "simulate",
     "Ridge": "regression.ridge",
     "Forward": "regression.forward",
@@ -77,6 +81,7 @@ __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
     from . import checks, environments, theory
+    from .agent import Agent, AgentState
     from .archive import load, save
     from .bandits.forms import Forms
     from .bandits.ftrl_ucb import FTRLUCB
@@ -91,6 +96,8 @@ if TYPE_CHECKING:
     from .bandits.mor_ucb import MORUCB
     from .bandits.ofuglb import OFUGLB, OFUGLBState
     from .bandits.oful import OFUL
+    from .bandits.reasons import Reason
+    from .bandits.residuals import ResidualScale
     from .bandits.ridge import LinearState
     from .bandits.ucb_glm import UCBGLM, UCBGLMState
     from .bandits.uniform import Uniform, UniformState

@@ -16,7 +16,7 @@ from numpy.lib.format import read_array
 
 from .links import LINKS, Link
 
-FORMAT = "noisewise-1"
+FORMAT = "noisewise-2"
 FOREIGN = "was not written by noisewise.save"
 
 

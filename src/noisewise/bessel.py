@@ -1,6 +1,8 @@
-"""The first zero of a Bessel function: the ball's ground state and its lower bound need it."""
+"""What lower bounds and their worlds share: the priors, and the first zero of a Bessel function."""
 
 import math
+
+PRIORS = ("ball", "cube", "gaussian")
 
 
 def bessel_zero(order: float) -> float:

@@ -10,17 +10,6 @@ import click
 
 from . import __version__
 
-# what a user's own code may reasonably raise
-FAULTS = (
-    ValueError,
-    TypeError,
-    AttributeError,
-    LookupError,
-    ArithmeticError,
-    RuntimeError,
-    OSError,
-)
-
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="noisewise", message="%(prog)s %(version)s")
@@ -38,6 +27,18 @@ def main() -> None:
 )
 @click.option("--out", type=click.Path(path_type=Path), default=Path("results"), show_default=True)
 @click.option("--list", "listing", is_flag=True, help="List the studies and stop.")
+@click.option(
+    "--regressor",
+    "own",
+    multiple=True,
+    metavar="MODULE:NAME",
+    help="Your own, beside the others in the study regressors; may be repeated.",
+)
+@click.option(
+    "--policies",
+    type=click.Choice(["all"]),
+    help="In the study bandits: also those that are slow or whose radii are far too large.",
+)
 def reproduce(
     names: tuple[str, ...],
     trials: int | None,
@@ -46,11 +47,16 @@ def reproduce(
     jobs: int,
     out: Path,
     listing: bool,
+    own: tuple[str, ...],
+    policies: str | None,
 ) -> None:
     """Run the studies (all by default) and write tables, figures and a page.
 
-    An interrupted run continues where it stopped; more trials reuse those that are there.
+    An interrupted run continues where it stopped; more trials reuse those that are there. Claims
+    are statistical: one that fails is marked and counted, and the exit code stays 0.
     """
+    from time import perf_counter
+
     from .experiments import EXPERIMENTS
 
     if listing:
@@ -60,6 +66,12 @@ def reproduce(
     for name in names:
         if name not in EXPERIMENTS:
             raise click.UsageError(f"no study {name!r}; there are {', '.join(EXPERIMENTS)}")
+    for option, given, name in (
+        ("--regressor", own, "regressors"),
+        ("--policies", policies, "bandits"),
+    ):
+        if given and names and name not in names:
+            raise click.UsageError(f"{option} is for the study {name}; add its name")
     try:
         report = import_module("noisewise.report")
         runner = import_module("noisewise.experiments.runner")
@@ -67,19 +79,41 @@ def reproduce(
         raise click.ClickException(
             f"studies need {error.name}; install them with: pip install 'noisewise[studies]'"
         ) from None
+    try:
+        guests = runner.guests(own)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
     _writable(out)
-    for name in names or EXPERIMENTS:
-        run = runner.Run(name, out, trials, rounds, seed, jobs)
-        try:
-            summary = run.execute()
-        except ValueError as error:
-            raise click.UsageError(str(error)) from None
-        except RuntimeError as error:
-            raise click.ClickException(str(error)) from None
-        for claim, held in summary["holds"].items():
-            mark = click.style("holds", fg="green") if held else click.style("FAILS", fg="red")
-            click.echo(f"{name}: {mark}  {claim}")
-    click.echo(f"page: {report.write(out)}")
+    began, claims = perf_counter(), 0
+    failed = []
+    try:
+        for name in names or EXPERIMENTS:
+            told = guests if name == "regressors" else ()
+            wanted = policies if name == "bandits" else None
+            summary = runner.Run(name, out, trials, rounds, seed, jobs, told, wanted).execute()
+            claims += len(summary["holds"])
+            failed += [name for held in summary["holds"].values() if not held]
+            _verdicts(name, summary)
+        page, left_out = report.write(out)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    except OSError as error:
+        raise click.UsageError(f"--out {out} can't be written ({error})") from None
+    except RuntimeError as error:
+        raise click.ClickException(str(error)) from None
+    for sentence in left_out:
+        click.echo(sentence)
+    click.echo(f"page: {page}")
+    mark = click.style(f"{len(failed)} of {claims} claims failed", fg="red" if failed else "green")
+    click.echo(f"{mark}; {perf_counter() - began:.0f} s")
+
+
+def _verdicts(name: str, summary: dict[str, Any]) -> None:
+    words = {True: ("holds", "green"), False: ("FAILS", "red"), None: ("?", "yellow")}
+    for claim, measured in summary["measured"].items():
+        word, colour = words[summary["holds"].get(claim)]
+        text = f"{claim} ({measured})" if measured else claim
+        click.echo(f"{name}: {click.style(f'{word:<5}', fg=colour)}  {text}")
 
 
 def _writable(out: Path) -> None:
@@ -117,6 +151,7 @@ def bound(
 ) -> None:
     """Print the regret bounds of FTRL for a problem."""
     import json
+    import math
 
     from . import theory
     from .glm import GLM
@@ -125,6 +160,11 @@ def bound(
     try:
         glm = GLM(link, feature_bound, parameter_bound)
         noise = SubGaussian(sigma) if noise_bound is None else Bounded(noise_bound, sigma)
+        if noise_bound is not None and noise_bound < sigma:
+            raise ValueError(
+                f"--noise-bound {noise_bound:g} is below --sigma {sigma:g}; noise within a bound "
+                "has at most the bound as standard deviation"
+            )
         at: dict[str, Any] = {"dim": dim, "horizon": rounds, "delta": delta, "ridge": ridge}
         rows = {}
         if noise_bound is None:  # the lower bound is for Gaussian noise
@@ -137,7 +177,9 @@ def bound(
             )
         rows["mean"] = theory.mean_bound(glm, noise, **at)
         rows["sharp"] = theory.sharp_bound(glm, noise, **at)
-        if ridge is None:  # the paper states its theorems for the prescribed ridge only
+        if ridge is None or math.isclose(
+            ridge, glm.ridge
+        ):  # the paper states its theorems for the prescribed ridge only
             rows["repaired"] = theory.repaired_bound(glm, noise, **at)
             rows["printed"] = theory.printed_bound(glm, noise, **at)
     except (ValueError, OverflowError) as error:
@@ -150,8 +192,8 @@ def bound(
         "lower": "no learner's mean regret is smaller in the worst case (basis design)",
         "mean": "FTRL's mean regret",
         "sharp": f"FTRL's regret, all rounds at once, fails with at most {delta:g}",
-        "repaired": f"the paper's route corrected, fails with at most {2 * delta:g}",
-        "printed": f"the paper's theorem as printed, fails with at most {2 * delta:g}",
+        "repaired": f"the paper's route corrected, fails with at most {min(1.0, 2 * delta):g}",
+        "printed": f"the paper's theorem as printed, fails with at most {min(1.0, 2 * delta):g}",
     }
     for name, value in rows.items():
         click.echo(f"{name:<9}{value:>12.4g}  {words[name]}")
@@ -186,8 +228,8 @@ def check(target: str) -> None:
     """Check your own link, regressor, policy or environment, an object NAME in a MODULE."""
     from . import checks
 
-    thing = _find(target)
     try:
+        thing = checks.find(target)
         named = list(checks.yield_checks(thing))
         waived = checks.not_promised(thing)
     except ValueError as error:
@@ -197,7 +239,7 @@ def check(target: str) -> None:
         try:
             test()
             click.echo(f"{click.style('pass', fg='green')}  {name}")
-        except (AssertionError, *FAULTS) as error:
+        except (AssertionError, *checks.FAULTS) as error:
             failed += 1
             sentence = str(error) if isinstance(error, AssertionError) else repr(error)
             click.echo(f"{click.style('FAIL', fg='red')}  {name}: {sentence}")
@@ -206,21 +248,3 @@ def check(target: str) -> None:
     click.echo(f"{len(named) - failed} passed, {failed} failed")
     if failed:
         sys.exit(1)
-
-
-def _find(target: str) -> Any:
-    module, _, name = target.partition(":")
-    if not module or not name:
-        raise click.UsageError(f"{target!r} is not of the form MODULE:NAME")
-    sys.path.insert(0, os.getcwd())
-    try:
-        home = import_module(module)
-    except (ImportError, SyntaxError, *FAULTS) as error:
-        raise click.UsageError(f"can't import {module!r}: {error!r}") from None
-    if not hasattr(home, name):
-        raise click.UsageError(f"module {module!r} has no {name!r}")
-    thing = getattr(home, name)
-    try:
-        return thing() if isinstance(thing, type) else thing
-    except FAULTS as error:
-        raise click.UsageError(f"{name}() fails ({error}); name an instance instead") from None

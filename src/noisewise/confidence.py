@@ -53,3 +53,24 @@ class Ellipsoid:
     def contains(self, theta: ArrayLike) -> bool:
         """Return whether ``theta`` lies in the set."""
         return self.distance(theta) <= self.radius
+
+
+def score_bounds(
+    ellipsoids: tuple[Ellipsoid, ...], x: Array, parameter_bound: float | None = None
+) -> tuple[Array, Array]:
+    """Return the least and largest score of each row over sets that hold together.
+
+    One more set is the ball of ``parameter_bound``, where that is known.
+
+    >>> disc = Ellipsoid(np.zeros(1), np.eye(1), 3.0)
+    >>> score_bounds((disc,), np.ones((1, 1)), parameter_bound=2.0)
+    (array([-2.]), array([2.]))
+    """
+    reach = np.full(len(x), np.inf)
+    if parameter_bound is not None:
+        reach = parameter_bound * np.sqrt(np.einsum("ij,ij->i", x, x))
+    lower, upper = -reach, reach
+    for ellipsoid in ellipsoids:
+        lower = np.maximum(lower, np.minimum(ellipsoid.lower(x), reach))
+        upper = np.minimum(upper, np.maximum(ellipsoid.upper(x), -reach))
+    return lower, upper

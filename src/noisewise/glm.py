@@ -98,7 +98,7 @@ class GLM:
 
     @cached_property
     def self_concordance(self) -> float | None:
-        """M with |phi''| <= M phi' on [-S, S], or None if unknown."""
+        r"""M with :math:`|\varphi''| \le M\varphi'` on [-S, S], or None if unknown."""
         M = self.link.self_concordance
         return float(M(self.score_bound)) if callable(M) else M
 

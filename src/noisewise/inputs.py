@@ -35,10 +35,10 @@ def settle(spec: object, *names: str) -> None:
         object.__setattr__(spec, name, positive(name, getattr(spec, name)))
 
 
-def whole(name: str, value: object) -> int:
-    """Return ``value`` as an int of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name} is {value!r}; pass an integer >= 1")
+def whole(name: str, value: object, *, least: int = 1) -> int:
+    """Return ``value`` as an int of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} is {value!r}; pass an integer >= {least}")
     return int(value)
 
 

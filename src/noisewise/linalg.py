@@ -28,8 +28,8 @@ def solve(c: Array, v: Array) -> Array:
 
 def invert(c: Array) -> Array:
     """Return the inverse of H from its factor ``c``."""
-    lower = np.tril(lapack.dpotri(c, lower=1)[0])
-    return np.asarray(lower + np.tril(lower, -1).T)
+    lower = lapack.dpotri(c, lower=1)[0]  # zeros above the diagonal, as in c
+    return np.asarray(lower + lower.T * (1 - np.eye(len(c))))
 
 
 def safe_inverse(H: Array, floor: float) -> tuple[Array, float]:
@@ -120,6 +120,29 @@ def simplex_minimum(V: Array, b: Array, w: Array) -> Array:
             break
         free[worst] = True
     return w / w.sum()
+
+
+def gains(x: Array, ridge: float, slope: float = 1.0) -> Array:
+    r"""Return :math:`g_t = (\rho I + \kappa\sum_{s<t}x_sx_s^\top)^{-1}x_t`, (T, d), by blocks.
+
+    ``ridge`` is rho. With P the inverse before a block of rows X and C the factor of
+    :math:`I/\kappa + XPX^\top`, elimination gives the block's rows as
+    :math:`\mathrm{diag}(C)\,C^{-1}XP`, and P falls by the Gram matrix of :math:`C^{-1}XP`.
+
+    >>> gains(np.array([[1.0], [1.0]]), ridge=1.0)
+    array([[1. ],
+           [0.5]])
+    """
+    T, d = x.shape
+    P, g = np.eye(d) / ridge, np.empty((T, d))
+    for start in range(0, T, 64):
+        X = x[start : start + 64]
+        XP = X @ P
+        c = factor(np.eye(len(X)) / slope + X @ XP.T)
+        part = lapack.dtrtrs(c, XP, lower=1)[0]
+        g[start : start + 64] = np.diag(c)[:, None] * part
+        P -= part.T @ part
+    return g
 
 
 def minimax_directions(x: Array) -> tuple[Array, Array]:

@@ -4,7 +4,7 @@ A regressor is a frozen dataclass with three verbs:
 
 ``start(dim)``
     makes the state of a fresh learner. A method that must know the features beforehand takes them
-    as ``design``, the rows of positive weight in order.
+    as ``design``: the rows of positive weight in order, each times the root of its weight.
 ``predict(state, x)``
     the mean of a label at ``x``: ``(d,)`` gives a float, ``(n, d)`` an array ``(n,)``. Writes
     nothing.
@@ -13,7 +13,7 @@ A regressor is a frozen dataclass with three verbs:
     before that row's label was seen. A block means its rows one by one. ``weight`` multiplies the
     loss of a row; weight 0 leaves the state alone.
 
-A policy is a frozen dataclass with three verbs, and sometimes a fourth:
+A policy is a frozen dataclass with three verbs, and sometimes more:
 
 ``start(dim)``
     makes the state of a fresh learner.
@@ -27,6 +27,9 @@ A policy is a frozen dataclass with three verbs, and sometimes a fourth:
 ``confidence(state)``
     (optional) a tuple of ellipsoids that hold the parameter, together and for all rounds, with the
     probability the policy promises.
+``index(state, x)``
+    (optional) what ``select`` maximises, for each row of checked arms: a score, or a mean where the
+    attribute ``index_of`` says "mean". It and ``confidence`` are what an agent explains.
 
 An environment is a frozen dataclass with one verb:
 

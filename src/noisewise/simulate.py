@@ -59,8 +59,9 @@ def started(regressor: Regressor[Any], x: Array, weight: ArrayLike = 1.0) -> Any
     """Return a fresh state for the rows to come, which `start` is told if it takes a design."""
     if "design" not in signature(regressor.start).parameters:
         return regressor.start(x.shape[1])
-    learnt = weights(weight, len(x), False) > 0
-    return regressor.start(x.shape[1], design=x[learnt])  # type: ignore[call-arg]
+    w = weights(weight, len(x), False)
+    design = np.sqrt(w[w > 0])[:, None] * x[w > 0]
+    return regressor.start(x.shape[1], design=design)  # type: ignore[call-arg]
 
 
 def _play(

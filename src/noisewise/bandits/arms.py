@@ -51,6 +51,12 @@ def clip(state: Any, sigma: float, bound: float) -> float:
     return bound
 
 
+def norm_bound(policy: Any, name: str) -> float | None:
+    """Return the bound of that name, the policy's own or its model's, where there is one."""
+    home = policy if hasattr(policy, name) else getattr(policy, "glm", None)
+    return getattr(home, name, None)
+
+
 def first_best(index: Array) -> int:
     """Return the lowest position whose index equals the largest to a relative 1e-12.
 

@@ -40,15 +40,18 @@ class Forms:
 
         Where none is known, all that distinguishes rows is their length.
         """
-        known = np.flatnonzero(np.isfinite(self.radii))
-        if not len(known):
+        if not np.isfinite(self.radii).any():
             return np.sqrt(np.einsum("ij,ij->i", x, x))
-        best = np.full(len(x), np.inf)
-        for i in known:
+        return np.asarray(self.uppers(x, scale).min(axis=0))
+
+    def uppers(self, x: Array, scale: float = 1.0) -> Array:
+        """Return the upper bound by each ellipsoid (n, rows), infinite where it is not known."""
+        bounds = np.full((len(self.radii), len(x)), np.inf)
+        for i in np.flatnonzero(np.isfinite(self.radii)):
             square = np.einsum("ij,ij->i", x @ self.inverses[i], x)
             reach = scale * self.radii[i] * np.sqrt(np.maximum(square, 0.0))
-            best = np.minimum(best, x @ self.centres[i] + reach)
-        return best
+            bounds[i] = x @ self.centres[i] + reach
+        return bounds
 
     def reach(self, x: Array) -> float:
         """Return the smallest radius times width of one row over all ellipsoids known."""

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -44,8 +45,9 @@ class GLMUCBState:
 class GLMUCB:
     r"""Play :math:`\arg\max_x \varphi(x\cdot\hat\theta) + \rho_t\|x\|_{M^{-1}}`.
 
-    .. math:: M = 2\lambda I + \sum x x^\top,\qquad
-              \rho_t = \frac{2K k R}{\kappa}\sqrt{2d\,\log t\,\log(2dT/\delta)},\quad
+    .. math:: M = 2\lambda I + \sum x x^\top,
+
+    .. math:: \rho_t = \frac{2K k R}{\kappa}\sqrt{2d\,\log t\,\log(2dT/\delta)},\quad
               k = \sqrt{3 + 2\log(1 + A^2/\lambda)}
 
     Rewards all weigh the same. Two things differ from the paper, which plays d independent arms
@@ -68,6 +70,8 @@ class GLMUCB:
     Filippi, Cappe, Garivier and Szepesvari (2010), "Parametric bandits: the generalized linear
     case": regret of order (K/kappa) d log^{3/2}(T) sqrt(T).
     """
+
+    index_of: ClassVar[str] = "mean"
 
     glm: GLM = field(default_factory=GLM)
     reward_bound: float = 1.0
@@ -108,9 +112,12 @@ class GLMUCB:
         sigma: ArrayLike | None = None,
     ) -> int:
         """Return the arm of the largest upper bound; nothing is random."""
-        x = candidates(arms, state.dim, self.glm.feature_bound)
-        mean = self.glm.mean(x @ state.theta)
-        return first_best(mean + self.radius(state) * ridge.widths(state.design, x))
+        return first_best(self.index(state, candidates(arms, state.dim, self.glm.feature_bound)))
+
+    def index(self, state: GLMUCBState, x: Array) -> Array:
+        """Return the index of every arm, an upper bound of its mean."""
+        wide = ridge.widths(state.design, x)
+        return np.asarray(self.glm.mean(x @ state.theta) + self.radius(state) * wide)
 
     def update(self, state: GLMUCBState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward; all weigh the same."""

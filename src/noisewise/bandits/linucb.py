@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..inputs import positive, probability, settle
+from ..protocols import Array
 from . import ridge
 from .arms import candidates, first_best, observation
 from .ridge import LinearState
@@ -66,8 +67,11 @@ class LinUCB:
         sigma: ArrayLike | None = None,
     ) -> int:
         """Return the arm of the largest index; nothing is random."""
-        x = candidates(arms, state.dim)
-        return first_best(x @ state.theta + self.alpha * ridge.widths(state, x))
+        return first_best(self.index(state, candidates(arms, state.dim)))
+
+    def index(self, state: LinearState, x: Array) -> Array:
+        """Return the index of every arm."""
+        return x @ state.theta + self.alpha * ridge.widths(state, x)
 
     def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward; all weigh the same."""

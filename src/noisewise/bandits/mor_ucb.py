@@ -139,6 +139,18 @@ class MORUCB:
             return self._printed(state, x)
         return state.forms.upper(x, self.radius_scale)
 
+    @property
+    def index_of(self) -> str:
+        """What the index bounds: a score, or as published a mean."""
+        return "mean" if self.as_printed else "score"
+
+    def uppers(self, state: Layers, x: Array) -> Array:
+        """Return the upper bound of every arm's score by each layer, infinite where it is empty."""
+        if self.as_printed:
+            return self._printed_uppers(state, x)
+        sets = state.forms.uppers(x, self.radius_scale)
+        return np.asarray(sets.reshape(self.layers, self._forms(), len(x)).min(axis=1))
+
     def update(self, state: Layers, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward in the layer of its noise."""
         if self._teach(state, arm, reward, sigma):
@@ -210,13 +222,17 @@ class MORUCB:
         )
 
     def _printed(self, state: Layers, x: Array) -> Array:
-        best = np.full(len(x), np.inf)
+        if not self.layers:
+            return np.zeros(len(x))
+        return np.asarray(self.glm.mean(self._printed_uppers(state, x).min(axis=0)))
+
+    def _printed_uppers(self, state: Layers, x: Array) -> Array:
+        bounds = np.empty((self.layers, len(x)))
         for place in range(self.layers):
             centre, inverse = state.forms.centres[place], state.forms.inverses[place]
             each = Ellipsoid(centre, inverse, self._printed_radius(state, place))
-            upper = x @ centre + self.radius_scale * each.width(x)
-            best = np.minimum(best, self.glm.mean(upper))
-        return best if self.layers else np.zeros(len(x))
+            bounds[place] = x @ centre + self.radius_scale * each.width(x)
+        return bounds
 
     def _printed_radius(self, state: Layers, place: int) -> float:
         layer = state.layers[place]

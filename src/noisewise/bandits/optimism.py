@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from ..confidence import Ellipsoid
 from ..inputs import positive, probability, settle
+from ..protocols import Array
 from . import ridge
 from .arms import candidates, first_best
 from .ridge import LinearState
@@ -51,8 +52,12 @@ class Optimism:
     ) -> int:
         """Return the arm of the largest upper bound; nothing is random."""
         x = candidates(arms, state.dim, getattr(self, "feature_bound", np.inf))
+        return first_best(self.index(state, x))
+
+    def index(self, state: LinearState, x: Array) -> Array:
+        """Return the index of every arm."""
         beta = self.radius(state, self.radius_scale)
-        return first_best(x @ state.theta + beta * ridge.widths(state, x))
+        return x @ state.theta + beta * ridge.widths(state, x)
 
     def radius(self, state: LinearState, scale: float = 1.0) -> float:
         """Return the radius, its noise part times ``scale``."""

@@ -21,8 +21,9 @@ class WeightedOFULPlus(Optimism):
     .. math:: w = \max(\sigma, \alpha, \gamma\|x\|_{V^{-1}}^{1/2})^{-2},\quad
               \alpha = T^{-1/2},\ \gamma = R^{1/2} d^{-1/4},
 
-    .. math:: \iota = \log\frac{32\,(\log^+(\gamma^2/\alpha) + 1)\,t^2}{\delta},\quad
-              \beta = 12\sqrt{d\,\log(1 + tA^2/(2\lambda d\alpha^2))\,\iota} + 30\,\iota R/\gamma^2
+    .. math:: \iota = \log\frac{32\,(\log^+(\gamma^2/\alpha) + 1)\,t^2}{\delta},
+
+    .. math:: \beta = 12\sqrt{d\,\log(1 + tA^2/(2\lambda d\alpha^2))\,\iota} + 30\,\iota R/\gamma^2
               + \sqrt{2\lambda}\,S
 
     with V before the update, so the estimate depends on the order of rewards. The constants are

@@ -12,15 +12,18 @@ from typing import Any
 from ..links import LINKS, Link
 from .comparison import Check, not_promised, run
 from .environments import environment_checks
+from .finding import FAULTS, find
 from .links import link_checks
 from .policies import policy_checks
 from .regressors import regressor_checks
 
 __all__ = [
+    "FAULTS",
     "check_environment",
     "check_link",
     "check_policy",
     "check_regressor",
+    "find",
     "not_promised",
     "yield_checks",
 ]

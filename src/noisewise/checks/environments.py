@@ -12,6 +12,11 @@ from .comparison import Check, named, same
 
 def environment_checks(environment: Any) -> Iterator[tuple[str, Check]]:
     """Yield the checks of an environment."""
+    if len(signature(environment.draw).parameters) not in (1, 3):
+        raise ValueError(
+            f"{environment!r} draws a part of a world; pass a whole one, with draw(rng) or "
+            "draw(rng, rounds, dim), for example environments.Stream(parameter=...)"
+        )
     yield from named(
         _rounds_have_their_shapes,
         _the_generator_decides_everything,
@@ -20,11 +25,17 @@ def environment_checks(environment: Any) -> Iterator[tuple[str, Check]]:
     )
 
 
+def _size(environment: Any) -> tuple[int, int]:
+    """Return how many rounds and features to draw: all there are of rows that are given."""
+    given = getattr(getattr(environment, "features", None), "rows", None)
+    return (4000, 3) if given is None else np.shape(given)
+
+
 def _drawn(environment: Any, seed: int = 20220213) -> Any:
     rng = np.random.default_rng(seed)
     if len(signature(environment.draw).parameters) == 1:  # a bandit world knows its size
         return environment.draw(rng)
-    return environment.draw(rng, 4000, 3)
+    return environment.draw(rng, *_size(environment))
 
 
 def _rounds_have_their_shapes(environment: Any) -> None:
@@ -37,9 +48,11 @@ def _rounds_have_their_shapes(environment: Any) -> None:
         }  # fmt: skip
     else:
         assert isinstance(rounds, Rounds), f"draw returns {rounds!r}, neither of the two tables"
-        shapes = {"x": [(4000, 3)], "mean": [(4000,)], "y": [(4000,)], "weight": [(4000,)]}
-        one = environment.draw(np.random.default_rng(0), 1, 1)
-        assert one.x.shape == (1, 1), "one round of one feature does not work"
+        T, d = _size(environment)
+        shapes = {"x": [(T, d)], "mean": [(T,)], "y": [(T,)], "weight": [(T,)]}
+        if (T, d) == (4000, 3):  # any size may be asked for
+            one = environment.draw(np.random.default_rng(0), 1, 1)
+            assert one.x.shape == (1, 1), "one round of one feature does not work"
     for name, allowed in shapes.items():
         array = np.asarray(getattr(rounds, name))
         assert array.shape in allowed, f"{name} has shape {array.shape}, not {allowed[0]}"
@@ -60,16 +73,19 @@ def _noise_has_mean_zero_whatever_is_known(environment: Any) -> None:
     """Residuals average to zero, alone and times what is known before them: six errors each."""
     rounds = _drawn(environment)
     if isinstance(rounds, BanditRounds):
-        noise = rounds.rewards[:, 0] - rounds.means[:, 0]
-        sigma = rounds.sigma.reshape(len(noise), -1)[:, 0]
-        known = {"one": np.ones(len(noise)), "sigma": sigma, "the mean": rounds.means[:, 0]}
+        noise = rounds.rewards - rounds.means
+        sigma = np.broadcast_to(rounds.sigma.reshape(len(noise), -1), noise.shape)
+        known = {"one": np.ones(noise.shape), "sigma": sigma, "the mean": rounds.means}
     else:
         noise = (rounds.y - rounds.mean) * np.sqrt(rounds.weight)
         known = {f"feature {i}": x for i, x in enumerate(rounds.x.T)}
         known |= {"one": np.ones(len(noise)), "log weight": np.log(rounds.weight + 1e-300)}
     for name, factor in known.items():
-        product = noise * factor
-        error = product.std() / np.sqrt(len(product))
-        assert abs(product.mean()) <= 6 * error + 1e-12, (
-            f"label less mean, times {name}, averages {product.mean():.3g} (error {error:.3g})"
+        product = (noise * factor).reshape(len(noise), -1)  # a column an arm
+        error = product.std(axis=0) / np.sqrt(len(product))
+        far = np.abs(product.mean(axis=0)) - 6 * error
+        arm = int(np.argmax(far))
+        assert far[arm] <= 1e-12, (
+            f"label less mean, times {name}, averages {product[:, arm].mean():.3g} (error "
+            f"{error[arm]:.3g})" + (f" on arm {arm}" if product.shape[1] > 1 else "")
         )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import archive
+from ..bandits.arms import norm_bound
 from ..confidence import Ellipsoid
 from ..protocols import Array
 from .comparison import Check, close, named, same
@@ -36,8 +37,7 @@ def policy_checks(policy: Any) -> Iterator[tuple[str, Check]]:
 
 def _reach(policy: Any) -> float | None:
     """The longest arm the policy takes, where it knows one."""
-    home = policy if hasattr(policy, "feature_bound") else getattr(policy, "glm", None)
-    return getattr(home, "feature_bound", None)
+    return norm_bound(policy, "feature_bound")
 
 
 def _rows(policy: Any, count: int, dim: int = 3, seed: int = 0) -> Array:

@@ -44,7 +44,8 @@ def _stream(regressor: Any, dim: int = 3, rounds: int = 12) -> tuple[Array, Arra
 def _played(regressor: Any, later: Array | None = None) -> tuple[Any, Array]:
     """Play the stream; ``later`` are the rows that will be learnt after it."""
     x, y, w = _stream(regressor)
-    state = started(regressor, x if later is None else np.vstack([x, later]))
+    later = x[:0] if later is None else later
+    state = started(regressor, np.vstack([x, later]), np.append(w, np.ones(len(later))))
     regressor.update(state, x, y, w)
     return state, x
 
@@ -68,8 +69,9 @@ def _predict_writes_nothing(regressor: Any) -> None:
 
 def _inputs_are_neither_kept_nor_changed(regressor: Any) -> None:
     x, y, w = _stream(regressor)
+    w[7:] = 1.0
     copies = x.copy(), y.copy(), w.copy()
-    state = started(regressor, x)
+    state = started(regressor, x, w)
     regressor.update(state, x[:6], y[:6], w[:6])
     regressor.update(state, x[6], y[6], w[6])
     for now, then in zip((x, y, w), copies, strict=True):
@@ -87,7 +89,7 @@ def _inputs_are_neither_kept_nor_changed(regressor: Any) -> None:
 
 def _update_returns_the_earlier_prediction(regressor: Any) -> None:
     x, y, w = _stream(regressor)
-    state = started(regressor, x)
+    state = started(regressor, x, w)
     for row, label, weight in zip(x, y, w, strict=True):
         before = regressor.predict(state, row)
         returned = regressor.update(state, row, label, weight)
@@ -96,7 +98,7 @@ def _update_returns_the_earlier_prediction(regressor: Any) -> None:
 
 def _block_equals_rows_one_by_one(regressor: Any) -> None:
     x, y, w = _stream(regressor)
-    block, single = started(regressor, x), started(regressor, x)
+    block, single = started(regressor, x, w), started(regressor, x, w)
     means = regressor.update(block, x, y, w)
     one_by_one = [regressor.update(single, a, b, c) for a, b, c in zip(x, y, w, strict=True)]
     close(means, one_by_one, 1e-9, "a block differs from its rows")
@@ -105,7 +107,7 @@ def _block_equals_rows_one_by_one(regressor: Any) -> None:
 
 def _weight_two_equals_the_row_twice(regressor: Any) -> None:
     x, y, _ = _stream(regressor)
-    once, twice = started(regressor, x), started(regressor, np.repeat(x, 2, axis=0))
+    once, twice = started(regressor, x, 2.0), started(regressor, np.repeat(x, 2, axis=0))
     for row, label in zip(x, y, strict=True):
         regressor.update(once, row, label, 2.0)
         regressor.update(twice, row, label)
@@ -124,7 +126,7 @@ def _weight_zero_changes_nothing(regressor: Any) -> None:
 def _rotation_leaves_predictions_alone(regressor: Any) -> None:
     x, y, w = _stream(regressor)
     turn = np.linalg.qr(np.random.default_rng(7).normal(size=(3, 3)))[0]
-    plain, turned = started(regressor, x), started(regressor, x @ turn)
+    plain, turned = started(regressor, x, w), started(regressor, x @ turn, w)
     regressor.update(plain, x, y, w)
     regressor.update(turned, x @ turn, y, w)
     a, b = _settled(regressor, plain, x), _settled(regressor, turned, x @ turn)
@@ -147,7 +149,7 @@ def _saved_state_continues_to_the_same_numbers(regressor: Any) -> None:
 
 def _one_dimension_works(regressor: Any) -> None:
     x, y, w = _stream(regressor, dim=1)
-    state = started(regressor, x)
+    state = started(regressor, x, w)
     regressor.update(state, x, y, w)
     assert np.isfinite(regressor.predict(state, x)).all(), "one dimension gives no finite mean"
 

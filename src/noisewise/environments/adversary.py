@@ -22,17 +22,35 @@ class Adversary:
 
     label_bound: float = 1.0
 
+    def chances(self, x: Array, y: Array) -> Array:
+        """Return the probability of +Y in every round given the labels before it.
+
+        Outside [0, 1] it is none: the design is not `legal`.
+        """
+        before = np.cumsum(y[:, None] * x, axis=0) - y[:, None] * x
+        return self._chance(minimax_directions(x)[0], before)
+
+    def _chance(self, direction: Array, before: Array) -> Array:
+        Y = positive("label_bound", self.label_bound)
+        return 0.5 + np.vecdot(direction, before) / (2 * Y)
+
+    def legal(self, x: Array) -> bool:
+        r"""Return whether every label path keeps the probabilities of this design in [0, 1].
+
+        That is :math:`\sum_{s<t}|x_t^\top P_t x_s| \le 1` for all t.
+        """
+        sums = np.abs(np.tril(minimax_directions(x)[0] @ x.T, -1)).sum(axis=1)
+        return bool(sums.max(initial=0.0) <= 1 + 1e-12)
+
     def label(self, rng: np.random.Generator, x: Array) -> tuple[Array, int]:
         """Draw the labels of a design; return them and how often a probability was clipped."""
-        Y = positive("label_bound", self.label_bound)
-        directions, _ = minimax_directions(x)
-        s, y, clipped = np.zeros(x.shape[1]), np.empty(len(x)), 0
-        for t, direction in enumerate(directions):
-            lean = float(direction @ s) / Y
-            clipped += abs(lean) > 1 + 1e-12
-            y[t] = Y if rng.random() < 0.5 + 0.5 * lean else -Y
+        s, y = np.zeros(x.shape[1]), np.empty(len(x))
+        chance = np.empty(len(x))
+        for t, direction in enumerate(minimax_directions(x)[0]):
+            chance[t] = self._chance(direction, s)
+            y[t] = self.label_bound if rng.random() < chance[t] else -self.label_bound
             s += y[t] * x[t]
-        return y, clipped
+        return y, int((np.abs(chance - 0.5) > 0.5 + 1e-12).sum())
 
     def value(self, x: Array) -> float:
         """Return the minimax regret, half loss: 1/2 Y^2 sum x'Px."""

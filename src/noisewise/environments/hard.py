@@ -5,15 +5,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..bessel import bessel_zero
+from ..bessel import PRIORS, bessel_zero
 from ..glm import GLM
 from ..inputs import dimension, one_of, positive, whole
 from ..protocols import Array, Rounds
 from .features import CyclicBasis, unit_rows
 from .glm import Noisy
 from .scales import Levels
-
-PRIORS = ("ball", "cube", "gaussian")
 
 
 @dataclass(frozen=True)

@@ -8,5 +8,6 @@ EXPERIMENTS = {
     "bounds": "noisewise.experiments.bounds",
     "coverage": "noisewise.experiments.coverage",
     "lower-bound": "noisewise.experiments.lower_bound",
+    "regressors": "noisewise.experiments.regressors",
     "bandits": "noisewise.experiments.bandits",
 }

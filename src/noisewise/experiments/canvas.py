@@ -1,6 +1,7 @@
 """How figures look: colour-blind safe, quiet axes, the same file from the same numbers."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,15 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from cycler import cycler
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from . import files
 
 # Okabe and Ito's palette, black last
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+
+# the pale ones darker, to be read as text
+INK = {"#CC79A7": "#9A4A76", "#E69F00": "#8F6200", "#56B4E9": "#22729F", "#009E73": "#00795A"}
 
 RC = {
     "font.size": 9,
@@ -37,11 +44,58 @@ def panels(rows: int, columns: int, width: float = 10.0, height: float = 2.6) ->
     return figure, axes
 
 
+def band(axis: Any, table: Any, column: str, **style: Any) -> Any:
+    """Draw the mean of a column over the rounds with two standard errors; return the mean."""
+    grouped = table.groupby("rounds")[column]
+    mean, error = grouped.mean(), 2 * grouped.sem().fillna(0.0)
+    (line,) = axis.plot(mean.index, mean, **style)
+    colour = line.get_color()
+    axis.fill_between(mean.index, mean - error, mean + error, color=colour, alpha=0.2, lw=0)
+    return mean
+
+
+def label_ends(axis: Any, ends: dict[str, tuple[float, str]], gap: float = 0.065) -> None:
+    """Write each label right of the axis, at the height and in the colour of its curve's end.
+
+    Labels that would touch are moved apart; call it when scales and limits are set.
+    """
+    axis.get_ylim()  # settles the limits
+    to_axes = axis.transScale + axis.transLimits
+    left = axis.get_xlim()[1]
+    places = {label: to_axes.transform((left, y))[1] for label, (y, _) in ends.items()}
+    order = sorted(places, key=places.__getitem__)
+    for low, high in pairwise(order):
+        places[high] = max(places[high], places[low] + gap)
+    places[order[-1]] = min(places[order[-1]], 1.0)
+    for low, high in zip(order[-2::-1], order[:0:-1], strict=True):
+        places[low] = min(places[low], places[high] - gap)
+    for label, (_, colour) in ends.items():
+        axis.annotate(
+            label, (1.015, places[label]), xycoords="axes fraction", fontsize=7.5, va="center",
+            color=INK.get(colour, colour),
+        )  # fmt: skip
+
+
+def log_rounds(axis: Any, last: float) -> None:
+    """Make the horizontal axis logarithmic in the rounds, marked at powers of ten."""
+    axis.set(xscale="log", xlabel="rounds")
+    axis.set_xticks([10**k for k in range(9) if 10**k <= last])
+    axis.xaxis.set_major_formatter("{x:,.0f}")
+    axis.minorticks_off()
+
+
+def plain_logs(axis: Any) -> None:
+    """Label a logarithmic axis 1, 3, 10, 30, ..., or less densely where it is long."""
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1.0, 3.0) if high < 1000 * low else (1.0,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
 def write(plot: Callable[[Any], Any], table: Any, path: Path) -> None:
     """Write ``plot(table)`` as SVG, byte for byte the same for the same table."""
-    part = path.with_suffix(".part")
     with plt.rc_context({**RC, "svg.hashsalt": path.stem}):
         figure = plot(table)
-        figure.savefig(part, format="svg", metadata={"Date": None, "Creator": None})
+        meta = {"Date": None, "Creator": None}
+        files.replace(path, lambda part: figure.savefig(part, format="svg", metadata=meta))
     plt.close(figure)
-    part.replace(path)

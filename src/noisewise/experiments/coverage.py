@@ -5,12 +5,25 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..environments import Family, Gaussian, LogUniform, Noisy, OnSphere, Sparse, Sphere, Uniform
+from ..environments import (
+    ClippedGaussian,
+    Family,
+    Gaussian,
+    Levels,
+    LogUniform,
+    Noisy,
+    OnSphere,
+    Rademacher,
+    Sparse,
+    Sphere,
+    Uniform,
+)
 from ..glm import GLM
 from ..noise import Bounded, Likelihood, Noise, SubGaussian
 from ..protocols import Rounds
 from ..regression.ftrl import FTRL
 from . import canvas
+from .verdicts import Verdict, rare
 
 TITLE = "Confidence that holds at all rounds at once"
 CLAIM = (
@@ -18,19 +31,31 @@ CLAIM = (
     "whether it contains the truth; a run misses if it ever does not. The promise is that at most "
     "one run in ten misses. The ratio is the largest distance of the truth from the estimate over "
     "all rounds, in radii: 1 is the edge of the set, and the closer the ninetieth percentile (bar) "
-    "lies to 1, the less the set wastes."
+    "lies to 1, the less the set wastes. Sub-Gaussian radii meet Gaussian noise; the radii for "
+    "bounded noise meet uniform, clipped Gaussian, random-sign and sparse noise within ±1; "
+    "likelihood radii meet draws of the link's own family (Gaussian for identity). Counts are not "
+    "sub-Gaussian, and the algebraic link has no family, so neither pair is there."
 )
-TRIALS = 20
-ROUNDS = 200
+TRIALS = 16
+ROUNDS = 150
 DELTA = 0.1
 DIM, BOUND, RIDGE = 2, 1.5, 0.05
 
-# counts are not sub-Gaussian, so the exponential link meets its family only
+CURVED = ("logistic", "probit", "tanh", "algebraic")
 NOISES = {
-    "gaussian": ("identity", "logistic", "probit", "tanh", "algebraic"),
-    "uniform": ("identity", "logistic"),
-    "sparse": ("identity", "logistic", "tanh", "algebraic"),
-    "family": ("logistic", "probit", "tanh", "exponential"),
+    "gaussian": ("identity", *CURVED),
+    "uniform": ("identity", *CURVED),
+    "sparse": ("identity", *CURVED),
+    "sign": ("identity", "logistic"),
+    "clipped gaussian": ("identity", "logistic"),
+    "family": ("identity", "logistic", "probit", "tanh", "exponential"),
+}
+# within 1, of sds from 0.2 to 0.4 under weights of at most 25
+BOUNDED: dict[str, Any] = {
+    "uniform": Uniform(),
+    "sparse": Sparse(1.0),
+    "sign": Rademacher(),
+    "clipped gaussian": ClippedGaussian(1.0),
 }
 
 
@@ -76,15 +101,14 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
 def _draw(glm: GLM, kind: str, T: int, rng: np.random.Generator) -> tuple[Noise, Rounds]:
     """Draw a stream and what a learner is told of its noise."""
     x, theta = Sphere().draw(rng, T, DIM), OnSphere(BOUND).draw(rng, DIM)
-    if kind == "family":
+    if kind == "family" and not glm.linear:
         return Likelihood(), Family(glm, most=100).label(rng, x, theta)
-    if kind == "gaussian":
-        labels = Noisy(glm, Gaussian(), LogUniform(0.1, 1.0))
-        return SubGaussian(1.0), labels.label(rng, x, theta)
-    # sds from 0.2 to 0.4 under weights of at most 25
-    draw = Uniform() if kind == "uniform" else Sparse(1.0)
-    told = Bounded(1.0, 1.0, max_weight=25.0)
-    return told, Noisy(glm, draw, LogUniform(0.2, 0.4)).label(rng, x, theta)
+    if kind in BOUNDED:
+        labels = Noisy(glm, BOUNDED[kind], LogUniform(0.2, 0.4))
+        return Bounded(1.0, 1.0, max_weight=25.0), labels.label(rng, x, theta)
+    labels = Noisy(glm, Gaussian(), Levels() if kind == "family" else LogUniform(0.1, 1.0))
+    told = Likelihood() if kind == "family" else SubGaussian()
+    return told, labels.label(rng, x, theta)
 
 
 def numbers(table: pd.DataFrame) -> pd.DataFrame:
@@ -96,23 +120,20 @@ def numbers(table: pd.DataFrame) -> pd.DataFrame:
     return lines.reset_index()
 
 
-def holds(table: pd.DataFrame) -> dict[str, bool]:
+def holds(table: pd.DataFrame) -> dict[str, Any]:
     """No set misses more often than it may, and the adaptive one is not idle."""
-    from scipy.stats import binom
-
-    n = table["trial"].nunique()
-    grouped = table.groupby(["noise", "link", "radius"])
-    missed = grouped["missed"].sum()
-    allowed = int(binom.isf(1e-6, n, DELTA))
+    missed = table.set_index(["radius", "noise", "link", "trial"])["missed"]
     third = (3 * table["largest_ratio"] > 1).groupby([table["radius"], table["noise"]]).mean()
     power = {form: third[form].max() for form in ("adaptive", "adaptive, local")}
     return {
-        f"none of the {len(missed)} sets missed more often than one run in ten allows (most "
-        f"{missed.max()} of {n} runs; more than {allowed} would have a chance below one in a "
-        "million)": missed.max() <= allowed,
-        f"shrunk to a third the adaptive set misses too often (in {power['adaptive']:.0%} of the "
-        f"runs at worst; its local form in {power['adaptive, local']:.0%})": (
-            min(power.values()) > DELTA
+        "no kind of set misses more often than in one run of ten, all worlds together": rare(
+            missed.droplevel(["noise", "link"]), DELTA
+        ),
+        "nor does any set in any one world": rare(missed, DELTA),
+        "a third of the adaptive set's size would be too small": Verdict(
+            min(power.values()) > DELTA,
+            f"it would miss in {power['adaptive']:.0%} of the runs of some noise, its local form "
+            f"in {power['adaptive, local']:.0%}; no such claim is made for the other sets",
         ),
     }
 
@@ -121,8 +142,8 @@ def plot(table: pd.DataFrame) -> Any:
     """A panel a noise: the runs' largest ratios, a row a link, a colour a set."""
     forms = list(table["radius"].unique())
     colours = dict(zip(forms, canvas.COLOURS, strict=False))
-    figure, axes = canvas.panels(1, len(NOISES), width=12.0, height=4.2)
-    for axis, (kind, links) in zip(axes[0], NOISES.items(), strict=True):
+    figure, axes = canvas.panels(2, 3, width=10.0, height=3.8)
+    for axis, (kind, links) in zip(axes.flat, NOISES.items(), strict=True):
         shown = [link for link in links if link in set(table["link"])]
         for place, link in enumerate(shown):
             part = table[(table["noise"] == kind) & (table["link"] == link)]
@@ -141,6 +162,6 @@ def plot(table: pd.DataFrame) -> Any:
         axis.grid(axis="y", visible=False)
         axis.invert_yaxis()
     for form, colour in colours.items():
-        axes[0, 0].plot([], [], "o", color=colour, label=form)
-    figure.legend(loc="outside lower center", ncols=len(forms), fontsize=8)
+        axes[0, 0].plot([], [], "o", ms=4, color=colour, label=form)
+    figure.legend(loc="outside lower center", ncols=len(forms))
     return figure

@@ -12,13 +12,16 @@ from ..regression.ftrl import FTRL
 from ..simulate import predictions
 from ..theory.regret import adversarial_regret, stochastic_regret
 from . import canvas
+from .verdicts import Verdict, near
 
 TITLE = "Stochastic labels cost far less than adversarial ones"
 CLAIM = (
     "Five features on the unit sphere, labels within ±5, ridge 4. Labels are a linear mean plus "
-    "Gaussian noise of standard deviation 1, 2 or 4, clipped to ±4, or the minimax adversary's. "
-    "Solid: regret against the best linear predictor in hindsight, the only one an adversary "
-    "leaves defined. Dashed: regret against the true parameter."
+    "Gaussian noise of standard deviation 1, 2 or 4, clipped to ±4, or the minimax adversary's, "
+    "clipped where its probability leaves [0, 1]: on random rows that happens in some rounds of "
+    "most designs, so the adversary shown is a little weaker than the theorem's. Solid: regret "
+    "against the best linear predictor in hindsight, the only one an adversary leaves defined. "
+    "Dashed: regret against the true parameter. Bands are two standard errors."
 )
 TRIALS = 24
 ROUNDS = 1000
@@ -35,11 +38,11 @@ def cells(rounds: int) -> list[dict[str, Any]]:
 
 
 def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]:
-    """Play one stream; both regrets at 25 moments."""
+    """Play one stream; both regrets at 25 moments, and in how many rounds the adversary clipped."""
     T, ftrl = cell["rounds"], FTRL(GLM(), RIDGE)
     x = Sphere().draw(rng, T, DIM)
     theta = Cube().draw(rng, DIM)
-    y = _labels(cell["labels"], rng, x, theta)
+    y, clipped = _labels(cell["labels"], rng, x, theta)
     scores = predictions(ftrl, x, y, scores=True)
     hindsight = adversarial_regret(x, y, scores)
     true = stochastic_regret(ftrl.glm, theta, x, y, scores)
@@ -50,59 +53,66 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
             "rounds": int(t),
             "regret": float(hindsight[t - 1]),
             "stochastic_regret": float(true[t - 1]) if known else np.nan,
+            "clipped": clipped,
         }
-        for t in np.unique(np.linspace(1, T, 25).round().astype(int))
+        for t in np.unique(np.geomspace(1, T, 25).round().astype(int))
     ]
 
 
-def _labels(kind: str, rng: np.random.Generator, x: Array, theta: Array) -> Array:
+def _labels(kind: str, rng: np.random.Generator, x: Array, theta: Array) -> tuple[Array, int]:
     if kind == "adversarial":
-        return Adversary(BOUND).label(rng, x)[0]
+        return Adversary(BOUND).label(rng, x)
     noise = ClippedGaussian(BOUND - 1.0).draw(rng, np.full(len(x), SDS[kind]))
-    return np.asarray(x @ theta + noise)
+    return np.asarray(x @ theta + noise), 0
 
 
 def numbers(table: pd.DataFrame) -> pd.DataFrame:
-    """One line a kind of label: both regrets at the end."""
+    """One line a kind of label: both regrets at the end, and how often the adversary clipped."""
     last = table[table["rounds"] == table["rounds"].max()]
     grouped = last.groupby("labels", sort=False)
     lines = grouped[["regret", "stochastic_regret"]].mean()
-    lines["standard error"] = grouped["regret"].std() / np.sqrt(grouped["regret"].count())
+    lines["standard error"] = grouped["regret"].sem()
+    lines["designs clipped"] = grouped["clipped"].agg(lambda count: (count > 0).mean())
+    lines["rounds clipped, most"] = grouped["clipped"].max()
     return lines.reset_index()
 
 
-def holds(table: pd.DataFrame) -> dict[str, bool]:
+def holds(table: pd.DataFrame) -> dict[str, Any]:
     """The order of the four, and agreement with the reference where the horizon is its own."""
     lines = numbers(table).set_index("labels")
-    ordered = lines["regret"].reindex([*SDS, "adversarial"])
-    claims = {"regret grows with the noise and is largest under the adversary": bool(
-        ordered.is_monotonic_increasing
-    )}  # fmt: skip
+    means = lines["regret"].reindex([*SDS, "adversarial"])
+    found = ", ".join(f"{kind} {mean:.2f}" for kind, mean in means.items())
+    claims = {
+        "regret grows with the noise and is largest under the adversary": Verdict(
+            means.is_monotonic_increasing, found
+        )
+    }
     if table["rounds"].max() == ROUNDS:
-        for kind, (mean, error) in REFERENCE.items():
-            found, spread = lines.loc[kind, "regret"], lines.loc[kind, "standard error"]
-            away = (found - mean) / np.hypot(spread, error)
-            claims[f"{kind}: {found:.2f} agrees with {mean} ({away:+.1f} standard errors)"] = (
-                abs(away) <= 4.5
-            )
+        reference = pd.DataFrame(REFERENCE, index=["mean", "error"]).T
+        away = (means - reference["mean"]) / np.hypot(lines["standard error"], reference["error"])
+        claims["all four agree with means over 400 other runs"] = near(
+            away, table["trial"].nunique()
+        )
     return claims
 
 
 def plot(table: pd.DataFrame) -> Any:
-    """Both regrets over time with a band of two standard errors."""
-    figure, axes = canvas.panels(1, 1, width=7.0, height=3.8)
-    axis = axes[0, 0]
-    for colour, (kind, part) in zip(
-        canvas.COLOURS, table.groupby("labels", sort=False), strict=False
-    ):
-        grouped = part.groupby("rounds")["regret"]
-        mean, error = grouped.mean(), 2 * grouped.std() / np.sqrt(grouped.count())
-        axis.plot(mean.index, mean, color=colour)
-        axis.fill_between(mean.index, mean - error, mean + error, color=colour, alpha=0.2, lw=0)
-        true = part.groupby("rounds")["stochastic_regret"].mean()
-        axis.plot(true.index, true, color=colour, ls="--", lw=1)
-        words = str(kind).replace("sd-", "noise sd ")
-        axis.annotate(f" {words}", (mean.index[-1], mean.iloc[-1]), color=colour, va="center")
-    axis.set(xlabel="rounds", ylabel="regret, half squared loss", yscale="symlog")
-    axis.set_xlim(right=1.22 * table["rounds"].max())
+    """Both regrets over time with bands: all labels, and the stochastic ones enlarged."""
+    figure, axes = canvas.panels(1, 2, width=9.6, height=3.6)
+    colours = dict(zip((*SDS, "adversarial"), canvas.COLOURS, strict=False))
+    for axis, kinds in zip(axes[0], ((*SDS, "adversarial"), tuple(SDS)), strict=True):
+        ends = {}
+        for kind in kinds:
+            part = table[table["labels"] == kind]
+            mean = canvas.band(axis, part, "regret", color=colours[kind])
+            words = kind.replace("sd-", "noise sd ")
+            ends[words] = (mean.iloc[-1], colours[kind])
+            if axis is axes[0, 1]:
+                style = {"color": colours[kind], "ls": "--", "lw": 1.2}
+                true = canvas.band(axis, part, "stochastic_regret", **style)
+                ends[f"{words}, true parameter"] = (true.iloc[-1], colours[kind])
+        canvas.log_rounds(axis, table["rounds"].max())
+        canvas.label_ends(axis, ends)
+    axes[0, 0].set(ylabel="regret, half squared loss", title="all labels")
+    axes[0, 1].set(title="stochastic labels, enlarged")
     return figure

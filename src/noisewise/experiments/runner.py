@@ -7,28 +7,30 @@ A study is a module with
 ``TRIALS``, ``ROUNDS``
     the default scale;
 ``cells(rounds)``
-    the settings, a list of dicts;
+    the settings, a list of dicts; a user's regressors are added to each as ``own``;
 ``data(cell, rng)``
     the rows of one trial of one cell, a list of dicts;
 ``plot(table)``, ``holds(table)``, ``numbers(table)``
-    the figure, what was claimed and whether it held, and a small table for the page.
+    the figure, what is claimed and whether it held (a bool, or a `Verdict` that says what was
+    measured), and a small table for the page.
 
 Every (cell, trial) has its own child of the seed, so the table does not depend on the number of
 jobs, on the order of work, or on how often the run was interrupted.
 """
 
 import hashlib
+import inspect
 import json
-import os
 import platform
 import re
+import sys
 import time
-import uuid
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import joblib
@@ -38,7 +40,37 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from tqdm import tqdm
 
 from .. import __version__
-from . import EXPERIMENTS, canvas
+from ..checks import find
+from ..regression import REGRESSORS
+from . import EXPERIMENTS, canvas, files
+from .verdicts import Verdict
+
+
+@dataclass(frozen=True)
+class Guest:
+    """A regressor of the user's: where it is found, and what tells it from an earlier one."""
+
+    name: str
+    target: str
+    spec: str
+    source: str
+
+
+def guests(targets: Sequence[str]) -> tuple[Guest, ...]:
+    """Find regressors by MODULE:NAME; each is called NAME unless that is taken."""
+    found: dict[str, Guest] = {}
+    for target in dict.fromkeys(targets):
+        thing = find(target)
+        if not all(callable(getattr(thing, verb, None)) for verb in ("start", "predict", "update")):
+            raise ValueError(f"{target} is {thing!r}; a regressor has start, predict and update")
+        name = target.partition(":")[2]
+        if name in REGRESSORS or name in found:
+            name = target
+        spec = re.sub(r" at 0x[0-9a-f]+", "", repr(thing))
+        home = getattr(sys.modules[type(thing).__module__], "__file__", None)
+        source = hashlib.sha256(Path(home).read_bytes() if home else b"").hexdigest()[:16]
+        found[name] = Guest(name, target, spec, source)
+    return tuple(found.values())
 
 
 @dataclass(frozen=True)
@@ -51,6 +83,8 @@ class Run:
     rounds: int | None = None
     seed: int = 0
     jobs: int = 2
+    guests: tuple[Guest, ...] = ()
+    policies: str | None = None
 
     @property
     def study(self) -> Any:
@@ -63,6 +97,10 @@ class Run:
         words = ["noisewise", "reproduce", self.name, "--trials", str(self.scale)]
         if self.rounds is not None:
             words += ["--rounds", str(self.rounds)]
+        for guest in self.guests:
+            words += ["--regressor", guest.target]
+        if self.policies:
+            words += ["--policies", self.policies]
         return " ".join([*words, "--seed", str(self.seed)])
 
     @property
@@ -73,18 +111,23 @@ class Run:
     @property
     def cells(self) -> list[dict[str, Any]]:
         """The settings of the study."""
-        return list(self.study.cells(self.rounds or self.study.ROUNDS))
+        cells = list(self.study.cells(self.rounds or self.study.ROUNDS))
+        more: dict[str, Any] = {"own": [asdict(guest) for guest in self.guests]}
+        more["policies"] = self.policies
+        return [cell | {key: value for key, value in more.items() if value} for cell in cells]
 
     @property
     def parts(self) -> Path:
-        """Where finished batches lie; another seed, horizon or version has another place."""
+        """Where finished batches lie: elsewhere for another seed, horizon, guest or source."""
         key = json.dumps([self.name, __version__, self.seed, self.cells], sort_keys=True)
-        return self.out / "parts" / self.name / hashlib.sha256(key.encode()).hexdigest()[:16]
+        digest = hashlib.sha256((key + _source(self.study)).encode()).hexdigest()
+        return self.out / "parts" / self.name / digest[:16]
 
     def execute(self) -> dict[str, Any]:
         """Run what is missing, then write table, figure and summary; return the summary."""
         began = time.perf_counter()
         self.parts.mkdir(parents=True, exist_ok=True)
+        self._frames()  # a part that can't be read is named before any work
         for _ in range(3):
             missing = self._missing()
             if not missing:
@@ -100,10 +143,10 @@ class Run:
             )
         table = self._table()
         summary = self._summary(table, time.perf_counter() - began)
-        _replace(self.out / f"{self.name}.parquet", lambda p: table.to_parquet(p, index=False))
+        files.replace(self.out / f"{self.name}.parquet", lambda p: table.to_parquet(p, index=False))
         canvas.write(self.study.plot, table, self.out / f"{self.name}.svg")
         text = json.dumps(summary, indent=1)
-        _replace(self.out / f"{self.name}.json", lambda p: p.write_text(text))
+        files.replace(self.out / f"{self.name}.json", lambda p: p.write_text(text))
         return summary
 
     def _missing(self) -> list[tuple[int, list[int]]]:
@@ -120,9 +163,10 @@ class Run:
         return batches
 
     def _parts(self) -> list[Path]:
-        """Return the finished batches, named cell-first-last."""
-        names = re.compile(r"\d+-\d+-\d+")
-        return sorted(p for p in self.parts.glob("*.parquet") if names.fullmatch(p.stem))
+        """Return the finished batches, named cell-first-last, that hold trials of this run."""
+        names = re.compile(r"\d+-(\d+)-\d+")
+        found = ((names.fullmatch(path.stem), path) for path in self.parts.glob("*.parquet"))
+        return sorted(path for name, path in found if name and int(name[1]) < self.scale)
 
     def _work(self, batches: list[tuple[int, list[int]]]) -> None:
         total = sum(len(trials) for _, trials in batches)
@@ -134,22 +178,31 @@ class Run:
             for count in pool(joblib.delayed(_batch)(self, *batch) for batch in batches):
                 bar.update(count)
 
-    def _table(self) -> pd.DataFrame:
-        frames = []
+    def _frames(self) -> list[pd.DataFrame]:
+        """Read the finished batches; name those that can't be read."""
+        frames, bad = [], []
         for path in self._parts():
             try:
                 frames.append(pd.read_parquet(path))
-            except (OSError, ValueError) as error:
-                raise ValueError(
-                    f"{path} can't be read ({error}); delete it and run the same command again"
-                ) from None
-        table = pd.concat(frames)
+            except (OSError, ValueError):
+                bad.append(str(path))
+        if bad:
+            raise ValueError(
+                f"can't read {', '.join(bad)}; delete what is named and run the same command again"
+            )
+        return frames
+
+    def _table(self) -> pd.DataFrame:
+        table = pd.concat(self._frames())
         table = table[table["trial"] < self.scale].sort_values(["_cell", "trial"], kind="stable")
         table = table.drop_duplicates(ignore_index=True)  # of runs at the same time
         return table.drop(columns="_cell").reset_index(drop=True)
 
     def _summary(self, table: pd.DataFrame, seconds: float) -> dict[str, Any]:
-        study = self.study
+        study, verdicts = self.study, self.study.holds(table)
+        judged = {
+            claim: verdict for claim, verdict in verdicts.items() if _held(verdict) is not None
+        }
         digest = hashlib.sha256(table.to_csv(index=False, float_format="%r").encode()).hexdigest()
         return {
             "study": self.name,
@@ -159,7 +212,9 @@ class Run:
             "seed": self.seed,
             "trials": self.scale,
             "specs": self.cells,
-            "holds": {claim: bool(held) for claim, held in study.holds(table).items()},
+            "constants": _constants(study),
+            "holds": {claim: bool(verdict) for claim, verdict in judged.items()},
+            "measured": {claim: getattr(v, "measured", "") for claim, v in verdicts.items()},
             "numbers": json.loads(study.numbers(table).to_json(orient="split", index=False)),
             "digest": digest,
             "seconds": round(seconds, 1),
@@ -180,18 +235,28 @@ def _batch(run: Run, cell: int, trials: list[int]) -> int:
         made = run.study.data(setting, np.random.default_rng(seed))
         rows += [{**row, "trial": trial, "_cell": cell} for row in made]
     path = run.parts / f"{cell}-{trials[0]}-{trials[-1] + 1}.parquet"
-    _replace(path, lambda p: pd.DataFrame(rows).to_parquet(p, index=False))
+    files.replace(path, lambda p: pd.DataFrame(rows).to_parquet(p, index=False))
     return len(trials)
 
 
-def _replace(path: Path, write: Any) -> None:
-    """Write beside ``path`` and rename, so that a file is there whole or not at all."""
-    part = path.with_name(f"{path.name}.{os.getpid()}-{uuid.uuid4().hex}.part")
-    try:
-        write(part)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+def _held(verdict: Any) -> Any:
+    return verdict.held if isinstance(verdict, Verdict) else verdict
+
+
+def _source(study: ModuleType) -> str:
+    """Return the source a study is made of: its module and those beside it that it imports."""
+    beside = [
+        part
+        for part in vars(study).values()
+        if isinstance(part, ModuleType) and part.__name__.startswith(f"{__package__}.")
+    ]
+    return "".join(inspect.getsource(part) for part in (study, *beside) if part is not canvas)
+
+
+def _constants(study: ModuleType) -> dict[str, Any]:
+    """Return the numbers a study is set up with, its names in capitals."""
+    named = {n: v for n, v in vars(study).items() if n.isupper() and n not in ("TITLE", "CLAIM")}
+    return json.loads(json.dumps(named, default=repr))
 
 
 def _runs(trials: list[int], size: int) -> Iterator[list[int]]:

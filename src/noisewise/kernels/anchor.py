@@ -8,6 +8,7 @@ from numba import float64, int64, njit, uint64, void
 
 from . import layout
 from .cache import forget_stale
+from .lanes import FAST
 from .layout import (
     BLUR,
     BOUND,
@@ -56,12 +57,11 @@ from .layout import (
     WORN,
 )
 from .links import parts, transcend
+from .vectors import sweep
 
 forget_stale(Path(__file__).parent)
 
-# sums may be reordered, but NaN and infinity keep their meaning: the input checks need them
-FAST = {"reassoc", "contract", "arcp", "nsz"}
-SPEED = {"fastmath": FAST, "no_cfunc_wrapper": True}
+SPEED = {"fastmath": {*FAST}, "no_cfunc_wrapper": True}
 INNER = {**SPEED, "no_cpython_wrapper": True, "forceinline": True, "cache": True}
 ENTRY = {**SPEED, "cache": True, "nogil": True}
 HEADER = np.uint64(layout.HEADER)
@@ -184,7 +184,6 @@ def propose(a, s, room):
 
     ``room`` is scratch, three numbers a buffered row. A user's link has its buffer scanned later.
     """
-    d = np.uint64(a[DIM])
     ld = np.uint64(a[PADDED])
     u = HEADER + STEP * ld
     trial = HEADER + TRIAL * ld
@@ -205,7 +204,7 @@ def propose(a, s, room):
     if a[CODE] < 0.0:
         return
     n = np.uint64(a[BUFFERED])
-    buffer = HEADER + VECTORS * ld + d * ld
+    buffer = HEADER + VECTORS * ld + ld * ld
     for i in range(n):
         total = 0.0
         for j in range(ld):
@@ -220,24 +219,9 @@ def propose(a, s, room):
             a[gradient + j] += residual * a[buffer + i * ld + j]
 
 
-@njit(**INNER)
-def settle(a):
-    """Apply the pending rank-one change to the inverse."""
-    d = np.uint64(a[DIM])
-    ld = np.uint64(a[PADDED])
-    k = HEADER + (SLOTS + np.uint64(a[SLOT])) * ld
-    row = HEADER + VECTORS * ld
-    for i in range(d):
-        change = a[PENDING] * a[k + i]
-        for j in range(ld):
-            a[row + j] -= change * a[k + j]
-        row += ld
-    a[PENDING] = 0.0
-
-
 @njit(void(float64[::1]), **ENTRY)
 def restep(a):
-    """Set u = -P g with the inverse settled, and certify."""
+    """Apply the pending change to the inverse P, set u = -P g, and certify."""
     least = max(a[RIDGE], a[SMALLEST] / (a[SPREAD] * a[SPREAD]))
     a[ROUNDING] = EPS / math.sqrt(least)
     a[NEARNESS] = a[CONCORDANCE] / a[STALE_LOW]
@@ -245,17 +229,15 @@ def restep(a):
     ld = np.uint64(a[PADDED])
     u = HEADER + STEP * ld
     g = HEADER + GRADIENT * ld
-    row = HEADER + VECTORS * ld
-    travel2 = 0.0
+    slots = HEADER + SLOTS * ld
+    old = slots + np.uint64(a[SLOT]) * ld
+    new = slots + slots + ld - old
+    (travel2,) = sweep(a, d, ld, HEADER + VECTORS * ld, old, g, new, -a[PENDING])
+    a[PENDING] = 0.0
     length2 = 0.0
-    for i in range(d):
-        total = 0.0
-        for j in range(ld):
-            total -= a[row + j] * a[g + j]
-        row += ld
-        a[u + i] = total
-        travel2 -= total * a[g + i]
-        length2 += total * total
+    for j in range(ld):
+        a[u + j] = -a[new + j]
+        length2 += a[u + j] * a[u + j]
     a[TRAVEL] = math.sqrt(max(travel2, 0.0))
     certify(a, length2)
 
@@ -272,7 +254,6 @@ def judge(a, s):
     wanted = a[VALUE] - 1e-4 * s * a[TRAVEL] * a[TRAVEL]
     if s > 0.0 and not a[TRIAL_VALUE] <= wanted + 4.0 * noise:
         return RETRY
-    settle(a)
     g = HEADER + GRADIENT * ld
     trial = HEADER + TRIAL * ld
     trial_gradient = HEADER + TRIAL_GRADIENT * ld

@@ -1,8 +1,9 @@
 """Where things lie in the one array of a streaming state.
 
-A header of numbers, seven vectors, the inverse, then the buffer: up to ``BUFFER`` rows with weight,
-weighted label, curvature in H and curvature at the trial point. One array keeps a compiled call
-cheap. Rows are padded with zeros to a whole number of cache lines, which a sweep needs to be fast.
+A header of numbers, seven vectors, the inverse (kept up to its diagonal), then the buffer: up to
+``BUFFER`` rows with weight, weighted label, curvature in H and curvature at the trial point. One
+array keeps a compiled call cheap. Rows are padded with zeros to a whole number of cache lines,
+which a sweep needs to be fast.
 """
 
 import numpy as np
@@ -91,7 +92,7 @@ def padded(d: int) -> int:
 def allocate(d: int) -> Array:
     """Return a zeroed array for ``d`` features, aligned to cache lines."""
     ld = padded(d)
-    return align(np.zeros(HEADER + VECTORS * ld + d * ld + BUFFER * (ld + 4)))
+    return align(np.zeros(HEADER + VECTORS * ld + ld * ld + BUFFER * (ld + 4)))
 
 
 def align(a: Array) -> Array:
@@ -104,12 +105,6 @@ def align(a: Array) -> Array:
     return room[first : first + len(a)]
 
 
-def buffer_offsets(d: int) -> tuple[int, int]:
-    """Return where the buffer's features and its numbers begin."""
-    first = HEADER + VECTORS * padded(d) + d * padded(d)
-    return first, first + BUFFER * padded(d)
-
-
 class Views:
     """Named views into the array."""
 
@@ -120,7 +115,7 @@ class Views:
         self.slots = vectors[SLOTS : SLOTS + 2]
         self.trial, self.trial_gradient = vectors[TRIAL], vectors[TRIAL_GRADIENT]
         at = HEADER + VECTORS * ld
-        self.inverse = a[at : at + d * ld].reshape(d, ld)[:, :d]
-        at += d * ld
+        self.inverse = a[at : at + ld * ld].reshape(ld, ld)[:d, :d]
+        at += ld * ld
         self.x = a[at : at + BUFFER * ld].reshape(BUFFER, ld)[:, :d]
         self.numbers = a[at + BUFFER * ld :].reshape(4, BUFFER)

@@ -10,7 +10,7 @@ import numpy as np
 from numba import float64, int64, njit, void
 
 from . import layout
-from .anchor import ENTRY, EPS, HEADER, INNER, SLOTS, STEP, VECTORS, settle
+from .anchor import ENTRY, EPS, HEADER, INNER, SLOTS, STEP, VECTORS
 from .layout import (
     BLUR,
     BUFFERED,
@@ -186,13 +186,36 @@ def absorb(a, s, x, y, w):
     if a[CODE] == 0.0:
         s[CURVATURE] += w
     else:  # the third number of the row just buffered
-        d, ld = np.uint64(a[DIM]), np.uint64(a[PADDED])
-        numbers = HEADER + VECTORS * ld + d * ld + BUFFER * ld
+        ld = np.uint64(a[PADDED])
+        numbers = HEADER + VECTORS * ld + ld * ld + BUFFER * ld
         s[CURVATURE] += a[numbers + TWO * BUFFER + np.uint64(a[BUFFERED]) - ONE]
     if status != FINE:
         a[STATUS] = status
         return ATTEND
     return DONE
+
+
+@njit(**INNER)
+def unfold(a, d, theta, inverse):
+    """Set ``theta`` and ``inverse``, both halves, from the state; return the inverse's trace.
+
+    The state keeps the lower half of its inverse, and one change of rank one apart.
+    """
+    ld = np.uint64(a[PADDED])
+    u = HEADER + STEP * ld
+    slot = HEADER + (SLOTS + np.uint64(a[SLOT])) * ld
+    row = HEADER + VECTORS * ld
+    trace = 0.0
+    for i in range(np.uint64(d)):
+        change = a[PENDING] * a[slot + i]
+        for j in range(i + ONE):
+            value = a[row + j] - change * a[slot + j]
+            inverse[i, j] = value
+            inverse[j, i] = value
+        row += ld
+        trace += inverse[i, i]
+        theta[i] = a[HEADER + i] + a[u + i]
+    return trace
 
 
 @njit(
@@ -211,17 +234,11 @@ def learn_practical(a, s, theta, inverse, x, y, w, arms, quads):
     if todo != DONE:
         return todo
     ld = np.uint64(a[PADDED])
-    u = HEADER + STEP * ld
     slot = HEADER + (SLOTS + np.uint64(a[SLOT])) * ld
     lower(quads, arms, a[slot : slot + ld], a[PENDING])
-    settle(a)
+    unfold(a, x.shape[0], theta, inverse)
     length2 = 0.0
-    row = HEADER + VECTORS * ld
     for i in range(x.shape[0]):
-        for j in range(x.shape[0]):
-            inverse[i, j] = a[row + np.uint64(j)]
-        row += ld
-        theta[i] = a[HEADER + np.uint64(i)] + a[u + np.uint64(i)]
         length2 += theta[i] * theta[i]
     return OUTGROWN if length2 > GROWTH * GROWTH * s[NORM] * s[NORM] else DONE
 
@@ -245,24 +262,15 @@ def learn_guaranteed(a, s, centres, inverses, radii, f, x, y, w, arms, quads):
         return todo
     d = x.shape[0]
     ld = np.uint64(a[PADDED])
-    u = HEADER + STEP * ld
     slot = HEADER + (SLOTS + np.uint64(a[SLOT])) * ld
-    P = HEADER + VECTORS * ld
     linear = a[CODE] == 0.0
     own = f if linear else f + 1
     lower(quads[own], arms, a[slot : slot + ld], a[PENDING])
-    settle(a)
-    trace = 0.0
+    trace = unfold(a, d, centres[own], inverses[own])
     length2 = 0.0
     for i in range(d):
-        row = P + np.uint64(i) * ld
-        for j in range(d):
-            inverses[own, i, j] = a[row + np.uint64(j)]
-        trace += inverses[own, i, i]
-        value = a[HEADER + np.uint64(i)] + a[u + np.uint64(i)]
-        length2 += value * value
-        centres[f, i] = value
-        centres[own, i] = value
+        centres[f, i] = centres[own, i]
+        length2 += centres[f, i] * centres[f, i]
     length = math.sqrt(length2)
     if not EPS * a[DIM] * (a[CURVED] + a[DIM] * a[RIDGE]) * trace <= 0.1:
         return DOUBT

@@ -48,6 +48,7 @@ from .layout import (
     WORN,
 )
 from .links import parts, transcend
+from .vectors import advance, meet, square, sweep
 
 __all__ = ["judge", "propose", "restep", "run", "scan", "step", "survey"]
 
@@ -61,24 +62,6 @@ VECTORS = np.uint64(layout.VECTORS)
 
 
 @njit(**INNER)
-def sweep(a, P, d, ld, coefficient, old, x, new):
-    """Subtract coefficient old old' from P, set new = P x and return x'Px, in one sweep."""
-    q = 0.0
-    row = P
-    for i in range(d):
-        change = coefficient * a[old + i]
-        total = 0.0
-        for j in range(ld):
-            value = a[row + j] - change * a[old + j]
-            a[row + j] = value
-            total += value * a[x + j]
-        a[new + i] = total
-        q += total * a[x + i]
-        row += ld
-    return q
-
-
-@njit(**INNER)
 def fold(a, y, w, sm, su, sx, mean_m, slope_m, potential_m, bend, loss):
     """Learn the row that lies at the end of the buffer, of score sm + su; return the status."""
     d = np.uint64(a[DIM])
@@ -89,18 +72,13 @@ def fold(a, y, w, sm, su, sx, mean_m, slope_m, potential_m, bend, loss):
     k = HEADER + (SLOTS + ONE - slot) * ld
     P = HEADER + VECTORS * ld
     n = np.uint64(a[BUFFERED])
-    buffer = P + d * ld
+    buffer = P + ld * ld
     row = buffer + n * ld
-    q = sweep(a, P, d, ld, a[PENDING], HEADER + (SLOTS + slot) * ld, row, k)
+    (q,) = sweep(a, d, ld, P, HEADER + (SLOTS + slot) * ld, row, k, -a[PENDING])
     c = w * slope_m
     r = w * (mean_m - y)
     shrink = 1.0 / (1.0 + c * q)
-    move = (r + c * su) * shrink
-    # short loops over few vectors each: the compiler gives up on longer ones
-    for j in range(ld):
-        a[u + j] -= move * a[k + j]
-    for j in range(ld):
-        a[g + j] += r * a[row + j]
+    slope_u, length2 = advance(a, d, u, k, g, row, -(r + c * su) * shrink, r)
     a[PENDING] = c * shrink
     a[SLOT] = 1.0 - a[SLOT]
     a[COUNT] += 1.0
@@ -133,12 +111,7 @@ def fold(a, y, w, sm, su, sx, mean_m, slope_m, potential_m, bend, loss):
     a[VALUE] += w * (potential_m - y * sm)
     a[PLAYED] += loss
     a[SKEW] = max(a[SKEW], bend)
-    travel2 = 0.0
-    length2 = 0.0
-    for j in range(ld):
-        travel2 -= a[g + j] * a[u + j]
-        length2 += a[u + j] * a[u + j]
-    a[TRAVEL] = math.sqrt(max(travel2, 0.0))
+    a[TRAVEL] = math.sqrt(max(-slope_u, 0.0))
     certify(a, length2)
     if due:
         return ATTENTION
@@ -151,18 +124,8 @@ def enter(a, x, x0):
     d = np.uint64(a[DIM])
     ld = np.uint64(a[PADDED])
     u = HEADER + STEP * ld
-    row = HEADER + VECTORS * ld + d * ld + np.uint64(a[BUFFERED]) * ld
-    for j in range(d):
-        a[row + j] = x[x0 + j]
-    sm = 0.0
-    su = 0.0
-    sx = 0.0
-    for j in range(ld):
-        value = a[row + j]
-        sm += value * a[HEADER + j]
-        su += value * a[u + j]
-        sx += value * value
-    return sm, su, sx
+    row = HEADER + VECTORS * ld + ld * ld + np.uint64(a[BUFFERED]) * ld
+    return meet(a, x, d, x0, row, HEADER, u)
 
 
 @njit(**INNER)
@@ -248,11 +211,11 @@ def run(a, x, y, w, first, what, out):
 @njit(int64(float64[::1], float64[::1], float64[::1], float64), **ENTRY)
 def survey(x, y, w, limit):
     """Return the first row that `learn` would refuse; -1 if none."""
-    d = x.shape[0] // max(y.shape[0], 1)
+    if y.shape[0] == 0:
+        return -1
+    d = x.shape[0] // y.shape[0]
     for i in range(y.shape[0]):
-        total = 0.0
-        for j in range(d):
-            total += x[i * d + j] * x[i * d + j]
+        (total,) = square(x, d, i * d)
         size = w[i] * (total + abs(y[i])) * (1.0 + total)
         if not (total <= limit and abs(y[i]) <= LARGEST and size <= LARGEST):
             return i

@@ -37,7 +37,7 @@ class ExponentiatedGradient(RowWise):
         The largest difference of two coordinates of a row; with ``bound`` the coordinates of -x
         count too, so that it is twice the largest coordinate in absolute value.
     bound : float > 0, optional
-        U.
+        U, the largest 1-norm; without it the parameter lies in the simplex.
     rate : float > 0
         beta, below 1 for the guarantee.
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..confidence import Ellipsoid
+from ..confidence import Ellipsoid, score_bounds
 from ..glm import GLM
 from ..inputs import (
     column,
@@ -57,7 +57,7 @@ class FTRL:
 
     Examples
     --------
-    The first step on the identity link is y x / (2 ridge + |x|^2):
+    The first step on the identity link is :math:`yx/(2\lambda + \|x\|^2)`:
 
     >>> ftrl = FTRL(GLM("identity"), ridge=4.0)
     >>> state = ftrl.start(dim=1)
@@ -221,12 +221,9 @@ class FTRL:
         Valid for all rows and rounds at once with probability 1 - delta.
         """
         x, single = features(x, state.dim)
-        reach = self.glm.parameter_bound * np.sqrt(np.einsum("ij,ij->i", x, x))
-        lower, upper = -reach, reach
-        for ellipsoid in self.confidence(state, noise, delta, radius):
-            lower = np.maximum(lower, np.minimum(ellipsoid.lower(x), reach))
-            upper = np.minimum(upper, np.maximum(ellipsoid.upper(x), -reach))
-        lower, upper = self.glm.mean(lower), self.glm.mean(upper)
+        sets = self.confidence(state, noise, delta, radius)
+        scores = score_bounds(sets, x, self.glm.parameter_bound)
+        lower, upper = (self.glm.mean(each) for each in scores)
         return (float(lower[0]), float(upper[0])) if single else (lower, upper)
 
     def _sets(

@@ -32,8 +32,10 @@ class Minimax(RowWise):
               P_T = \Big(\sum_t x_t x_t^\top\Big)^+,\quad
               P_{t-1} = P_t + P_t x_t x_t^\top P_t
 
-    The rows learnt must be those of the design, in order; rows of weight 0 are not part of it.
-    `predict` takes any row and uses the P of the row to come; past the end that is least squares.
+    The rows learnt must be those of the design, in order. A row of weight w counts as the row
+    :math:`\sqrt w\,x` of label :math:`\sqrt w\,y` and stands so in the design, one of weight 0
+    not at all. `predict` takes any row and uses the P of the row to come; past the end that is
+    least squares.
 
     Examples
     --------
@@ -67,6 +69,7 @@ class Minimax(RowWise):
 
     def _refuse(self, state: MinimaxState, x: Array, y: Array, w: Array) -> None:
         learnt = np.flatnonzero(w > 0)
+        rows = np.sqrt(w[learnt])[:, None] * x[learnt]
         left = state.design[state.count :]
         if len(learnt) > len(left):
             raise ValueError(
@@ -74,13 +77,14 @@ class Minimax(RowWise):
                 f"{len(state.design)} rows of the design are left; start with the whole design"
             )
         expected = left[: len(learnt)]
-        far = np.abs(x[learnt] - expected).max(axis=1, initial=0.0)
+        far = np.abs(rows - expected).max(axis=1, initial=0.0)
         wrong = far > 1e-9 * np.abs(expected).max(axis=1, initial=0.0)
         if wrong.any():
             at = int(np.argmax(wrong))
             raise ValueError(
                 f"x differs from the design at row {learnt[at]}, which should be row "
-                f"{state.count + at} of it; pass the rows of the design in order"
+                f"{state.count + at} of it; pass the rows of the design in order (the design has "
+                "them times the root of their weight)"
             )
 
     def _scores(self, state: MinimaxState, x: Array) -> Array:

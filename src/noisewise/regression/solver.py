@@ -96,9 +96,10 @@ def attend(glm: GLM, state: FTRLState) -> None:
 
 def _fold_linear(state: FTRLState) -> None:
     """Identity link: move the buffer, whose rows are weighted already, into the Gram matrix."""
-    for x, _, n in state.buffer():
-        state.gram += x[:n].T @ x[:n]
-        state.folded += n
+    from ..kernels.gram import add_gram
+
+    add_gram(state.array, state.gram, np.empty(at.padded(state.dim) ** 2))
+    state.folded += int(state.array[at.BUFFERED])
     state.array[at.BUFFERED] = 0.0
 
 

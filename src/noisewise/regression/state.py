@@ -32,8 +32,10 @@ class FTRLState:
         :math:`\underline H = 2\lambda I + \kappa\sum w x x^\top`.
     count : int
         Rows of positive weight learnt.
-    passes, factors : int
-        Passes over the history so far, and how often the factor was renewed.
+    passes : int
+        Passes over the history so far.
+    factors : int
+        How often the factor was renewed.
     """
 
     dim: int
@@ -128,4 +130,5 @@ class FTRLState:
     def inverse(self) -> Array:
         """Return the inverse of the solver's H, the pending rank-one change included."""
         k = self.views.slots[int(self.array[at.SLOT])]
-        return self.views.inverse - np.outer(self.array[at.PENDING] * k, k)
+        P = np.tril(self.views.inverse)  # rounds keep no more of it
+        return P + np.tril(P, -1).T - np.outer(self.array[at.PENDING] * k, k)

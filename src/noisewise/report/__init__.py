@@ -3,19 +3,31 @@
 import html
 import json
 import re
-from importlib.resources import files
+from importlib.resources import files as resources
 from pathlib import Path
 from string import Template
 from typing import Any
 
+from ..experiments import EXPERIMENTS, files
 
-def write(folder: Path) -> Path:
-    """Write ``folder/index.html`` over every study found in ``folder`` and return its path."""
-    found = (json.loads(path.read_text()) for path in sorted(folder.glob("*.json")))
-    studies = [summary for summary in found if "study" in summary]
+
+def write(folder: Path) -> tuple[Path, list[str]]:
+    """Write ``folder/index.html`` over every study found in ``folder``.
+
+    Return its path, and a sentence for every JSON file that is no study's.
+    """
+    studies, left_out = [], []
+    for path in sorted(folder.glob("*.json")):
+        study = _read(path)
+        if study is None:
+            left_out.append(f"left out of the page: {path} (not the summary of a study)")
+        else:
+            studies.append(study)
+    order = list(EXPERIMENTS)
+    studies.sort(key=lambda s: order.index(s["study"]) if s["study"] in order else len(order))
     held = sum(all(study["holds"].values()) for study in studies)
     page = _template("page.html").substitute(
-        style=(files(__package__) / "style.css").read_text(),
+        style=(resources(__package__) / "style.css").read_text(),
         verdict=f"{held} of {len(studies)} studies confirm every claim on this run.",
         contents="".join(
             f'<li><a href="#{study["study"]}">{html.escape(study["title"])}</a></li>'
@@ -23,21 +35,26 @@ def write(folder: Path) -> Path:
         ),
         studies="".join(_section(study, folder) for study in studies),
     )
-    part = folder / "index.html.part"
-    part.write_text(page)
-    return part.replace(folder / "index.html")
+    return files.replace(folder / "index.html", lambda part: part.write_text(page)), left_out
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """Return a study's summary, None if the file is something else."""
+    try:
+        found = json.loads(path.read_text())
+    except ValueError:
+        return None
+    wanted = {"study", "title", "claim", "command", "trials", "holds", "measured", "numbers",
+              "digest", "seconds", "versions"}  # fmt: skip
+    return found if isinstance(found, dict) and wanted <= set(found) else None
 
 
 def _section(study: dict[str, Any], folder: Path) -> str:
-    claims = "".join(
-        f'<li class="{"yes" if held else "no"}">{html.escape(claim)}</li>'
-        for claim, held in study["holds"].items()
-    )
     return _template("study.html").substitute(
         name=study["study"],
         title=html.escape(study["title"]),
         claim=html.escape(study["claim"]),
-        holds=claims,
+        holds="".join(_claim(study, claim) for claim in study["measured"]),
         figure=_inline(folder / f"{study['study']}.svg"),
         table=_table(**study["numbers"]),
         command=html.escape(study["command"]),
@@ -48,20 +65,41 @@ def _section(study: dict[str, Any], folder: Path) -> str:
     )
 
 
+def _claim(study: dict[str, Any], claim: str) -> str:
+    mark = {True: "yes", False: "no", None: "open"}[study["holds"].get(claim)]
+    measured = html.escape(study["measured"][claim])
+    found = f' <span class="small">{measured}</span>' if measured else ""
+    return f'<li class="{mark}">{html.escape(claim)}{found}</li>'
+
+
 def _template(name: str) -> Template:
-    return Template((files(__package__) / name).read_text())
+    return Template((resources(__package__) / name).read_text())
 
 
 def _inline(path: Path) -> str:
-    """Return the SVG as an element of an HTML page: no prolog, metadata or namespace addresses."""
+    """Return the SVG as an element of an HTML page: no prolog, metadata or namespace addresses.
+
+    It is never shown so small that its letters can't be read, nor blown up.
+    """
+    if not path.is_file():
+        return f"<p>The figure {html.escape(path.name)} is not there; run the command again.</p>"
     text = path.read_text()
     text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
-    return re.sub(r'\s+xmlns(:\w+)?="[^"]*"', "", text)
+    text = re.sub(r'\s+xmlns(:\w+)?="[^"]*"', "", text)
+    found = re.search(r'<svg[^>]*?width="([\d.]+)pt"', text)
+    width = float(found[1]) if found else 600.0
+    style = f'style="min-width: {0.8 * width:.0f}pt; max-width: {1.2 * width:.0f}pt"'
+    return text.replace("<svg", f"<svg {style}", 1)
 
 
 def _table(columns: list[str], data: list[list[Any]]) -> str:
-    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in columns)
-    body = "".join("<tr>" + "".join(f"<td>{_cell(v)}</td>" for v in row) + "</tr>" for row in data)
+    words = [any(isinstance(row[i], str) for row in data) for i in range(len(columns))]
+    side = [' class="words"' if word else "" for word in words]
+    head = "".join(f"<th{s}>{html.escape(str(n))}</th>" for s, n in zip(side, columns, strict=True))
+    lines = (
+        "".join(f"<td{s}>{_cell(v)}</td>" for s, v in zip(side, row, strict=True)) for row in data
+    )
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 

@@ -2,8 +2,10 @@ r"""Upper bounds of FTRL's regret: as printed, repaired, sharp, and in the mean.
 
 Letters: kappa, K slopes, lam the ridge, A, B norm bounds, L = log(1/delta), Gamma the
 log-determinant of :math:`\underline H_T/2\lambda`, :math:`h_t = x_t^\top\underline H_t^{-1}x_t`.
-All are for weight 1 and exact iterates. Without ``log_det`` and ``leverages`` the worst case over
-designs is taken: :math:`d\log(1 + T\kappa A^2/(2d\lambda))` and that over kappa.
+All are for weight 1, exact iterates and an extended link. ``leverages`` (one a round, of
+`design_terms`) or else ``log_det`` make a bound depend on the design; without them the worst case
+over designs is taken: :math:`d\log(1 + T\kappa A^2/(2d\lambda))` for Gamma, Gamma over kappa for
+:math:`\sum h_t`.
 """
 
 import math
@@ -12,10 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..glm import GLM
-from ..inputs import dimension, numbers, positive, probability, whole
+from ..inputs import column, dimension, positive, probability, whole
 from ..noise import Bounded, Likelihood, Noise
 from ..protocols import Array
 from .radii import growth_bound, noise_scale
+from .regret import largest_leverage
 
 
 def printed_bound(
@@ -39,10 +42,9 @@ def printed_bound(
     """
     sigma, R, L = _prescribed("printed", glm, noise, ridge, delta)
     kappa, K = glm.min_slope, glm.max_slope
-    d, T = dimension(dim), whole("horizon", horizon)
-    G = d * math.log1p(T * kappa**2 / (4 * d * K**2))
-    if log_det is not None:
-        G = positive("log_det", log_det, zero=True)
+    G = _growth(glm, dim, horizon, glm.ridge, log_det, leverages)
+    if log_det is None and leverages is None:
+        G = dim * math.log1p(horizon * kappa**2 / (4 * dim * K**2))
     start = 2 * glm.ridge * glm.parameter_bound**2
     if R is None:
         return 34 * sigma**2 * G / kappa + start + 2 * (2 / kappa + 3 * kappa / K**2) * sigma**2 * L
@@ -68,7 +70,7 @@ def repaired_bound(
     """
     sigma, R, L = _prescribed("repaired", glm, noise, ridge, delta)
     kappa, K = glm.min_slope, glm.max_slope
-    G = _growth(glm, dim, horizon, glm.ridge, log_det)
+    G = _growth(glm, dim, horizon, glm.ridge, log_det, leverages)
     start = 2 * glm.ridge * glm.parameter_bound**2
     if R is None:
         return start + 4 * sigma**2 * G / kappa + (4 / kappa + 6 * kappa / K**2) * sigma**2 * L
@@ -100,7 +102,8 @@ def sharp_bound(
     theta, lam = positive("tilt", tilt), _ridge(glm, ridge)
     sigma, R = _scales(glm, noise)
     kappa, L = glm.min_slope, math.log(1 / delta)
-    h_max, a = _largest_leverage(glm, lam)
+    h_max = largest_leverage(glm, lam)
+    a = glm.max_slope * h_max
     if a >= 1 or theta <= a / (1 - a):
         enough = _least_ridge(glm)
         remedy = f"a tilt above {a / (1 - a):.4g}" if a < 1 else f"a ridge above {enough:.4g}"
@@ -111,10 +114,10 @@ def sharp_bound(
         eta = 1 / (sigma**2 * (theta**2 / (kappa * G) + (1 + theta) * h_max))
         u = (1 + theta) * eta * sigma**2
         if leverages is not None:
-            h = _leverages(leverages, h_max)
+            h = _leverages(glm, dim, horizon, lam, leverages)
             return start + (-0.5 * float(np.log1p(-u * h).sum()) + L) / eta
         slope = -math.log1p(-u * h_max) / (u * h_max)
-        growth = _growth(glm, dim, horizon, lam, log_det)
+        growth = _growth(glm, dim, horizon, lam, log_det, None)
         return start + 0.5 * (1 + theta) * slope * sigma**2 * growth / kappa + L / eta
     eta = kappa * G / (2 * theta**2 * R**2)
     U = eta * (1 + theta) * h_max * R**2
@@ -139,7 +142,7 @@ def mean_bound(
     """
     lam = _ridge(glm, ridge)
     sigma, _ = _scales(glm, noise)
-    _, a = _largest_leverage(glm, lam)
+    a = glm.max_slope * largest_leverage(glm, lam)
     if a >= 1:
         enough = _least_ridge(glm)
         raise ValueError(f"ridge is {lam:.4g}; the mean bound needs one above {enough:.4g}")
@@ -157,7 +160,11 @@ def _ridge(glm: GLM, ridge: float | None) -> float:
 
 
 def _scales(glm: GLM, noise: Noise) -> tuple[float, float | None]:
-    """Return sigma and, for bounded noise, its bound."""
+    """Return sigma and, for bounded noise, its bound; refuse what no bound is stated for."""
+    if not glm.extend and not glm.linear:
+        raise ValueError("extend is False, and no bound is claimed without the linear extension")
+    if isinstance(noise, Likelihood) and glm.link.name == "exponential":
+        raise ValueError("noise is Likelihood of counts, for which no bound is stated")
     if isinstance(noise, Bounded):
         return noise.sigma, noise.bound
     return noise_scale(glm, noise), None
@@ -171,27 +178,32 @@ def _prescribed(
             f"ridge is {ridge:g}; the {name} bound is stated for {glm.ridge:g} only: leave it out, "
             "or use sharp_bound"
         )
-    if isinstance(noise, Likelihood) and glm.link.name == "exponential":
-        raise ValueError("noise is Likelihood of counts, for which no bound is stated")
     probability("delta", delta)
     return *_scales(glm, noise), math.log(1 / delta)
 
 
-def _largest_leverage(glm: GLM, lam: float) -> tuple[float, float]:
-    """Return h_max = A^2 / (2 lam + kappa A^2) and a = K h_max."""
-    h = glm.feature_bound**2 / (2 * lam + glm.min_slope * glm.feature_bound**2)
-    return h, glm.max_slope * h
-
-
-def _growth(glm: GLM, dim: int, horizon: int, lam: float, log_det: float | None) -> float:
+def _growth(
+    glm: GLM,
+    dim: int,
+    horizon: int,
+    lam: float,
+    log_det: float | None,
+    leverages: ArrayLike | None,
+) -> float:
+    """Return the log-determinant, from the leverages, as given, or its largest value."""
     d, T = dimension(dim), whole("horizon", horizon)
+    if leverages is not None:
+        h = _leverages(glm, d, T, lam, leverages)
+        return -float(np.log1p(-glm.min_slope * h).sum())
     if log_det is not None:
         return positive("log_det", log_det, zero=True)
     return growth_bound(glm, dim=d, count=T, ridge=lam)
 
 
-def _leverages(values: ArrayLike, largest: float) -> Array:
-    h = numbers("leverages", values)
+def _leverages(glm: GLM, dim: int, horizon: int, lam: float, values: ArrayLike) -> Array:
+    dimension(dim)
+    h = column("leverages", values, whole("horizon", horizon), False)
+    largest = largest_leverage(glm, lam)
     if (h < 0).any() or (h > largest * (1 + 1e-9)).any():
         raise ValueError(
             f"leverages reach from {h.min():g} to {h.max():g}; with this ridge they lie in "
@@ -210,5 +222,5 @@ def _leverage_sum(
 ) -> float:
     """Return sum h_t, or its bound by the log-determinant over kappa."""
     if leverages is not None:
-        return float(_leverages(leverages, _largest_leverage(glm, lam)[0]).sum())
-    return _growth(glm, dim, horizon, lam, log_det) / glm.min_slope
+        return float(_leverages(glm, dim, horizon, lam, leverages).sum())
+    return _growth(glm, dim, horizon, lam, log_det, None) / glm.min_slope

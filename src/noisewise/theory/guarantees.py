@@ -64,11 +64,13 @@ def free_forward_bound(x: ArrayLike, label_bound: float) -> Array:
     Y, rows = positive("label_bound", label_bound), _rows(x)
     scale = np.sqrt(np.square(rows).sum(axis=0))
     rows = rows / np.where(scale > 0, scale, 1.0)  # changes no term; keeps the cut off the units
-    cost = [
-        row @ np.linalg.pinv(rows[: t + 1].T @ rows[: t + 1], rcond=1e-10, hermitian=True) @ row
-        for t, row in enumerate(rows)
-    ]
-    return 0.5 * Y * Y * np.cumsum(cost)
+    G, cost = np.zeros((rows.shape[1], rows.shape[1])), []
+    for block in np.array_split(rows, math.ceil(len(rows) / 256)):
+        grams = G + np.cumsum(block[:, :, None] * block[:, None, :], axis=0)
+        inverses = np.linalg.pinv(grams, rcond=1e-10, hermitian=True)
+        cost.append(np.einsum("ti,tij,tj->t", block, inverses, block))
+        G = grams[-1]
+    return 0.5 * Y * Y * np.cumsum(np.concatenate(cost))
 
 
 def aggregating_bound(label_bound: float, prior: float) -> float:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from ..glm import GLM
 from ..inputs import column, features, numbers
 from ..protocols import Array
-from .regret import design_terms
+from .regret import design_terms, largest_leverage
 
 
 class Sides(NamedTuple):
@@ -108,7 +108,7 @@ def ftrl_identity(p: Path) -> Sides:
 
 
 def azoury_warmuth(p: Path) -> Sides:
-    """Identity link: R = lam|mu*|^2 + 1/2 sum (y-yhat)^2 h - 1/2 |muhat_{T+1} - mu*|^2 in UH."""
+    """Identity link: R = lam|mu*|^2 + 1/2 sum (y-yhat)^2 h - 1/2 ||muhat_{T+1} - mu*||^2 in UH."""
     if not p.glm.linear:
         raise ValueError(f"link is {p.glm.link.name!r}; this identity is for the identity link")
     residual = p.noise - p.mean_errors
@@ -137,6 +137,17 @@ def potential(p: Path) -> Sides:
     return Sides(float(p.leverages.sum()), p.log_det / p.glm.min_slope)
 
 
+def potential_previous(p: Path) -> Sides:
+    """sum v <= c log det(UH/2 lam) / kappa, v_t = x_t' UH_{t-1}^-1 x_t: the matrix before the row.
+
+    c = vm / log(1 + vm), vm = kappa A^2 / (2 lam); at most 1.0613 with the prescribed ridge.
+    """
+    kappa = p.glm.min_slope
+    vm = kappa * p.glm.feature_bound**2 / (2 * p.ridge)
+    v = p.leverages / (1 - kappa * p.leverages)
+    return Sides(float(v.sum()), vm / math.log1p(vm) * p.log_det / kappa)
+
+
 def connection(p: Path, scale: float, delta: float) -> Sides:
     """sum e^2 <= (4/kappa) R + (8/kappa^2) s^2 log(1/delta), with probability 1 - delta."""
     kappa = p.glm.min_slope
@@ -144,13 +155,22 @@ def connection(p: Path, scale: float, delta: float) -> Sides:
     return Sides(float(p.errors @ p.errors), right)
 
 
-def noise_sum(p: Path, sigma: float, delta: float, share: float = 0.5) -> Sides:
-    """sum eps^2 h <= sigma^2 c sum h + (2 sigma^2 h_max / u) L, c = -log(1-u)/u, sub-Gaussian."""
-    u = share
-    h_max = p.glm.feature_bound**2 / (2 * p.ridge + p.glm.min_slope * p.glm.feature_bound**2)
-    right = sigma**2 * (-math.log1p(-u) / u) * p.leverages.sum()
-    right += 2 * sigma**2 * h_max / u * math.log(1 / delta)
-    return Sides(float(p.noise**2 @ p.leverages), float(right))
+def connection_printed(p: Path, scale: float, delta: float) -> Sides:
+    """The same with 16 in place of 8, as printed: it holds, and is loose."""
+    left, right = connection(p, scale, delta)
+    return Sides(left, right + 8 * scale**2 * math.log(1 / delta) / p.glm.min_slope**2)
+
+
+def noise_sum(p: Path, sigma: float, delta: float, bound: float | None = None) -> Sides:
+    """sum eps^2 h <= 1.387 sigma^2 sum h + 4 sigma^2 h_max L, sub-Gaussian noise, 1 - delta.
+
+    Noise within ``bound`` R: 1.719 sigma^2 sum h + R^2 h_max L. These are c = -log(1-u)/u with
+    2 sigma^2/u at u = 1/2, and (e^U-1)/U with R^2/U at U = 1.
+    """
+    slope, price = (2 * math.log(2), 4 * sigma**2) if bound is None else (math.e - 1, bound**2)
+    total = slope * sigma**2 * float(p.leverages.sum())
+    extra = price * largest_leverage(p.glm, p.ridge) * math.log(1 / delta)
+    return Sides(float(p.noise**2 @ p.leverages), total + extra)
 
 
 def square_root_trick(x: float, a: float, b: float) -> Sides:

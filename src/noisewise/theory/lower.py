@@ -5,7 +5,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..bessel import bessel_zero
+from .. import linalg
+from ..bessel import PRIORS, bessel_zero
 from ..inputs import dimension, features, numbers, one_of, positive, whole
 
 
@@ -35,13 +36,7 @@ def lower_bound(
     x, _ = features(x, x.shape[-1])
     sd, B = positive("sigma", sigma), positive("parameter_bound", parameter_bound)
     rho = prior_precision(x.shape[1], sigma=sd, parameter_bound=B, prior=prior)
-    P, total = np.eye(x.shape[1]) / rho, 0.0
-    for row in x:
-        k = P @ row
-        v = float(row @ k)
-        total += v
-        P -= np.outer(k, k) / (1 + v)
-    return 0.5 * sd**2 * total
+    return 0.5 * sd**2 * float(np.vdot(x, linalg.gains(x, rho)))
 
 
 def basis_lower_bound(
@@ -78,7 +73,7 @@ def prior_precision(
     J_{d/2-1}; pi^2 d sigma^2/B^2 for the cube; d sigma^2/B^2 for the Gaussian.
     """
     d, scale = dimension(dim), (sigma / parameter_bound) ** 2
-    prior = one_of("prior", prior, ("ball", "cube", "gaussian"))
+    prior = one_of("prior", prior, PRIORS)
     if prior == "gaussian":
         return d * scale
     if prior == "cube":

@@ -42,8 +42,8 @@ def adversarial_regret(x: ArrayLike, y: ArrayLike, scores: ArrayLike) -> Array:
     r"""Return the regret against the best linear predictor in hindsight, identity link.
 
     :math:`\sum_{s\le t}\ell_s(\hat z_s) - \inf_\mu \sum_{s\le t}\ell_s(\mu)`. The infimum is
-    :math:`-\frac12 b^\top V^+ b`; it falls by half the squared residual over one plus leverage with
-    every row, once the rows span their space.
+    :math:`-\frac12 b^\top V^+ b`, :math:`b = \sum y_sx_s`, solved anew for every row: rows that do
+    not span their space have it too.
 
     >>> adversarial_regret([[1.0], [1.0]], [1.0, 0.0], [0.0, 0.5])
     array([0.5  , 0.375])
@@ -82,11 +82,7 @@ def mean_regret_parts(x: ArrayLike, *, sigma: ArrayLike, ridge: float) -> tuple[
     x, _ = features(x, x.shape[-1])
     sd = column("sigma", sigma, len(x), False, spread=True)
     lam = positive("ridge", ridge)
-    P = np.eye(x.shape[1]) / (2 * lam)
-    g = np.empty_like(x)
-    for t, row in enumerate(x):
-        g[t] = P @ row
-        P -= np.outer(g[t], g[t]) / (1 + row @ g[t])
+    g = linalg.gains(x, 2 * lam)
     spread = np.einsum("ij,ij->i", x, g) - 2 * lam * np.einsum("ij,ij->i", g, g)
     return 2 * lam * g, 0.5 * sd**2 * spread
 
@@ -102,20 +98,20 @@ def worst_mean_regret(
 def design_terms(glm: GLM, x: ArrayLike, ridge: float) -> tuple[float, Array]:
     r"""Return log det(UH/2 lam) and the leverages :math:`h_t = x_t^\top UH_t^{-1} x_t`.
 
-    They are what the data-dependent bounds take in place of their worst case.
+    They are what the data-dependent bounds take in place of their worst case; log det is
+    :math:`-\sum\log(1-\kappa h_t)`.
     """
     x = numbers("x", x)
     x, _ = features(x, x.shape[-1])
     kappa = glm.min_slope
-    P = np.eye(x.shape[1]) / (2 * ridge)
-    h = np.empty(len(x))
-    for t, row in enumerate(x):
-        k = P @ row
-        v = float(row @ k)
-        h[t] = v / (1 + kappa * v)
-        P -= np.outer(k, k) * (kappa / (1 + kappa * v))
-    c = linalg.factor(2 * ridge * np.eye(x.shape[1]) + kappa * x.T @ x)
-    return linalg.log_det(c) - x.shape[1] * float(np.log(2 * ridge)), h
+    g = linalg.gains(x, 2 * positive("ridge", ridge), kappa)
+    v = np.einsum("ij,ij->i", x, g)
+    return float(np.log1p(kappa * v).sum()), v / (1 + kappa * v)
+
+
+def largest_leverage(glm: GLM, ridge: float) -> float:
+    """Return h_max = A^2 / (2 lam + kappa A^2), which no leverage exceeds."""
+    return glm.feature_bound**2 / (2 * ridge + glm.min_slope * glm.feature_bound**2)
 
 
 def bandit_regret(rounds: BanditRounds, choices: ArrayLike) -> Array:

@@ -1,0 +1,174 @@
+"""Pages made from the code: what a registry, a study or a command says of itself."""
+
+import json
+from collections import defaultdict
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+
+from click.testing import CliRunner
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.util import logging
+from sphinx.util.nodes import nested_parse_with_titles
+
+import noisewise
+from noisewise.bandits import POLICIES
+from noisewise.cli import main
+from noisewise.experiments import EXPERIMENTS
+from noisewise.regression import REGRESSORS
+
+PICTURES = Path(__file__).parent / "pictures"
+LOG = logging.getLogger(__name__)
+
+
+class Written(Directive):
+    """A directive whose content is reStructuredText that `text` writes."""
+
+    def run(self):
+        """Parse what was written, headings included."""
+        node = nodes.section()
+        node.document = self.state.document
+        lines = StringList(self.text(*self.arguments).splitlines(), source=type(self).__name__)
+        nested_parse_with_titles(self.state, lines, node)
+        return node.children
+
+
+class Algorithms(Written):
+    """Every algorithm of a registry, from its docstring."""
+
+    required_arguments = 1
+
+    def text(self, registry):
+        """Write a section an algorithm."""
+        module, _, name = registry.rpartition(".")
+        return "\n".join(map(_algorithm, getattr(import_module(module), name).values()))
+
+
+class Public(Written):
+    """Every other public name, under the module it lives in."""
+
+    def text(self):
+        """Write a section a module."""
+        algorithms = [*REGRESSORS.values(), *POLICIES.values()]
+        elsewhere = {path.rpartition(":")[2] for path in algorithms} | {"Rounds", "BanditRounds"}
+        homes = defaultdict(list)
+        for name in noisewise.__all__:
+            thing = getattr(noisewise, name)
+            if name not in elsewhere and callable(thing):
+                homes[thing.__module__].append(name)
+        return "\n".join(_module(home, "noisewise", names) for home, names in homes.items())
+
+
+class Room(Written):
+    """Every module of a package: what it says, and what it defines."""
+
+    required_arguments = 1
+
+    def text(self, package):
+        """Write a section a module."""
+        found = iter_modules(import_module(package).__path__, f"{package}.")
+        homes = {module.name: import_module(module.name) for module in found}
+        return "\n".join(
+            _module(home, home, [n for n in vars(module) if _owns(module, n)])
+            for home, module in homes.items()
+        )
+
+
+class Studies(Written):
+    """Every study: what it claims, its picture, and how the run behind the picture went."""
+
+    def text(self):
+        """Write a section a study."""
+        return "\n".join(map(_study, EXPERIMENTS))
+
+
+class Commands(Written):
+    """The help of every command."""
+
+    def text(self):
+        """Write a section a command."""
+        return "\n".join(map(_command, main.commands))
+
+
+def _heading(title):
+    return f"{title}\n{'-' * len(title)}\n"
+
+
+def _algorithm(path):
+    module, _, name = path.partition(":")
+    return f"{_heading(name)}\n{_entry('noisewise' if hasattr(noisewise, name) else module, name)}"
+
+
+def _owns(module, name):
+    thing = getattr(module, name)
+    return not name.startswith("_") and getattr(thing, "__module__", "") == module.__name__
+
+
+def _module(home, shown, names):
+    entries = "\n".join(_entry(shown, name) for name in names)
+    return f"{_heading(home)}\n{import_module(home).__doc__}\n\n{entries}"
+
+
+def _entry(module, name):
+    thing = getattr(import_module(module), name)
+    if isinstance(thing, type):
+        # the fields of a named tuple have no words of their own
+        less = f"   :exclude-members: {', '.join(getattr(thing, '_fields', ()))}\n"
+        members = f"   :members:\n   :inherited-members: object, tuple\n{less}"
+        return f".. autoclass:: {module}.{name}\n{members}"
+    return f".. autofunction:: {module}.{name}\n"
+
+
+def _study(name):
+    study = import_module(EXPERIMENTS[name])
+    picture, run = PICTURES / f"{name}.svg", PICTURES / f"{name}.json"
+    if not (picture.exists() and run.exists()):
+        LOG.warning("study %s has no picture; make them with: make pictures", name)
+        return ""
+    summary = json.loads(run.read_text())
+    held = "\n".join(f"- {'✓' if yes else '✗'} {claim}" for claim, yes in summary["holds"].items())
+    return f"""{_heading(study.TITLE)}
+{study.CLAIM}
+
+.. image:: pictures/{name}.svg
+   :alt: {study.TITLE}
+
+.. rst-class:: verdicts
+
+{held}
+
+.. code-block:: console
+
+   $ {summary["command"]}
+
+"""
+
+
+def _command(name):
+    shown = CliRunner().invoke(main, [name, "--help"], prog_name="noisewise", terminal_width=78)
+    lines = "\n".join(f"   {line}" for line in shown.output.splitlines())
+    return f"{_heading(f'noisewise {name}')}\n.. code-block:: text\n\n{lines}\n"
+
+
+def defaults(app, what, name, thing, options, signature, returns):
+    """Show a default made by a function as a call of it, GLM() and not <factory>."""
+    if getattr(thing, "_is_protocol", False):
+        return "", returns
+    if what == "class" and is_dataclass(thing) and signature:
+        for each in fields(thing):
+            made = getattr(each.default_factory, "__name__", "")
+            made = f"{made}()" if made.isidentifier() else "..."
+            signature = signature.replace(f"{each.name}=<factory>", f"{each.name}={made}")
+    return signature, returns
+
+
+def setup(app: Sphinx):
+    """Register the directives."""
+    for directive in (Algorithms, Public, Room, Studies, Commands):
+        app.add_directive(directive.__name__.lower(), directive)
+    app.connect("autodoc-process-signature", defaults)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

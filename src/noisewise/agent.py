@@ -1,0 +1,318 @@
+"""Agent: a policy with its state, its generator and the decisions that wait for a reward."""
+
+import dataclasses
+import json
+import math
+import os
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from . import archive
+from .bandits.arms import observation
+from .bandits.ftrl_ucb import FTRLUCB
+from .bandits.reasons import Reason, means, reasons
+from .bandits.residuals import ResidualScale
+from .glm import GLM
+from .inputs import column, dimension, numbers, positive, whole
+from .links import Link
+from .protocols import Array, Policy
+
+Key = str | int | None
+
+
+@dataclass(eq=False)
+class AgentState:
+    """What an agent writes to a file, beside its policy."""
+
+    state: Any
+    generator: str
+    keys: list[Key]
+    features: Array
+    sigma: float
+    scale: ResidualScale | None
+    capacity: int
+    dropped: int
+
+
+class Agent:
+    """Chooses among arms and learns from rewards that come at once, late, in any order or never.
+
+    Parameters
+    ----------
+    policy : Policy
+        Any policy of noisewise or your own.
+    dim : int
+        The number of features of an arm.
+    seed : int
+        Of the generator that policies with random choices draw from.
+    sigma : float > 0 or "estimated"
+        The standard deviation of a reward learnt without one. "estimated" takes a running sd of
+        the residuals (`ResidualScale`); then no guarantee is claimed, and `explain` says so.
+    capacity : int
+        How many decisions may wait for their rewards. One more drops the oldest: counted in
+        ``dropped``, with a warning the first time.
+
+    Examples
+    --------
+    >>> agent = Agent.for_means(dim=2)
+    >>> offers = np.array([[1.0, 0.0], [0.0, 1.0]])
+    >>> agent.choose(offers, key="monday"), agent.choose(offers, key="tuesday")
+    (0, 0)
+    >>> agent.learn("tuesday", reward=0.2, trials=50)  # ten of fifty visitors
+    >>> agent.choose(offers), agent.waiting
+    (1, ('monday', None))
+    >>> agent.learn(offers[1], reward=0.6, trials=20)  # an arm may be told by its features
+    """
+
+    def __init__(
+        self,
+        policy: Policy[Any],
+        dim: int,
+        seed: int = 0,
+        *,
+        sigma: float | str = 1.0,
+        capacity: int = 10_000,
+    ) -> None:
+        self.policy, self.dim = policy, dimension(dim)
+        self.state = policy.start(self.dim)
+        self.rng = np.random.default_rng(whole("seed", seed, least=0))
+        self.capacity, self.dropped = whole("capacity", capacity), 0
+        self._waiting: dict[Key, Array] = {}
+        self.scale = ResidualScale() if sigma == "estimated" else None
+        self.sigma = 1.0 if self.scale else positive("sigma", sigma)
+        if self.scale and means(policy, self.state, np.zeros((1, self.dim))) is None:
+            raise ValueError(f"sigma is 'estimated', but {policy} predicts nothing; pass a number")
+
+    @classmethod
+    def for_binary_rewards(
+        cls,
+        dim: int,
+        seed: int = 0,
+        *,
+        feature_bound: float = 1.0,
+        parameter_bound: float = 1.0,
+        guaranteed: bool = False,
+    ) -> "Agent":
+        """Return an agent for rewards 0 or 1: logistic `FTRLUCB`.
+
+        It plays the practical index, which has no regret proof; with ``guaranteed`` the index of
+        the confidence sets, which explores more. Intervals are guaranteed either way.
+        """
+        glm = GLM("logistic", feature_bound, parameter_bound)
+        radius = "adaptive" if guaranteed else "practical"
+        return cls(FTRLUCB(glm, "likelihood", radius=radius), dim, seed)
+
+    @classmethod
+    def for_means(
+        cls,
+        dim: int,
+        seed: int = 0,
+        *,
+        feature_bound: float = 1.0,
+        parameter_bound: float = 1.0,
+        guaranteed: bool = False,
+    ) -> "Agent":
+        """Return an agent for shares: each reward is the mean of ``trials`` rewards 0 or 1.
+
+        The policy is that of `for_binary_rewards`; a share of n trials counts n times.
+        """
+        return cls.for_binary_rewards(
+            dim,
+            seed,
+            feature_bound=feature_bound,
+            parameter_bound=parameter_bound,
+            guaranteed=guaranteed,
+        )
+
+    @classmethod
+    def for_continuous_rewards(
+        cls,
+        dim: int,
+        seed: int = 0,
+        *,
+        feature_bound: float = 1.0,
+        parameter_bound: float = 1.0,
+        guaranteed: bool = False,
+    ) -> "Agent":
+        """Return an agent for rewards linear in the features with sub-Gaussian noise.
+
+        Pass the sd of each reward to `learn` where it is known. Without, the running sd of the
+        residuals stands in: no interval is guaranteed then, whatever ``guaranteed`` says of the
+        index.
+        """
+        glm = GLM("identity", feature_bound, parameter_bound)
+        radius = "adaptive" if guaranteed else "practical"
+        return cls(FTRLUCB(glm, radius=radius), dim, seed, sigma="estimated")
+
+    def choose(self, arms: ArrayLike, key: Key = None) -> int:
+        """Return the index of the arm to play, and remember its features under ``key``.
+
+        ``arms`` is (K, dim) and may be another set every time. Without a key only the last such
+        decision is remembered, under None.
+        """
+        if not _is_key(key):
+            raise ValueError(f"key is {key!r}; pass a string or an integer")
+        key = str(key) if isinstance(key, str) else None if key is None else int(key)
+        if key is not None and key in self._waiting:
+            raise ValueError(
+                f"key {key!r} waits for a reward already; learn or forget it, or pass another key"
+            )
+        x = numbers("arms", arms, check=False)  # the policy looks at the values
+        k = self.policy.select(self.state, x, self.rng)
+        if key is None:
+            self._waiting.pop(None, None)
+        if len(self._waiting) >= self.capacity:
+            self._drop()
+        self._waiting[key] = x[k].copy()
+        return k
+
+    def learn(
+        self,
+        arm_or_key: Any,
+        reward: ArrayLike,
+        sigma: ArrayLike | None = None,
+        trials: ArrayLike | None = None,
+    ) -> None:
+        """Learn the reward of a decision, once, or of an arm.
+
+        Parameters
+        ----------
+        arm_or_key : key of a decision (None: the last one without a key), or features (dim,)
+            Many at once: a list of keys, or features (n, dim), with ``reward`` of shape (n,). If
+            any of them is refused, none is learnt.
+        sigma : float >= 0, optional
+            The standard deviation of the reward's noise.
+        trials : float > 0, optional
+            Instead: how many trials the reward is the mean of. One trial has the agent's sigma,
+            that is 1 or the estimated one, and n have 1/sqrt(n) of it.
+        """
+        y = numbers("reward", reward)
+        single = y.ndim == 0
+        many = not single and isinstance(arm_or_key, Iterable) and not isinstance(arm_or_key, str)
+        told = list(arm_or_key) if many else [arm_or_key]
+        if y.shape not in ((), (len(told),)):
+            raise ValueError(f"reward has shape {y.shape}, but {len(told)} arms or keys are told")
+        if sigma is not None and trials is not None:
+            raise ValueError(f"sigma is {sigma} and trials {trials}; pass one of them")
+        keys = self._known([each for each in told if _is_key(each)])
+        arms = [self._waiting[each] if _is_key(each) else each for each in told]
+        sds = [None] * len(told) if sigma is None else _levels("sigma", sigma, len(told), single)
+        ns = _levels("trials", 1.0 if trials is None else trials, len(told), single)
+        rows = [
+            (*observation(arm, each, 1.0, self.dim)[:2], sd, n)
+            for arm, each, sd, n in zip(arms, np.atleast_1d(y).tolist(), sds, ns, strict=True)
+        ]
+        if not single:  # rehearsed, so that a row which is refused leaves the agent as it was
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self._teach(self.policy.start(self.dim), rows)
+        self.scale = self._teach(self.state, rows)
+        for key in keys:
+            del self._waiting[key]
+
+    def _teach(self, state: Any, rows: Iterable[Any]) -> ResidualScale | None:
+        """Teach the state rewards; return the scale of residuals after them."""
+        scale = self.scale
+        for x, y, sd, n in rows:
+            if sd is None:
+                one = self.sigma
+                if scale is not None:
+                    mean = means(self.policy, state, x[None])
+                    assert mean is not None  # asked for when the agent was made
+                    scale = scale.after(y - float(mean[0]), n)
+                    one = scale.sd
+                sd = one / math.sqrt(n)
+            self.policy.update(state, x, y, sd)
+        return scale
+
+    def forget(self, key: Key) -> None:
+        """Give up waiting for the reward of a decision."""
+        del self._waiting[self._known([key])[0]]
+
+    @property
+    def waiting(self) -> tuple[Key, ...]:
+        """The keys of the decisions that wait for their rewards, oldest first."""
+        return tuple(self._waiting)
+
+    def explain(self, arms: ArrayLike) -> list[Reason]:
+        """Return for each arm its estimate, interval, bonus, index and layer: see `Reason`."""
+        rows = reasons(self.policy, self.state, arms)
+        if self.scale is None or not self.scale.count:
+            return rows
+        note = (
+            f"{self.scale.count} rewards came without sigma and counted with a running residual "
+            f"sd, now {self.scale.sd:.3g}: the interval is not guaranteed"
+        )
+        return [
+            dataclasses.replace(each, note="; ".join(filter(None, (each.note, note))))
+            for each in rows
+        ]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write policy, state, generator and waiting decisions to one file."""
+        told = AgentState(
+            self.state,
+            json.dumps(self.rng.bit_generator.state),
+            list(self._waiting),
+            np.array(list(self._waiting.values())).reshape(-1, self.dim),
+            self.sigma,
+            self.scale,
+            self.capacity,
+            self.dropped,
+        )
+        archive.save(path, self.policy, told)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], link: Link | None = None) -> "Agent":
+        """Return the agent saved at ``path``; it goes on as if never stopped.
+
+        A link of your own is passed again.
+        """
+        policy, told = archive.load(path, link)
+        if not isinstance(told, AgentState):
+            raise ValueError(f"{str(path)!r} holds no agent; open it with noisewise.load")
+        agent = cls(policy, told.features.shape[1], sigma=told.sigma, capacity=told.capacity)
+        agent.state, agent.scale, agent.dropped = told.state, told.scale, told.dropped
+        agent.rng.bit_generator.state = json.loads(told.generator)
+        agent._waiting = dict(zip(told.keys, told.features, strict=True))
+        return agent
+
+    def _known(self, keys: list[Any]) -> list[Any]:
+        """Return the keys if each of them waits for one reward."""
+        for key in keys:
+            if not _is_key(key) or key not in self._waiting:
+                raise ValueError(
+                    f"no decision waits under key {key!r}: it was never chosen, has its reward, "
+                    "was forgotten, or was dropped as the oldest; pass the features of the arm"
+                )
+        if len(set(keys)) < len(keys):
+            raise ValueError("a key has two rewards; pass one a decision")
+        return keys
+
+    def _drop(self) -> None:
+        if self.dropped == 0:
+            warnings.warn(
+                f"more than {self.capacity} decisions wait for a reward; the oldest is dropped, "
+                "and so are later ones: forget what will have none, or pass a larger capacity",
+                stacklevel=3,
+            )
+        self.dropped += 1
+        del self._waiting[next(iter(self._waiting))]
+
+
+def _is_key(thing: Any) -> bool:
+    return thing is None or (isinstance(thing, str | Integral) and not isinstance(thing, bool))
+
+
+def _levels(name: str, value: ArrayLike, count: int, single: bool) -> list[float]:
+    """Return one standard deviation, or number of trials, a reward."""
+    return [
+        positive(name, each, zero=name == "sigma")
+        for each in column(name, value, count, single, spread=True).tolist()
+    ]

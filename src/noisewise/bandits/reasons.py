@@ -1,0 +1,106 @@
+"""Why a policy ranks arms as it does: estimate, interval, bonus, index and layer of each."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..confidence import score_bounds
+from ..glm import GLM
+from ..protocols import Array
+from .arms import candidates, norm_bound
+
+DISJOINT = (
+    "the sets contradict each other: standard deviations are reported too small, or "
+    "parameter_bound is"
+)
+PRINTED = "the sets of the published algorithm are not all valid"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """What speaks for an arm; None where the policy has no such thing.
+
+    Attributes
+    ----------
+    arm : int
+    estimate : float
+        Of the mean reward, held within the interval.
+    lower, upper : float
+        The interval of the mean from the policy's confidence sets and its parameter bound: for all
+        arms and rounds at once with its 1 - delta.
+    bonus, index : float
+        The policy plays the largest index, which is the estimated score plus the bonus; both are
+        scores. A greedy policy, or one that draws, has none.
+    layer : int
+        The layer of MORUCB that gave the index, the quietest being 0; -1 while all are empty.
+    note : str
+        Why not to rely on the interval, else empty.
+    """
+
+    arm: int
+    estimate: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    bonus: float | None = None
+    index: float | None = None
+    layer: int | None = None
+    note: str = ""
+
+
+def means(policy: Any, state: Any, x: Array) -> Array | None:
+    """Return the estimated mean of each arm, or None where the policy estimates nothing."""
+    scores = _scores(policy, state, x, _layers(policy, state, x))
+    return None if scores is None else np.asarray(_glm(policy).mean(scores))
+
+
+def reasons(policy: Any, state: Any, arms: ArrayLike) -> list[Reason]:
+    """Return the reasons of each arm; the state is only read."""
+    x = candidates(arms, state.dim, norm_bound(policy, "feature_bound") or np.inf)
+    columns: dict[str, Array] = {}
+    glm, layer = _glm(policy), _layers(policy, state, x)
+    scores, notes = _scores(policy, state, x, layer), [""] * len(x)
+    if layer is not None:
+        columns["layer"] = layer
+    if scores is not None:
+        columns["estimate"] = glm.mean(scores)
+    if scores is not None and hasattr(policy, "index"):
+        index = policy.index(state, x)
+        if getattr(policy, "index_of", "score") == "mean":
+            index = glm.score(index)
+        columns["index"], columns["bonus"] = index, index - scores
+    if hasattr(policy, "confidence"):
+        bound = norm_bound(policy, "parameter_bound")
+        lower, upper = map(glm.mean, score_bounds(policy.confidence(state), x, bound))
+        columns["lower"], columns["upper"] = lower, upper
+        if scores is not None:
+            columns["estimate"] = np.clip(columns["estimate"], lower, upper)
+        valid = PRINTED if getattr(policy, "as_printed", False) else ""
+        notes = [DISJOINT if low > high else valid for low, high in zip(lower, upper, strict=True)]
+    return [
+        Reason(arm, note=note, **{name: column[arm].item() for name, column in columns.items()})
+        for arm, note in enumerate(notes)
+    ]
+
+
+def _glm(policy: Any) -> GLM:
+    return getattr(policy, "glm", None) or GLM()
+
+
+def _layers(policy: Any, state: Any, x: Array) -> Array | None:
+    """Return the layer behind each arm's index; -1 where all are empty."""
+    if not hasattr(policy, "uppers"):
+        return None
+    bounds = policy.uppers(state, x)
+    if not np.isfinite(bounds).any():
+        return np.full(len(x), -1)
+    return np.asarray(bounds.argmin(axis=0))
+
+
+def _scores(policy: Any, state: Any, x: Array, layer: Array | None) -> Array | None:
+    """Return the estimated score of each arm, in the layer behind its index."""
+    if layer is not None:
+        thetas = np.array([each.theta for each in state.layers] + [np.zeros(state.dim)])
+        return np.einsum("ij,ij->i", x, thetas[layer])
+    return x @ state.theta if hasattr(state, "theta") else None

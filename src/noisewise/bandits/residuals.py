@@ -1,0 +1,37 @@
+"""The standard deviation of rewards whose noise nobody knows."""
+
+import math
+from dataclasses import dataclass
+
+FLOOR = 1e-3
+
+
+@dataclass
+class ResidualScale:
+    r"""A running sd of one-step-ahead residuals, later ones weighing more.
+
+    .. math:: s_t^2 = s_{t-1}^2 + \frac{2}{t + 2}(n_t r_t^2 - s_{t-1}^2),\qquad s_0 = 1
+
+    for the residual r of a mean of n trials, s being the sd of one. Residual t has weight
+    proportional to t + 1, so the first ones, taken while the estimate was poor, are forgotten like
+    1/t^2. The sd is at least 0.001.
+
+    >>> scale = ResidualScale()
+    >>> scale = scale.after(2.0)  # 1 + 2/3 (4 - 1)
+    >>> scale.square, round(scale.sd, 4), scale.count
+    (3.0, 1.7321, 1)
+    """
+
+    square: float = 1.0
+    count: int = 0
+
+    @property
+    def sd(self) -> float:
+        """The standard deviation now."""
+        return max(math.sqrt(self.square), FLOOR)
+
+    def after(self, residual: float, trials: float = 1.0) -> "ResidualScale":
+        """Return what is known after one more residual."""
+        count = self.count + 1
+        step = 2 / (count + 2)
+        return ResidualScale(self.square + step * (trials * residual**2 - self.square), count)

@@ -1,0 +1,53 @@
+"""The Gram matrix of the buffered rows."""
+
+import numpy as np
+from numba import float64, njit, void
+from numba.extending import intrinsic
+
+from .anchor import ENTRY, HEADER, VECTORS
+from .lanes import NUMBER, WORD, written
+from .layout import BUFFERED, DIM, PADDED
+
+CHUNK = np.uint64(64)  # rows that stay in the nearest cache
+
+
+@intrinsic
+def squares(typing, a, G, d, ld, x, count):
+    """Add x x' of so many rows to the lower triangle of G, four by eight numbers at a time."""
+
+    def code(write, gram, d, ld, x, count):
+        build = write.builder
+        with write.loop(d, 4) as (i, _), write.loop(build.add(i, WORD(4))) as (j, _):
+
+            def products(t):
+                row = write.get(x, t, j)
+                for r in range(4):
+                    entry = write.get(x, t, i, WORD(r), kind=NUMBER)
+                    yield write.times(write.spread(entry), row)
+
+            for r, more in enumerate(write.sums(4, products, build.mul(count, ld), ld)):
+                at = build.mul(build.add(i, WORD(r)), ld), j
+                gram.put(gram.plus(gram.get(*at), more), *at)
+        return []
+
+    return written(code, [a, G], offsets=4, numbers=0, results=0)
+
+
+@njit(void(float64[::1], float64[:, ::1], float64[::1]), **ENTRY)
+def add_gram(a, gram, room):
+    """Add x x' of the buffered rows to ``gram``; ``room`` is scratch, as large as the inverse."""
+    d = np.uint64(a[DIM])
+    ld = np.uint64(a[PADDED])
+    rows = HEADER + VECTORS * ld + ld * ld
+    left = np.uint64(a[BUFFERED])
+    room[:] = 0.0
+    while left > 0:
+        some = left if left < CHUNK else CHUNK
+        squares(a, room, d, ld, rows, some)
+        rows += some * ld
+        left -= some
+    for i in range(d):
+        for j in range(i):
+            gram[i, j] += room[i * ld + j]
+            gram[j, i] = gram[i, j]
+        gram[i, i] += room[i * ld + i]

@@ -1,0 +1,478 @@
+"""The agent: keys, late rewards, files, reasons, and doors that work untuned."""
+
+import copy
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from instances import CAUCHIT, POLICIES, sphere
+
+import noisewise as nw
+from noisewise import environments as env
+from noisewise.checks.comparison import same
+from noisewise.regression.sets import curvature_inverse
+from noisewise.theory import bandit_regret
+
+RNG = np.random.default_rng
+FIXED = nw.FTRLUCB(nw.GLM(), radius="practical", ridge=0.5)
+
+
+def arm_sets(count, dim=3, seed=0):
+    """Sets of changing size: arms come and go."""
+    rng = RNG([seed, 77])
+    return [0.9 * sphere(rng, 2 + i % 4, dim) for i in range(count)]
+
+
+def outcomes(count, seed=0):
+    rng = RNG([seed, 78])
+    return rng.uniform(size=count), rng.uniform(0.2, 0.9, size=count)
+
+
+def played(agent, count=12):
+    """Learn all but every third decision, each two rounds late."""
+    y, s = outcomes(count)
+    for t, arms in enumerate(arm_sets(count)):
+        agent.choose(arms, key=t)
+        if t > 1 and t % 3:
+            agent.learn(t - 2, y[t], s[t])
+    return agent
+
+
+def snapshot(agent):
+    return copy.deepcopy((agent.state, agent.rng.bit_generator.state, agent.waiting, agent.scale))
+
+
+def unchanged(agent, before):
+    state, generator, waiting, scale = before
+    now = (agent.rng.bit_generator.state, agent.waiting, agent.scale)
+    return same(agent.state, state) and now == (generator, waiting, scale)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+def test_every_policy_goes_on_after_a_file(policy, tmp_path):
+    """Saved with decisions waiting, then taught their rewards: the same choices and numbers."""
+    agent = played(nw.Agent(policy, dim=3, seed=5, capacity=50))
+    assert agent.waiting == tuple(sorted(agent.waiting))
+    assert len(agent.waiting) == 12 - 7
+    agent.save(tmp_path / "agent.npz")
+    link = getattr(getattr(policy, "glm", None), "link", None)
+    again = nw.Agent.load(tmp_path / "agent.npz", link=link)
+    assert (again.policy, again.dim, again.capacity) == (policy, 3, 50)
+    for key, arms in zip(agent.waiting, arm_sets(9, seed=1), strict=False):
+        assert agent.choose(arms) == again.choose(arms)
+        for each in (agent, again):
+            each.learn(key, 0.3, sigma=0.5)
+    assert same(agent.state, again.state)
+    assert agent.waiting == again.waiting == (None,)
+    assert agent.rng.bit_generator.state == again.rng.bit_generator.state
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+def test_every_policy_gives_reasons(policy):
+    """The largest index is chosen; the interval holds the estimate; nothing is written."""
+    for agent in (nw.Agent(policy, dim=3), played(nw.Agent(policy, dim=3))):
+        before = copy.deepcopy(agent.state.theta) if hasattr(agent.state, "theta") else None
+        for arms in arm_sets(6, seed=2):
+            rows = agent.explain(arms)
+            assert [row.arm for row in rows] == list(range(len(arms)))
+            assert (rows[0].estimate is None) == isinstance(policy, nw.Uniform)
+            assert (rows[0].lower is not None) == hasattr(policy, "confidence")
+            assert (rows[0].layer is not None) == isinstance(policy, nw.MORUCB)
+            for row in rows:
+                assert row.lower is None or row.lower <= row.estimate <= row.upper
+                assert row.bonus is None or row.bonus >= 0
+            if hasattr(policy, "index"):
+                index = np.array([row.index for row in rows])
+                assert index.max() - index[agent.choose(arms)] <= 1e-9 * abs(index.max())
+        if before is not None:
+            np.testing.assert_array_equal(agent.state.theta, before)
+
+
+def test_seeds_decide_and_nothing_else():
+    picks = [
+        [agent.choose(arms) for arms in arm_sets(40)]
+        for agent in (nw.Agent(nw.LinearThompson(), 3, seed=s) for s in (1, 1, 2))
+    ]
+    assert picks[0] == picks[1] != picks[2]
+
+
+LATE = [
+    FIXED,
+    nw.FTRLUCB(nw.GLM()),
+    nw.MORUCB(nw.GLM(), 1.0, 0.1),
+    nw.MORUCB(nw.GLM(), 1.0, 0.1, nested=True),
+    nw.OFUL(),
+    nw.WeightedLeastSquaresUCB(),
+    nw.WeightedOFUL(),
+]
+
+
+def late_and_in_order(policy, count=60):
+    """Two agents that make the same decisions; one learns them shuffled, partly in batches."""
+    y, s = outcomes(count)
+    agents = [nw.Agent(policy, dim=3), nw.Agent(policy, dim=3)]
+    for t, arms in enumerate(arm_sets(count)):
+        assert agents[0].choose(arms, key=f"visit {t}") == agents[1].choose(arms, key=f"visit {t}")
+    order = RNG(4).permutation(count)
+    for t in range(count):
+        agents[0].learn(f"visit {t}", y[t], s[t])
+    for part in np.array_split(order, 7)[:4]:
+        agents[1].learn([f"visit {t}" for t in part], y[part], s[part])
+    for t in np.concatenate(np.array_split(order, 7)[4:]):
+        agents[1].learn(f"visit {t}", y[t], s[t])
+    assert agents[0].waiting == agents[1].waiting == ()
+    return agents
+
+
+@pytest.mark.parametrize("policy", LATE, ids=repr)
+def test_late_rewards_give_the_same_estimate_and_matrices(policy):
+    one, two = late_and_in_order(policy)
+    for a, b in zip(policy.confidence(one.state), policy.confidence(two.state), strict=True):
+        np.testing.assert_allclose(a.centre, b.centre, rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(a.inverse, b.inverse, rtol=1e-9, atol=1e-11)
+    if policy is FIXED:
+        inverses = [curvature_inverse(policy.glm, each.state.layers[0]) for each in (one, two)]
+        np.testing.assert_allclose(*inverses, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("link", ["logistic", "tanh", CAUCHIT], ids=str)
+@pytest.mark.parametrize("radius", ["adaptive", "practical"])
+def test_late_rewards_give_the_same_minimiser(link, radius):
+    policy = nw.FTRLUCB(nw.GLM(link), radius=radius, ridge=0.5)
+    agents = late_and_in_order(policy)
+    for agent in agents:
+        nw.FTRL(policy.glm).solve(agent.state.layers[0])
+    one, two = (agent.state.layers[0] for agent in agents)
+    assert max(one.gap, two.gap) < 1e-9
+    np.testing.assert_allclose(one.theta, two.theta, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("link", ["identity", "logistic", CAUCHIT], ids=str)
+@pytest.mark.parametrize("radius", ["adaptive", "practical"])
+def test_intervals_are_those_of_ftrl(link, radius):
+    policy = nw.FTRLUCB(nw.GLM(link, 1.0, 2.0), radius=radius)
+    agent, arms = played(nw.Agent(policy, dim=3), count=40), arm_sets(8)[7]
+    rows = agent.explain(arms)
+    ftrl, layer = nw.FTRL(policy.glm), agent.state.layers[0]
+    lower, upper = ftrl.interval(layer, arms, nw.SubGaussian(1.0))
+    np.testing.assert_array_equal([row.lower for row in rows], lower)
+    np.testing.assert_array_equal([row.upper for row in rows], upper)
+    means = np.clip(ftrl.predict(layer, arms), lower, upper)
+    np.testing.assert_allclose([row.estimate for row in rows], means, rtol=1e-12)
+    if radius == "practical":
+        bonus = policy.bonus(agent.state, arms)
+        np.testing.assert_allclose([row.bonus for row in rows], bonus, rtol=1e-9)
+
+
+@pytest.mark.parametrize("as_printed", [False, True])
+def test_the_layer_is_that_of_the_smallest_bound(as_printed):
+    """Against the ellipsoids of each layer, asked one by one."""
+    policy = nw.MORUCB(nw.GLM("logistic"), 1.0, 0.1, as_printed=as_printed, radius_scale=0.3)
+    agent = nw.Agent(policy, dim=3)
+    arms = arm_sets(8)[7]
+    if not as_printed:
+        assert {row.layer for row in agent.explain(arms)} == {-1}
+    rng = RNG(9)
+    for t in range(300):
+        quiet = t % 10 == 0
+        agent.learn([0.9, 0, 0] if quiet else 0.9 * sphere(rng, 1, 3)[0], 0.6, 0.3 if quiet else 1)
+    sets = policy.confidence(agent.state)
+    known = [place for place, each in enumerate(agent.state.layers) if each.count or as_printed]
+    per = len(sets) // len(known)
+    upper = np.array([arms @ e.centre + 0.3 * e.width(arms) for e in sets])
+    if as_printed:  # its radii are of the number of all rewards
+        upper = policy.uppers(agent.state, arms)
+    upper = upper.reshape(len(known), per, -1).min(axis=1)
+    rows = agent.explain(arms)
+    assert [row.layer for row in rows] == [known[i] for i in upper.argmin(axis=0)]
+    np.testing.assert_allclose([row.index for row in rows], upper.min(axis=0), rtol=1e-9)
+    theta = [agent.state.layers[row.layer].theta for row in rows]
+    score = [a @ b for a, b in zip(arms, theta, strict=True)]
+    np.testing.assert_allclose([row.index - row.bonus for row in rows], score, atol=1e-12)
+    assert all(("published" in row.note) == as_printed for row in rows)
+    if not as_printed:
+        assert len({row.layer for row in agent.explain(np.array([[0.9, 0, 0], *arms]))}) > 1
+
+
+def test_sets_that_contradict_each_other_are_noted():
+    """Loud rewards told as quiet ones, with other means: the two layers can't both be right."""
+    agent = nw.Agent(nw.MORUCB(nw.GLM(parameter_bound=5.0), 1.0, 0.25), dim=1)
+    agent.learn(np.ones((2000, 1)), np.full(2000, 4.0), sigma=0.1)
+    agent.learn(np.ones((2000, 1)), np.full(2000, -4.0), sigma=1.0)
+    (row,) = agent.explain([[1.0]])
+    assert row.lower > row.upper
+    assert "contradict" in row.note
+
+
+def test_glm_ucb_explains_on_the_scale_of_scores():
+    policy = nw.GLMUCB(nw.GLM("logistic"), radius_scale=0.01)
+    agent, arms = played(nw.Agent(policy, dim=3)), arm_sets(4)[3]
+    index = [row.index for row in agent.explain(arms)]
+    np.testing.assert_allclose(policy.glm.mean(index), policy.index(agent.state, arms), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [({"trials": 16}, {"sigma": 0.25}), ({}, {"sigma": 1.0}), ({"trials": 1}, {})],
+    ids=str,
+)
+def test_trials_are_a_standard_deviation(one, other):
+    agents = [nw.Agent(FIXED, dim=2), nw.Agent(FIXED, dim=2)]
+    for agent, noise in zip(agents, (one, other), strict=True):
+        agent.learn([0.6, 0.8], 0.7, **noise)
+    np.testing.assert_array_equal(agents[0].state.theta, agents[1].state.theta)
+
+
+def test_trials_divide_the_agents_own_sigma():
+    """Four trials of sd 1/2 weigh 16: theta = 16 y x / (2 ridge + 16)."""
+    agent = nw.Agent(FIXED, dim=2, sigma=0.5)
+    agent.learn([0.6, 0.8], 0.7, trials=4)
+    np.testing.assert_allclose(agent.state.theta, 16 * 0.7 / 17 * np.array([0.6, 0.8]))
+
+
+def test_a_batch_is_its_rows_one_by_one():
+    rng, agents = RNG(2), [nw.Agent.for_continuous_rewards(dim=3) for _ in range(3)]
+    x, y, n = sphere(rng, 30, 3), rng.normal(size=30), rng.integers(1, 9, size=30)
+    agents[0].learn(x, y, trials=n)
+    agents[1].learn(x[:11], y[:11], trials=n[:11])
+    agents[1].learn(x[11:], y[11:], trials=n[11:])
+    for row in zip(x, y, n, strict=True):
+        agents[2].learn(row[0], row[1], trials=row[2])
+    for agent in agents[1:]:
+        assert same(agent.state, agents[0].state)
+        assert agent.scale == agents[0].scale
+    agents[0].learn([], [])
+    assert agents[0].scale == agents[2].scale
+
+
+def test_arms_without_a_key_keep_one_decision():
+    agent, sets = nw.Agent(FIXED, dim=3), arm_sets(3)
+    picks = [agent.choose(arms) for arms in sets]
+    assert agent.waiting == (None,)
+    agent.learn(None, 0.5, sigma=0.5)
+    other = nw.Agent(FIXED, dim=3)
+    other.learn(sets[2][picks[2]], 0.5, sigma=0.5)
+    np.testing.assert_array_equal(agent.state.theta, other.state.theta)
+    with pytest.raises(ValueError, match="None"):
+        agent.learn(None, 0.5)
+
+
+def test_remembered_features_are_a_copy():
+    arms = arm_sets(1)[0]
+    agent, chosen = nw.Agent(FIXED, dim=3), arms.copy()
+    k = agent.choose(arms, key="a")
+    arms[:] = 0.0
+    agent.learn("a", 1.0)
+    other = nw.Agent(FIXED, dim=3)
+    other.learn(chosen[k], 1.0)
+    np.testing.assert_array_equal(agent.state.theta, other.state.theta)
+
+
+def test_decisions_that_never_see_a_reward_are_bounded(tmp_path):
+    agent, arms = nw.Agent(FIXED, dim=3, capacity=3), arm_sets(1)[0]
+    for key in "abc":
+        agent.choose(arms, key)
+    agent.forget("b")
+    with pytest.raises(ValueError, match="'b'"):
+        agent.forget("b")
+    agent.choose(arms, "d")
+    with pytest.warns(UserWarning, match="capacity"):
+        agent.choose(arms, "e")
+    agent.choose(arms, "f")  # warnings are errors here
+    assert (agent.waiting, agent.dropped) == (("d", "e", "f"), 2)
+    with pytest.raises(ValueError, match="dropped"):
+        agent.learn("a", 1.0)
+    agent.save(tmp_path / "a.npz")
+    again = nw.Agent.load(tmp_path / "a.npz")
+    again.choose(arms, np.int64(7))
+    assert (again.waiting, again.dropped) == (("e", "f", 7), 3)
+    again.learn(7, 1.0)
+    again.choose(arms, 7)  # a key may serve again
+
+
+BAD = {
+    "unknown key": ("no decision", lambda a: a.learn("never", 1.0)),
+    "rewarded twice": ("has its reward", lambda a: a.learn("done", 1.0)),
+    "twice in a batch": ("two rewards", lambda a: a.learn(["a", "a"], [1.0, 0.0])),
+    "one unknown of many": ("no decision", lambda a: a.learn(["a", "never"], [1.0, 0.0])),
+    "a list as key": ("no decision", lambda a: a.forget(["a"])),
+    "truth for a key": ("arm", lambda a: a.learn(True, 1.0)),
+    "rewards for a number": ("reward", lambda a: a.learn(1.5, [1.0, 0.0])),
+    "forgotten unknown": ("no decision", lambda a: a.forget("never")),
+    "waiting already": ("waits", lambda a: a.choose(np.eye(3), "a")),
+    "no key": ("key", lambda a: a.choose(np.eye(3), 1.5)),
+    "truth as key": ("key", lambda a: a.choose(np.eye(3), True)),
+    "no arms": ("arms", lambda a: a.choose(np.empty((0, 3)))),
+    "empty list": ("arms", lambda a: a.choose([])),
+    "NaN arm": ("nan", lambda a: a.choose(np.full((2, 3), np.nan))),
+    "long arm": ("feature_bound", lambda a: a.choose(2 * np.eye(3))),
+    "long arm explained": ("feature_bound", lambda a: a.explain(2 * np.eye(3))),
+    "NaN arm explained": ("arms", lambda a: a.explain(np.full((2, 3), np.nan))),
+    "words": ("arms", lambda a: a.choose("words")),
+    "long arm learnt": ("feature_bound", lambda a: a.learn([2.0, 0, 0], 1.0)),
+    "NaN arm learnt": ("nan", lambda a: a.learn([np.nan, 0, 0], 1.0)),
+    "short arm learnt": ("arm", lambda a: a.learn([1.0, 0], 1.0)),
+    "NaN reward": ("reward", lambda a: a.learn("a", np.nan)),
+    "negative sigma": ("sigma", lambda a: a.learn("a", 1.0, sigma=-0.1)),
+    "NaN sigma": ("sigma", lambda a: a.learn("a", 1.0, sigma=np.nan)),
+    "no sigma": ("sigma", lambda a: a.learn("a", 1.0, sigma="loud")),
+    "no trials": ("trials", lambda a: a.learn("a", 1.0, trials=0)),
+    "sigma and trials": ("trials", lambda a: a.learn("a", 1.0, sigma=1.0, trials=2)),
+    "fewer rewards": ("reward", lambda a: a.learn(["a", "b"], [1.0])),
+    "a table of rewards": ("reward", lambda a: a.learn(["a"], [[1.0]])),
+    "rewards for one key": ("reward", lambda a: a.learn("a", [1.0, 0.0])),
+    "negative sigma in a batch": ("sigma", lambda a: a.learn(["a", "b"], [1, 0], sigma=[1, -1])),
+    "long arm in a batch": ("feature_bound", lambda a: a.learn(2 * np.eye(3), np.ones(3))),
+    "one long arm": ("feature_bound", lambda a: a.learn(np.diag([1, 1, 2.0]), np.ones(3))),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+@pytest.mark.parametrize(
+    "policy", [nw.FTRLUCB(), nw.MORUCB(), nw.LaplaceThompson(nw.GLM("logistic"))], ids=repr
+)
+def test_bad_input_leaves_the_agent_alone(policy, case):
+    word, call = BAD[case]
+    agent = nw.Agent(policy, dim=3)
+    for key in ("a", "b", "done"):
+        agent.choose(np.eye(3), key)
+    agent.learn("done", 0.5)
+    before = snapshot(agent)
+    with pytest.raises(ValueError, match=word):
+        call(agent)
+    assert unchanged(agent, before)
+
+
+def test_a_row_only_the_policy_refuses_spoils_no_batch():
+    """Likelihood noise has no sigma 0; the rows before it are not learnt either."""
+    agent = nw.Agent.for_means(dim=2)
+    before = snapshot(agent)
+    with pytest.raises(ValueError, match="sigma"):
+        agent.learn(np.eye(2), [0.5, 0.5], sigma=[0.1, 0.0])
+    assert unchanged(agent, before)
+
+
+@pytest.mark.parametrize(
+    ("make", "word"),
+    [
+        (lambda: nw.Agent(FIXED, dim=0), "dim"),
+        (lambda: nw.Agent(FIXED, dim=2, seed=-1), "seed"),
+        (lambda: nw.Agent(FIXED, dim=2, seed=0.5), "seed"),
+        (lambda: nw.Agent(FIXED, dim=2, sigma=0.0), "sigma"),
+        (lambda: nw.Agent(FIXED, dim=2, sigma="guessed"), "sigma"),
+        (lambda: nw.Agent(FIXED, dim=2, capacity=0), "capacity"),
+        (lambda: nw.Agent(nw.Uniform(), dim=2, sigma="estimated"), "predicts nothing"),
+        (lambda: nw.Agent.for_means(dim=2, feature_bound=-1.0), "feature_bound"),
+    ],
+)
+def test_bad_agents_are_refused(make, word):
+    with pytest.raises(ValueError, match=word):
+        make()
+
+
+def test_files_that_hold_no_agent_are_refused(tmp_path):
+    nw.save(tmp_path / "a.npz", FIXED, FIXED.start(2))
+    with pytest.raises(ValueError, match="no agent"):
+        nw.Agent.load(tmp_path / "a.npz")
+    nw.Agent(nw.FTRLUCB(nw.GLM(CAUCHIT)), dim=2).save(tmp_path / "b.npz")
+    with pytest.raises(ValueError, match=r"cauchit.*link="):
+        nw.Agent.load(tmp_path / "b.npz")
+
+
+def test_the_residual_scale_is_a_weighted_mean():
+    r, scale = RNG(3).normal(size=50), nw.ResidualScale()
+    for each in r:
+        scale = scale.after(each)
+    weight = np.arange(1, 52)
+    assert scale.square == pytest.approx(np.average([1.0, *r**2], weights=weight), rel=1e-12)
+    assert nw.ResidualScale(1e-9, 10).after(0.0).sd == 1e-3  # the floor
+
+
+def test_the_running_sd_converges():
+    """Noise 0.3, averages of n too: s^2 within six standard errors of 0.09.
+
+    The relative variance of s^2 is 2 * 4/(3T); the estimate's own error adds about d log T / T, a
+    tenth of the tolerance. False alarm below 1e-7.
+    """
+    agent, rng, T = nw.Agent.for_continuous_rewards(dim=4), RNG(12), 3000
+    theta = sphere(rng, 1, 4)[0]
+    assert agent.explain(np.eye(4))[0].note == ""
+    for _ in range(T):
+        arms, n = sphere(rng, 5, 4), int(rng.integers(1, 20))
+        x = arms[agent.choose(arms)]
+        agent.learn(None, x @ theta + 0.3 * rng.normal() / np.sqrt(n), trials=n)
+    assert abs(agent.scale.square / 0.09 - 1) < 6 * np.sqrt(8 / (3 * T))
+    note = agent.explain(np.eye(4))[0].note
+    assert "3000 rewards" in note
+    assert "not guaranteed" in note
+    known = agent.scale
+    agent.learn(arms[0], 0.0, sigma=0.1)  # a reward with its own sd tells nothing of the others
+    assert agent.scale is known
+
+
+def test_doors_hold_the_policies_they_promise():
+    for door in ("for_binary_rewards", "for_means", "for_continuous_rewards"):
+        for guaranteed, radius in ((False, "practical"), (True, "adaptive")):
+            bounds = {"feature_bound": 2.0, "parameter_bound": 3.0}
+            agent = getattr(nw.Agent, door)(3, 1, **bounds, guaranteed=guaranteed)
+            assert agent.policy.radius == radius
+            glm = agent.policy.glm
+            assert (agent.dim, glm.feature_bound, glm.parameter_bound) == (3, 2.0, 3.0)
+    assert nw.Agent.for_means(3).policy == nw.Agent.for_binary_rewards(3).policy
+    assert nw.Agent.for_means(3).policy.noise == "likelihood"
+    assert nw.Agent.for_continuous_rewards(3).policy.glm.linear
+
+
+def regret(agent, rounds, tell):
+    """Play a world with rewards that come five at a time."""
+    choices, keys = [], []
+    for t, rewards in enumerate(rounds.rewards):
+        arms = rounds.arms if rounds.arms.ndim == 2 else rounds.arms[t]
+        choices.append(agent.choose(arms, key=t))
+        keys.append((t, rewards[choices[-1]], rounds.sigma[t]))
+        if len(keys) == 5:
+            told, values, sigma = zip(*keys, strict=True)
+            agent.learn(told, values, **tell(np.array(sigma)))
+            keys.clear()
+    return bandit_regret(rounds, choices)[-1]
+
+
+def by_sigma(sigma):
+    return {"sigma": sigma}
+
+
+def by_trials(sigma):
+    return {"trials": np.round(sigma**-2)}
+
+
+def untold(sigma):
+    return {}
+
+
+@pytest.mark.parametrize(
+    ("door", "world", "tell"),
+    [
+        ("for_continuous_rewards", "fresh-linear", by_sigma),
+        ("for_continuous_rewards", "fixed-linear", by_sigma),
+        ("for_continuous_rewards", "fresh-linear", untold),
+        ("for_continuous_rewards", "fixed-linear", untold),
+        ("for_means", "fresh-binomial", by_trials),
+        ("for_means", "fixed-binomial", by_trials),
+        ("for_binary_rewards", "fixed-binomial", untold),
+    ],
+)
+def test_doors_work_untuned(door, world, tell):
+    """Six worlds of 600 rounds, for 0/1 rewards twelve of 2000: less than half of random play.
+
+    Over 100 other worlds a world's regret less half of random play had a mean so far below 0 that
+    such a sum is at least 5.3 of its standard deviations below: false alarm below 1e-6, taking
+    sums for normal.
+    """
+    binary = door == "for_binary_rewards"
+    change = {"rounds": 2000, "most": 1} if binary else {"rounds": 600}
+    ours = random = 0.0
+    for seed in range(12 if binary else 6):
+        rounds = replace(env.WORLDS[world], **change).draw(RNG([seed, 4]))
+        ours += regret(getattr(nw.Agent, door)(dim=10), rounds, tell)
+        random += bandit_regret(rounds, nw.choices(nw.Uniform(), rounds, RNG(seed)))[-1]
+    assert ours < 0.5 * random
