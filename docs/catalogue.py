@@ -130,7 +130,12 @@ def _study(name):
         LOG.warning("study %s has no picture; make them with: make pictures", name)
         return ""
     summary = json.loads(run.read_text())
-    held = "\n".join(f"- {'✓' if yes else '✗'} {claim}" for claim, yes in summary["holds"].items())
+    measured = summary.get("measured", {})
+    held = "\n".join(
+        f"- {'✓' if yes else '✗'} {claim}"
+        + (f" ({found})" if (found := measured.get(claim)) else "")
+        for claim, yes in summary["holds"].items()
+    )
     return f"""{_heading(study.TITLE)}
 {study.CLAIM}
 

@@ -22,7 +22,7 @@ def main(results: Path) -> None:
     """Write picture and verdicts of every study."""
     for name in EXPERIMENTS:
         run = json.loads((results / f"{name}.json").read_text())
-        kept = json.dumps({key: run[key] for key in ("command", "holds")}, indent=1)
+        kept = json.dumps({key: run[key] for key in ("command", "holds", "measured")}, indent=1)
         (PICTURES / f"{name}.json").write_text(f"{kept}\n")
         picture = shrink((results / f"{name}.svg").read_text())
         (PICTURES / f"{name}.svg").write_text(picture)

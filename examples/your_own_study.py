@@ -10,6 +10,7 @@ from pathlib import Path
 import noisewise as nw
 from noisewise import environments as env
 from noisewise.experiments import EXPERIMENTS, canvas
+from noisewise.experiments.verdicts import Verdict
 
 TITLE = "What weights are worth"
 CLAIM = "The wider the standard deviations spread, the more a learner gains that knows them."
@@ -42,7 +43,8 @@ def holds(table):
     """Decided on the data of this run."""
     lines = numbers(table)
     ratio = lines["no weights"] / lines["weights"]
-    return {f"at spread 10 weights gain a factor {ratio.iloc[-1]:.1f}, above 2": ratio.iloc[-1] > 2}
+    gain = ratio.iloc[-1]
+    return {"at spread 10 weights gain a factor above 2": Verdict(gain > 2, f"{gain:.1f}")}
 
 
 def plot(table):

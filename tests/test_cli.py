@@ -176,7 +176,8 @@ def test_the_page_leaves_out_what_is_no_study(results, tmp_path):
     (out / "broken.json").write_text("{")
     (out / "other.json").write_text('{"study": "mine"}')
     (out / "links.svg").unlink()
-    page, left_out = report.write(out)
+    left_out = []
+    page = report.write(out, left_out.append)
     assert [name in " ".join(left_out) for name in ("broken.json", "other.json", "links.json")] == [
         True, True, False,
     ]  # fmt: skip

@@ -59,7 +59,7 @@ def test_figure_3(sizes):
 
 def test_a_wrong_mean_of_figure_3_is_found(sizes):
     wrong = sizes.assign(mean_regret=0.8 * sizes["mean_regret"])
-    assert failing(figure3, wrong)[-1] == "nor does it lean to one side over all dimensions"
+    assert any("lean to one side" in claim for claim in failing(figure3, wrong))
     bent = sizes.assign(regret=sizes["regret"] * np.where(sizes["variance"] == 16, 1.2, 1.0))
     assert "the regret is affine in the variance" in failing(figure3, bent)
 

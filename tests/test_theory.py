@@ -290,7 +290,7 @@ def test_regret_stays_below_its_bounds(link, noise):
     failed = dict.fromkeys(names, 0)
     for _ in range(60):
         rounds = labels.label(rng, sphere(rng, T, d), sphere(rng, 1, d)[0])
-        scores = nw.predictions(nw.FTRL(glm, tolerance=0), rounds.x, rounds.y, scores=True)
+        scores = nw.predictions(nw.FTRL(glm, tolerance=1e-8), rounds.x, rounds.y, scores=True)
         regret = theory.stochastic_regret(glm, rounds.theta, rounds.x, rounds.y, scores)
         _, h = theory.design_terms(glm, rounds.x, glm.ridge)
         for name in names:

@@ -94,15 +94,13 @@ def reproduce(
             claims += len(summary["holds"])
             failed += [name for held in summary["holds"].values() if not held]
             _verdicts(name, summary)
-        page, left_out = report.write(out)
+        page = report.write(out, click.echo)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     except OSError as error:
         raise click.UsageError(f"--out {out} can't be written ({error})") from None
     except RuntimeError as error:
         raise click.ClickException(str(error)) from None
-    for sentence in left_out:
-        click.echo(sentence)
     click.echo(f"page: {page}")
     mark = click.style(f"{len(failed)} of {claims} claims failed", fg="red" if failed else "green")
     click.echo(f"{mark}; {perf_counter() - began:.0f} s")

@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from collections.abc import Callable
 from importlib.resources import files as resources
 from pathlib import Path
 from string import Template
@@ -11,16 +12,16 @@ from typing import Any
 from ..experiments import EXPERIMENTS, files
 
 
-def write(folder: Path) -> tuple[Path, list[str]]:
-    """Write ``folder/index.html`` over every study found in ``folder``.
+def write(folder: Path, tell: Callable[[str], object] = print) -> Path:
+    """Write ``folder/index.html`` over every study found in ``folder`` and return its path.
 
-    Return its path, and a sentence for every JSON file that is no study's.
+    ``tell`` hears of every JSON file that is no study's.
     """
-    studies, left_out = [], []
+    studies = []
     for path in sorted(folder.glob("*.json")):
         study = _read(path)
         if study is None:
-            left_out.append(f"left out of the page: {path} (not the summary of a study)")
+            tell(f"left out of the page: {path} (not the summary of a study)")
         else:
             studies.append(study)
     order = list(EXPERIMENTS)
@@ -35,7 +36,7 @@ def write(folder: Path) -> tuple[Path, list[str]]:
         ),
         studies="".join(_section(study, folder) for study in studies),
     )
-    return files.replace(folder / "index.html", lambda part: part.write_text(page)), left_out
+    return files.replace(folder / "index.html", lambda part: part.write_text(page))
 
 
 def _read(path: Path) -> dict[str, Any] | None:
@@ -95,7 +96,8 @@ def _inline(path: Path) -> str:
 def _table(columns: list[str], data: list[list[Any]]) -> str:
     words = [any(isinstance(row[i], str) for row in data) for i in range(len(columns))]
     side = [' class="words"' if word else "" for word in words]
-    head = "".join(f"<th{s}>{html.escape(str(n))}</th>" for s, n in zip(side, columns, strict=True))
+    names = [html.escape(str(name)).replace(" = ", "&nbsp;=&nbsp;") for name in columns]
+    head = "".join(f"<th{s}>{name}</th>" for s, name in zip(side, names, strict=True))
     lines = (
         "".join(f"<td{s}>{_cell(v)}</td>" for s, v in zip(side, row, strict=True)) for row in data
     )
