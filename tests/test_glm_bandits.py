@@ -342,7 +342,7 @@ COVERED = [
 def test_sets_hold_the_parameter(policy, critical):
     """60 runs of 60 rounds, arms chosen by the policy, delta 0.1.
 
-    At most 22 runs may miss: P(Bin(60, 0.1) > 22) < 1e-7. The critical scale is that of the long run
+    At most 22 runs may miss: P(Bin(60, 0.1) > 22) < 1e-7. The critical scale is of the long run
     below, met here to 0.1. OFUGLB's sets must miss at a third of their radius in more than a tenth
     of the runs: half of them do, P(Bin(60, 0.5) <= 6) < 1e-10.
     """
@@ -376,6 +376,19 @@ def test_sets_hold_the_parameter_of_every_family(policy, critical, link):
 
 
 # bad input
+
+
+@pytest.mark.parametrize("size", [1e3, -1e40])
+def test_an_absurd_reward_does_no_harm(size):
+    """Also where the link may not be extended: the estimate stays in the ball, the set finite."""
+    glm = nw.GLM("exponential", extend=False)
+    for policy in (nw.GLBOMD(glm), nw.GLBOMD(glm, "exact"), nw.OFUGLB(glm), nw.GLOC(glm)):
+        state = policy.start(2)
+        for x in ([1.0, 0.0], [0.6, 0.8]):
+            policy.update(state, x, size)
+        (ellipsoid,) = policy.confidence(state)
+        assert np.isfinite(ellipsoid.upper(np.eye(2))).all()
+        assert isinstance(policy, nw.GLOC) or np.linalg.norm(state.theta) <= 1 + 1e-9
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Optimism from the likelihood: what the policies that know the family of rewards share."""
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,8 @@ class LikelihoodOptimism:
     def __post_init__(self) -> None:
         if not isinstance(self.glm, GLM):
             raise ValueError(f"glm is {self.glm!r}; pass a noisewise.GLM")
+        # estimates stay in the ball, where the extension changes nothing; trial steps leave it
+        object.__setattr__(self, "glm", replace(self.glm, extend=True))
         settle(self, "dispersion", *(["ridge"] if self.ridge is not None else []))
         probability("delta", self.delta)
         positive("radius_scale", self.radius_scale, zero=True)
