@@ -43,6 +43,14 @@ _HOME = {
     "NormalState": "bandits.normal",
     "GLMUCB": "bandits.glm_ucb",
     "GLMUCBState": "bandits.glm_ucb",
+    "UCBGLM": "bandits.ucb_glm",
+    "UCBGLMState": "bandits.ucb_glm",
+    "GLOC": "bandits.gloc",
+    "GLOCState": "bandits.gloc",
+    "GLBOMD": "bandits.glb_omd",
+    "GLBOMDState": "bandits.glb_omd",
+    "OFUGLB": "bandits.ofuglb",
+    "OFUGLBState": "bandits.ofuglb",
     "LinearThompson": "bandits.linear_thompson",
     "LaplaceThompson": "bandits.laplace_thompson",
     "Greedy": "bandits.greedy",
@@ -88,7 +96,9 @@ if TYPE_CHECKING:
     from .bandits.adaoful import AdaOFUL, AdaOFULState
     from .bandits.forms import Forms
     from .bandits.ftrl_ucb import FTRLUCB
+    from .bandits.glb_omd import GLBOMD, GLBOMDState
     from .bandits.glm_ucb import GLMUCB, GLMUCBState
+    from .bandits.gloc import GLOC, GLOCState
     from .bandits.greedy import Greedy
     from .bandits.ids import IDS
     from .bandits.laplace_thompson import LaplaceThompson
@@ -99,12 +109,14 @@ if TYPE_CHECKING:
     from .bandits.mor_ucb import MORUCB
     from .bandits.normal import NormalState
     from .bandits.normal_ucb import NormalUCB
+    from .bandits.ofuglb import OFUGLB, OFUGLBState
     from .bandits.oful import OFUL
     from .bandits.reasons import Reason
     from .bandits.residuals import ResidualScale
     from .bandits.ridge import LinearState
     from .bandits.save import SAVE, SAVEState
     from .bandits.ucb1_normal import UCB1Normal
+    from .bandits.ucb_glm import UCBGLM, UCBGLMState
     from .bandits.uniform import Uniform, UniformState
     from .bandits.weighted_least_squares import WeightedLeastSquaresUCB
     from .bandits.weighted_oful import WeightedOFUL

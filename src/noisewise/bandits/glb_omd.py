@@ -1,0 +1,224 @@
+"""GLB-OMD and ECOLog: optimism after one mirror-descent step a reward, without history."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import linalg
+from ..inputs import dimension, one_of
+from ..protocols import Array
+from . import ridge
+from .arms import observation
+from .likelihood import LikelihoodOptimism
+from .ridge import LinearState
+
+WIDEST = 30.0  # the largest r of `spread_factor`: beyond, its exponential is of no use
+
+
+@dataclass(eq=False)
+class GLBOMDState:
+    """The estimate of `GLBOMD`, and the matrix H as ``design``."""
+
+    theta: Array
+    design: LinearState
+
+    @property
+    def dim(self) -> int:
+        """The number of features."""
+        return len(self.theta)
+
+    @property
+    def count(self) -> int:
+        """The number of rewards learnt."""
+        return self.design.count
+
+    @property
+    def inverse(self) -> Array:
+        """The inverse of H."""
+        return self.design.inverse
+
+
+@dataclass(frozen=True)
+class GLBOMD(LikelihoodOptimism):
+    r"""One step of mirror descent a reward, and optimism around it; cost of order Kd^2 + d^3.
+
+    .. math:: \theta' = \arg\min_{\|\theta\|\le B} \tilde\ell(\theta)
+              + \frac1{2\eta}\|\theta - \hat\theta\|_H^2,\quad
+              H \leftarrow H + \frac{\varphi'(x\cdot\theta')}g xx^\top,\quad \eta = 1 + MS
+
+    The loss is the second-order expansion of :math:`(m(x\cdot\theta) - r\,x\cdot\theta)/g` at the
+    estimate ("linear": the gradient step is one solve), or that loss itself ("exact", ECOLog's
+    form: a scalar root). With probability 1 - delta, for all rounds,
+
+    .. math:: \|\theta^* - \hat\theta\|_H^2 \le 2\lambda B^2 + 2\eta\log\frac1\delta
+              + \eta c f\log\det\frac{H}{2\lambda}
+
+    c = :math:`\eta/(1-\rho)`, :math:`\rho = \eta MSKA^2/(\lambda g)` (0 for "exact") the share of
+    the step that the expansion's error eats, f = `spread_factor` of
+    :math:`MA\sqrt{c/2\lambda}`. This radius is derived here, in the shape of the paper's, whose
+    printed constants were not seen; for "exact" the original has a warm-up and other constants,
+    which are not claimed. The reward's ``sigma`` is not used.
+
+    Use it where rewards are of a known family and many: neither time nor memory grows with rounds.
+    The ridge of the theorem makes the first rounds explore a lot; `OFUGLB` is tighter and slower.
+    Measured at delta = 0.1, logistic, truth of norm B, the 0.9-quantile over runs of the largest
+    error/radius: 0.94 ("linear"), 0.93 ("exact"), where 1 would be calibrated; the first rounds
+    decide it, where the radius is little but the ridge's share.
+
+    Parameters
+    ----------
+    loss : {"linear", "exact"}
+    ridge : float > 0, optional
+        By default :math:`2\lambda = A^2\max(14d\eta M^2, 6\eta MSK/g, S^{-2})`, and
+        :math:`A^2\max(8d\eta M^2, S^{-2})` for "exact". Another is covered too, if it is above
+        :math:`\eta MSKA^2/g` for "linear".
+
+    Examples
+    --------
+    For Gaussian rewards in a wide ball this is ridge regression:
+
+    >>> policy = GLBOMD(ridge=0.5)
+    >>> state = policy.start(dim=1)
+    >>> policy.update(state, [1.0], 1.0)
+    >>> state.theta
+    array([0.5])
+
+    References
+    ----------
+    Zhang, Xu, Zhao and Sugiyama (2025), "Generalized linear bandits: almost optimal regret with
+    one-pass update"; Faury, Abeille, Jun and Calauzenes (2022), "Jointly efficient and optimal
+    algorithms for logistic bandits": regret of order d sqrt(T/kappa_*).
+    """
+
+    not_promised: ClassVar[tuple[str, ...]] = ("late rewards give the same estimate",)
+
+    loss: str = "linear"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of("loss", self.loss, ("linear", "exact"))
+        if self.ridge is None:
+            return
+        share, reach = self._share(self.ridge), 0.0
+        if share < 1:
+            reach = self._reach(self.ridge)
+        if share >= 1 or reach > WIDEST:
+            raise ValueError(
+                f"ridge is {self.ridge:g}, too small for a confidence set with loss {self.loss!r}; "
+                "pass a larger one, None for the prescribed one, or loss='exact'"
+            )
+
+    def _share(self, ridge: float) -> float:
+        glm = self.glm
+        if self.loss == "exact":
+            return 0.0
+        steep = self.concordance * glm.score_bound * glm.max_slope * glm.feature_bound**2
+        return self.eta * steep / (ridge * self.dispersion)
+
+    def _reach(self, ridge: float) -> float:
+        c = self.eta / (1 - self._share(ridge))
+        return self.concordance * self.glm.feature_bound * math.sqrt(c / (2 * ridge))
+
+    def prescribed(self, dim: int) -> float:
+        """Return the default ridge."""
+        glm, M, eta = self.glm, self.concordance, self.eta
+        S, factor = glm.score_bound, 8.0
+        least = S**-2.0
+        if self.loss == "linear":
+            factor = 14.0
+            least = max(least, 6 * eta * M * S * glm.max_slope / self.dispersion)
+        return 0.5 * glm.feature_bound**2 * max(factor * dim * eta * M * M, least)
+
+    def start(self, dim: int) -> GLBOMDState:
+        """Make the state of a fresh learner."""
+        d = dimension(dim)
+        lam = self.prescribed(d) if self.ridge is None else self.ridge
+        return GLBOMDState(np.zeros(d), ridge.start(d, lam))
+
+    def radius(self, state: Any) -> float:
+        """Return the radius."""
+        lam, eta = state.design.ridge, self.eta
+        c = eta / (1 - self._share(lam))
+        spread = eta * c * spread_factor(self._reach(lam)) * state.design.log_det
+        bias = 2 * lam * self.glm.parameter_bound**2
+        return math.sqrt(bias + 2 * eta * math.log(1 / self.delta) + max(spread, 0.0))
+
+    def update(self, state: GLBOMDState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+        """Learn a reward; all weigh the same."""
+        glm, g = self.glm, self.dispersion
+        x, y, _ = observation(arm, reward, sigma, state.dim, glm.feature_bound)
+        step = self._linear if self.loss == "linear" else self._exact
+        state.theta = step(state, x, y)
+        ridge.learn(state.design, x, 0.0, float(glm.slope(x @ state.theta)) / g)
+
+    def _linear(self, state: GLBOMDState, x: Array, y: float) -> Array:
+        glm, g, eta = self.glm, self.dispersion, self.eta
+        z, k = float(x @ state.theta), state.inverse @ x
+        w = float(glm.slope(z)) / g
+        pull = (float(glm.mean(z)) - y) / g
+        free = state.theta - eta * pull / (1 + eta * w * float(x @ k)) * k
+        if math.sqrt(float(free @ free)) <= glm.parameter_bound:
+            return np.asarray(free)
+        metric = state.design.V / eta + w * np.outer(x, x)
+        return linalg.project_ball(metric, free, glm.parameter_bound)
+
+    def _exact(self, state: GLBOMDState, x: Array, y: float) -> Array:
+        from scipy.optimize import brentq
+
+        eta, B = self.eta, self.glm.parameter_bound
+        k = state.inverse @ x
+        free = state.theta - eta * self._pull(float(x @ state.theta), eta * float(x @ k), y) * k
+        if math.sqrt(float(free @ free)) <= B:
+            return np.asarray(free)
+        # on the sphere: (H/eta + nu I) theta = H theta_t/eta - pull x, in the eigenbasis of H
+        values, vectors = np.linalg.eigh(state.design.V / eta)
+        p, q = vectors.T @ x, values * (vectors.T @ state.theta)
+
+        def point(nu: float) -> Array:
+            shrink = 1 / (values + nu)
+            pull = self._pull(float(p @ (shrink * q)), float(p @ (shrink * p)), y)
+            return np.asarray(shrink * (q - pull * p))
+
+        def miss(nu: float) -> float:
+            return math.sqrt(float(np.square(point(nu)).sum())) - B
+
+        high = float(values[-1])
+        while miss(high) > 0:
+            high *= 2
+        nu = brentq(miss, 0.0, high, xtol=1e-300, rtol=1e-14) if miss(0.0) > 0 else 0.0
+        u = vectors @ point(nu)
+        return np.asarray(u * min(1.0, B / float(np.linalg.norm(u))))
+
+    def _pull(self, a: float, q: float, y: float) -> float:
+        """Return (phi(z) - y)/g at the root of z = a - q (phi(z) - y)/g."""
+        from scipy.optimize import brentq
+
+        def pull(z: float) -> float:
+            return (float(self.glm.mean(z)) - y) / self.dispersion
+
+        def miss(z: float) -> float:
+            return z - a + q * pull(z)
+
+        # miss rises at least as fast as z
+        end = a - miss(a)
+        if miss(a) * miss(end) >= 0:
+            return pull(end)
+        return pull(brentq(miss, min(a, end), max(a, end), xtol=1e-300, rtol=1e-15))
+
+
+def spread_factor(r: float) -> float:
+    r"""Return :math:`2E[e^{r|N|} - 1 - r|N|]/r^2`, N standard normal; 1 at r = 0.
+
+    By how much a loss of self-concordance M, averaged over a Gaussian of sd s around a point,
+    exceeds its second-order term, r = Ms.
+
+    >>> spread_factor(0.0)
+    1.0
+    """
+    if r < 1e-3:  # the series: the closed form cancels
+        return 1 + 2 / 3 * math.sqrt(2 / math.pi) * r + r * r / 4
+    tail = math.exp(r * r / 2) * (1 + math.erf(r / math.sqrt(2)))
+    return 2 * (tail - 1 - r * math.sqrt(2 / math.pi)) / r**2

@@ -1,0 +1,93 @@
+"""Optimism from the likelihood: what the policies that know the family of rewards share."""
+
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..confidence import Ellipsoid
+from ..glm import GLM
+from ..inputs import positive, probability, settle
+from ..noise import Likelihood
+from ..protocols import Array
+from ..theory.radii import conversion_constant
+from .arms import candidates, first_best
+
+
+@dataclass(frozen=True)
+class LikelihoodOptimism:
+    r"""Play :math:`\arg\max_x x\cdot\hat\theta + \beta\|x\|_{H^{-1}}`.
+
+    Rewards are draws of the exponential family whose mean is the link (`Likelihood`), all of one
+    dispersion g. A policy says what its radius is; its state has ``theta``, ``inverse`` (of H) and
+    ``dim``.
+
+    Parameters
+    ----------
+    glm : GLM
+    dispersion : float > 0
+        g: a reward's variance is g times the slope at its score; sigma^2 for Gaussian rewards,
+        1/n for means of n trials.
+    ridge : float > 0, optional
+        H begins as 2 ridge I; each policy prescribes its own.
+    delta : float in (0, 1)
+        The confidence set fails with at most this probability, for all rounds together.
+    radius_scale : float >= 0
+        Multiplies the radius; only 1 is covered by theory.
+    """
+
+    glm: GLM = field(default_factory=GLM)
+    _: KW_ONLY
+    dispersion: float = 1.0
+    ridge: float | None = None
+    delta: float = 0.05
+    radius_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.glm, GLM):
+            raise ValueError(f"glm is {self.glm!r}; pass a noisewise.GLM")
+        # estimates stay in the ball, where the extension changes nothing; trial steps leave it
+        object.__setattr__(self, "glm", replace(self.glm, extend=True))
+        settle(self, "dispersion", *(["ridge"] if self.ridge is not None else []))
+        probability("delta", self.delta)
+        positive("radius_scale", self.radius_scale, zero=True)
+        conversion_constant(self.glm, Likelihood(self.dispersion))  # refuses what is no family
+
+    @property
+    def concordance(self) -> float:
+        """M with \\|phi''\\| <= M phi'."""
+        return self.glm.self_concordance or 0.0
+
+    @property
+    def eta(self) -> float:
+        r"""1 + MS, S the score bound: a loss grows from z to z + u by :math:`\varphi'u^2/2\eta`."""
+        return 1 + self.concordance * self.glm.score_bound
+
+    def select(
+        self,
+        state: Any,
+        arms: ArrayLike,
+        rng: np.random.Generator,
+        sigma: ArrayLike | None = None,
+    ) -> int:
+        """Return the arm of the largest upper bound; nothing is random."""
+        x = candidates(arms, state.dim, self.glm.feature_bound)
+        return first_best(self.index(state, x))
+
+    def index(self, state: Any, x: Array) -> Array:
+        """Return the upper bound of every arm."""
+        return np.asarray(self.ellipsoid(state, self.radius_scale).upper(x))
+
+    def ellipsoid(self, state: Any, scale: float = 1.0) -> Ellipsoid:
+        """Return the ellipsoid, its radius times ``scale``."""
+        return Ellipsoid(state.theta, state.inverse, scale * self.radius(state))
+
+    def confidence(self, state: Any) -> tuple[Ellipsoid]:
+        """Return the set of the theorem, whatever ``radius_scale``."""
+        e = self.ellipsoid(state)
+        return (Ellipsoid(e.centre.copy(), e.inverse.copy(), e.radius),)
+
+    def radius(self, state: Any) -> float:
+        """Return the radius."""
+        raise NotImplementedError

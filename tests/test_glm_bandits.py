@@ -1,0 +1,418 @@
+"""Policies for generalised linear rewards: identities, sets that hold each other, coverage."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from instances import CAUCHIT, sphere
+from scipy.integrate import quad
+from scipy.optimize import minimize
+from scipy.stats import norm
+
+import noisewise as nw
+from noisewise.bandits.glb_omd import spread_factor
+from noisewise.bandits.gloc import closed_score_error, score_error
+
+RNG = np.random.default_rng
+FAMILIES = ("identity", "logistic", "exponential", "tanh", "probit")
+
+
+def reward(glm, z, rng):
+    mean = float(glm.mean(z))
+    if glm.linear:
+        return mean + rng.normal()
+    return float(rng.poisson(mean) if glm.link.name == "exponential" else rng.random() < mean)
+
+
+def learnt(policy, count=40, dim=3, seed=0, size=1.0):
+    """A state, and the rows it has learnt; the truth has ``size`` times the largest norm."""
+    rng, glm = RNG([seed, 9]), policy.glm
+    theta = size * glm.parameter_bound * sphere(rng, 1, dim)[0]
+    x = glm.feature_bound * rng.uniform(0.3, 1.0, size=(count, 1)) * sphere(rng, count, dim)
+    y = np.array([reward(glm, row @ theta, rng) for row in x])
+    state = policy.start(dim)
+    for row, r in zip(x, y, strict=True):
+        policy.update(state, row, r)
+    return state, x, y
+
+
+# UCBGLM
+
+
+def test_ucb_glm_on_the_identity_link_is_least_squares_with_one_width():
+    """Once warm: OLS and its unregularised widths written out, to the tiny ridge."""
+    policy = nw.UCBGLM(sigma=0.3, horizon=500, delta=0.1)
+    state, x, y = learnt(policy)
+    assert state.warm
+    arms, V = sphere(RNG(1), 200, 3), x.T @ x
+    alpha = 0.3 * np.sqrt(1.5 * np.log1p(1000 / 3) + np.log(10))
+    index = arms @ np.linalg.lstsq(x, y, rcond=None)[0]
+    index += alpha * np.sqrt(np.einsum("ij,ij->i", arms @ np.linalg.inv(V), arms))
+    assert policy.select(state, arms, RNG(0)) == np.argmax(index)
+    np.testing.assert_allclose(state.theta, np.linalg.lstsq(x, y, rcond=None)[0], rtol=1e-5)
+    assert policy.radius(state) == pytest.approx(alpha)
+
+
+def test_ucb_glm_ranks_by_score():
+    """Where the width is nothing the choice is that of the estimated score, whatever the link."""
+    policy = nw.UCBGLM(nw.GLM(CAUCHIT), radius_scale=0.0)
+    state, *_ = learnt(policy)
+    arms = sphere(RNG(2), 50, 3)
+    assert policy.select(state, arms, RNG(0)) == np.argmax(arms @ state.theta)
+
+
+def test_ucb_glm_plays_at_random_until_the_arms_span():
+    """A policy that never sees the second axis stops after ``warmup`` rounds, and says so."""
+    policy = nw.UCBGLM(nw.GLM("logistic", 2.0, 1.0), warmup=7)
+    state, arms = policy.start(2), np.tile([[2.0, 0.0]], (50, 1))
+    for t in range(9):
+        k = policy.select(state, arms, RNG(t))
+        assert k == (RNG(t).integers(50) if t < 7 else 0)
+        policy.update(state, arms[k], 1.0)
+    assert not state.warm
+    policy.update(state, [0.0, 1.9], 1.0)
+    assert not state.warm  # the least eigenvalue is 3.61, below A^2 = 4
+    policy.update(state, [0.0, 0.7], 1.0)
+    assert state.warm
+
+
+# GLOC
+
+
+def test_gloc_root_is_below_the_closed_form():
+    """Two thousand random settings; the root solves its equation."""
+    rng = RNG(3)
+    for b, R, kappa, delta in zip(
+        10 ** rng.uniform(-3, 4, 2000),
+        10 ** rng.uniform(-2, 1, 2000),
+        10 ** rng.uniform(-2, 0.5, 2000),
+        10 ** rng.uniform(-6, -0.05, 2000),
+        strict=True,
+    ):
+        q = score_error(b, R, kappa, delta)
+        right = 2 * b / kappa
+        right += 2 * R / kappa * np.sqrt(2 * (1 + q) * np.log(np.sqrt(1 + q) / delta))
+        assert q == pytest.approx(right, rel=1e-9)
+        assert q <= closed_score_error(b, R, kappa, delta)
+
+
+def test_gloc_on_the_identity_link_learns_ridge_predictions():
+    """Slope 1 and a ball never left: the learner is ridge regression, and V its matrix."""
+    policy = nw.GLOC(nw.GLM("identity", 1.0, 50.0), ridge=0.7)
+    state, x, y = learnt(policy, size=0.02)
+    z = nw.predictions(nw.Ridge(0.7), x, y)
+    V = 1.4 * np.eye(3) + x.T @ x
+    centre = np.linalg.solve(V, x.T @ z)
+    np.testing.assert_allclose(state.theta, centre, atol=1e-10)
+    h = [
+        r @ np.linalg.inv(1.4 * np.eye(3) + x[: i + 1].T @ x[: i + 1]) @ r for i, r in enumerate(x)
+    ]
+    b = 0.7 * 50**2 + 0.5 * np.sum((z - y) ** 2 * h)
+    left = np.sum((z - x @ centre) ** 2) + 1.4 * centre @ centre  # the least penalised squares
+    square = 1.4 * 50**2 + score_error(b, 1.0, 1.0, 0.05) - left
+    assert policy.radius(state) == pytest.approx(np.sqrt(square), rel=1e-9)
+
+
+# GLBOMD
+
+
+@pytest.mark.parametrize("loss", ["linear", "exact"])
+def test_gaussian_glb_omd_is_ridge(loss):
+    """In a ball never left, with any dispersion: estimate, matrix and (M = 0) radius."""
+    g = 0.3
+    policy = nw.GLBOMD(nw.GLM("identity", 1.0, 50.0), loss, dispersion=g, ridge=0.7, delta=0.1)
+    state, x, y = learnt(policy, size=0.02)
+    H = 1.4 * np.eye(3) + x.T @ x / g
+    np.testing.assert_allclose(state.theta, np.linalg.solve(H, x.T @ y / g), atol=1e-10)
+    np.testing.assert_allclose(state.inverse @ H, np.eye(3), atol=1e-10)
+    square = 1.4 * 2500 + 2 * np.log(10) + np.linalg.slogdet(H / 1.4)[1]
+    assert policy.radius(state) == pytest.approx(np.sqrt(square), rel=1e-10)
+
+
+def test_both_losses_are_one_for_the_identity_link():
+    """With projections too: the loss is quadratic."""
+    glm = nw.GLM("identity", 1.0, 0.6)
+    one, *_ = learnt(nw.GLBOMD(glm, ridge=0.1))
+    other, *_ = learnt(nw.GLBOMD(glm, "exact", ridge=0.1))
+    np.testing.assert_allclose(one.theta, other.theta, atol=1e-9)
+    assert nw.GLBOMD(glm, ridge=0.1).radius(one) == pytest.approx(
+        nw.GLBOMD(glm, "exact", ridge=0.1).radius(other)
+    )
+
+
+@pytest.mark.parametrize("link", FAMILIES)
+@pytest.mark.parametrize("loss", ["linear", "exact"])
+def test_every_step_is_the_minimiser_of_its_program(link, loss):
+    """Stationarity in the interior, and on the sphere the gradient along the outer normal."""
+    glm, g = nw.GLM(link, 1.0, 1.5), 0.5
+    policy = nw.GLBOMD(glm, loss, dispersion=g, ridge=(0.05 if loss == "exact" else None))
+    rng, eta = RNG(4), policy.eta
+    state, sides = policy.start(3), set()
+    for t, x in enumerate(sphere(rng, 120, 3)):
+        before, H = state.theta.copy(), state.design.V.copy()
+        y = reward(glm, x @ [1.4, 0.0, 0.0], rng) if t < 60 else 30.0 * (-1) ** t
+        policy.update(state, x, y)
+        z, move = x @ state.theta, state.theta - before
+        at = z if loss == "exact" else x @ before
+        slope = 0.0 if loss == "exact" else glm.slope(at) * (x @ move)
+        gradient = (glm.mean(at) + slope - y) / g * x + H @ move / eta
+        nu = -(gradient @ state.theta) / 1.5**2 if np.linalg.norm(state.theta) > 1.5 - 1e-9 else 0
+        sides.add(nu > 1e-6)
+        assert nu >= -1e-8
+        assert np.linalg.norm(gradient + nu * state.theta) < 1e-8 * max(1, abs(y))
+        np.testing.assert_allclose(state.design.V - H, glm.slope(z) / g * np.outer(x, x), atol=1e-9)
+    assert sides == {True, False}
+
+
+@pytest.mark.parametrize("link", FAMILIES)
+def test_self_concordance_holds_the_loss_between_two_curves(link):
+    """phi' u^2/(2 + M|u|) <= Bregman gap <= phi' (e^{M|u|} - 1 - M|u|)/M^2 on the scores in use."""
+    glm = nw.GLM(link, 1.0, 2.0)
+    rng, M = RNG(5), glm.self_concordance
+    z, v = rng.uniform(-2, 2, size=(2, 4000))
+    u = v - z
+    gap = glm.potential(v) - glm.potential(z) - glm.mean(z) * u
+    a = M * np.abs(u)
+    low = glm.slope(z) * u**2 / (2 + a)
+    high = glm.slope(z) * (np.expm1(a) - a) / M**2 if M else glm.slope(z) * u**2 / 2
+    assert (low <= gap + 1e-12).all()
+    assert (gap <= high + 1e-12).all()
+
+
+@pytest.mark.parametrize("r", [1e-5, 9e-4, 1.1e-3, 0.3, 2.0, 6.0])
+def test_spread_factor_is_the_expectation(r):
+    def term(n):
+        return 2 * norm.pdf(n) * (np.expm1(r * n) - r * n)
+
+    exact = 1.0 if r < 1e-4 else 2 * quad(term, 0, 40, epsabs=0, epsrel=1e-10)[0] / r**2
+    assert spread_factor(r) == pytest.approx(exact, rel=1e-4 if r < 1e-4 else 1e-6)
+
+
+@pytest.mark.parametrize("link", FAMILIES)
+def test_the_prescribed_ridge_keeps_the_factors_small(link):
+    """With it the expansion eats at most a third of a step, and the spread factor is <= 1.21."""
+    for bound, g in ((0.5, 1.0), (2.0, 0.1), (3.0, 5.0)):
+        policy = nw.GLBOMD(nw.GLM(link, 1.0, bound), dispersion=g)
+        lam = policy.prescribed(1)
+        assert policy._share(lam) <= 1 / 3 + 1e-12
+        assert spread_factor(policy._reach(lam)) <= 1.21
+
+
+def test_scaling_the_features_changes_nothing():
+    """Arms twice as long and a ball half as wide are the same problem, for all four."""
+    for make in (
+        lambda glm: nw.GLBOMD(glm),
+        lambda glm: nw.GLBOMD(glm, "exact"),
+        lambda glm: nw.OFUGLB(glm),
+        lambda glm: nw.GLOC(glm, 0.5, ridge=0.5 * glm.feature_bound**2),
+        lambda glm: nw.UCBGLM(glm, 0.5, ridge=1e-6 * glm.feature_bound**2),
+    ):
+        one, two = make(nw.GLM("logistic", 1.0, 2.0)), make(nw.GLM("logistic", 2.0, 1.0))
+        a, x, y = learnt(one, seed=1)
+        b = two.start(3)
+        for row, r in zip(2 * x, y, strict=True):
+            two.update(b, row, r)
+        np.testing.assert_allclose(a.theta, 2 * b.theta, atol=1e-6)
+        assert one.radius(a) == pytest.approx(two.radius(b), rel=1e-9)
+
+
+# OFUGLB
+
+
+@pytest.mark.parametrize("link", FAMILIES)
+@pytest.mark.parametrize("size", [0.3, 1.0])
+def test_ofuglb_estimate_is_the_constrained_minimum(link, size):
+    """Gradient 0 inside, or along the outer normal; scipy finds nothing lower."""
+    policy = nw.OFUGLB(nw.GLM(link, 1.0, 1.5), dispersion=0.7)
+    state, x, y = learnt(policy, size=size)
+    glm, B = policy.glm, 1.5
+
+    def loss(theta):
+        z = x @ theta
+        return np.sum(glm.potential(z) - y * z) / 0.7
+
+    gradient = x.T @ (glm.mean(x @ state.theta) - y) / 0.7
+    on = np.linalg.norm(state.theta) > B - 1e-9
+    nu = -(gradient @ state.theta) / B**2 if on else 0.0
+    assert nu >= 0
+    assert np.linalg.norm(gradient + nu * state.theta) < 1e-7
+    ball = {"type": "ineq", "fun": lambda u: B**2 - u @ u}
+    other = minimize(loss, np.zeros(3), constraints=ball, method="SLSQP")
+    assert loss(state.theta) <= other.fun + 1e-6
+    assert 0 <= state.slack < 1e-8
+
+
+@pytest.mark.parametrize("link", ["identity", "logistic", "exponential"])
+def test_ofuglb_ellipsoid_holds_its_set(link):
+    """Points of the ball, in the end most of them on the set's border: none is outside."""
+    policy, rng = nw.OFUGLB(nw.GLM(link, 1.0, 2.0), delta=0.5), RNG(6)
+    for count in (1, 8, 600):
+        state, *_ = learnt(policy, count)
+        (ellipsoid,), b, inside = policy.confidence(state), policy.level(state), 0
+        for direction in sphere(rng, 60, 3):
+            far = state.theta + 4 * direction
+            far *= min(1.0, 2.0 / np.linalg.norm(far))
+            low, high = 0.0, 1.0  # along the segment the loss is convex, so the set is an interval
+            for _ in range(20):
+                mid = (low + high) / 2
+                there = state.theta + mid * (far - state.theta)
+                low, high = (mid, high) if policy.excess(state, there) <= b else (low, mid)
+            theta = state.theta + low * (far - state.theta)
+            inside += low < 0.99
+            assert ellipsoid.contains(theta)
+        assert inside > 30 or count < 600
+
+
+def test_ofuglb_begins_at_log_one_over_delta_plus_d():
+    policy = nw.OFUGLB(nw.GLM("logistic"), delta=0.1)
+    assert policy.level(policy.start(4)) == pytest.approx(np.log(10) + 4)
+    state, x, y = learnt(policy)
+    p = policy.glm.mean(np.linalg.norm(x, axis=1))
+    steep = np.linalg.norm(x, axis=1) @ np.maximum(np.abs(y - p), np.abs(y - 1 + p))
+    wanted = np.log(10) + 3 * np.log(2 * np.e * steep / 3)
+    assert policy.level(state) == pytest.approx(wanted)
+
+
+def test_ofuglb_set_of_the_identity_link_is_an_ellipsoid():
+    """In a wide ball: x.theta + sqrt(2b) ||x|| in the norm of the inverse of sum xx'/g."""
+    g = 0.25
+    policy = nw.OFUGLB(nw.GLM("identity", 1.0, 9.0), "set", dispersion=g)
+    state, x, y = learnt(policy, 60, size=0.1)
+    G = x.T @ x / g
+    for arm in sphere(RNG(7), 5, 3):
+        wide = np.sqrt(2 * policy.level(state) * (arm @ np.linalg.solve(G, arm)))
+        centre = np.linalg.solve(G, x.T @ y / g)
+        assert policy.upper(state, arm) == pytest.approx(arm @ centre + wide, rel=1e-6)
+
+
+def test_ofuglb_set_form_equals_the_border_traced():
+    """In the plane: the largest score over a grid of the set, and the choice by it."""
+    policy = nw.OFUGLB(nw.GLM("logistic", 1.0, 2.0), "set", delta=0.5)
+    state, *_ = learnt(policy, 60, dim=2)
+    b = policy.level(state)
+    angle = np.linspace(0, 2 * np.pi, 500)
+    grid = np.linspace(0, 2, 101)[:, None, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    theta = grid.reshape(-1, 2)
+    x, n = state.rows.x[0], len(state.rows.x[0]) - state.rows.free
+    w, wy = state.rows.numbers[0][:2, :n]
+    z = theta @ x[:n].T
+    value = policy.glm.potential(z) @ w - z @ wy
+    inside = theta[value - policy._visit(state, state.theta).value <= b]
+    arms = sphere(RNG(8), 12, 2)
+    scores = (arms @ inside.T).max(axis=1)
+    uppers = np.array([policy.upper(state, arm) for arm in arms])
+    assert (uppers >= scores - 1e-6).all()
+    np.testing.assert_allclose(uppers, scores, atol=0.05)
+    assert policy.select(state, arms, RNG(0)) == np.argmax(uppers)
+
+
+# coverage
+
+
+def ratios(policy, runs, rounds):
+    """The largest error/radius of each run; for OFUGLB also the root of that of its set."""
+    largest = np.zeros((runs, 2))
+    for seed in range(runs):
+        rng = RNG([seed, 5])
+        theta, state = policy.glm.parameter_bound * sphere(rng, 1, 3)[0], policy.start(3)
+        for _ in range(rounds):
+            arms = sphere(rng, 5, 3)
+            x = arms[policy.select(state, arms, rng)]
+            policy.update(state, x, reward(policy.glm, x @ theta, rng))
+            (ellipsoid,) = policy.confidence(state)
+            ratio = ellipsoid.distance(theta) / ellipsoid.radius
+            square = 0.0
+            if isinstance(policy, nw.OFUGLB):
+                square = policy.excess(state, theta) / policy.level(state)
+            largest[seed] = np.maximum(largest[seed], [ratio, np.sqrt(max(square, 0.0))])
+    return largest.T
+
+
+LOGISTIC = nw.GLM("logistic")
+# policy, and its critical scale: the 0.9-quantile of error/radius
+COVERED = [
+    (nw.GLBOMD(LOGISTIC, delta=0.1), 0.94),
+    (nw.GLBOMD(LOGISTIC, "exact", delta=0.1), 0.93),
+    (nw.OFUGLB(LOGISTIC, delta=0.1), 0.44),
+    (nw.GLOC(LOGISTIC, 0.5, delta=0.1), 0.28),
+]
+
+
+@pytest.mark.parametrize(("policy", "critical"), COVERED, ids=repr)
+def test_sets_hold_the_parameter(policy, critical):
+    """60 runs of 60 rounds, arms chosen by the policy, delta 0.1.
+
+    At most 22 runs may miss: P(Bin(60, 0.1) > 22) < 1e-7. The critical scale is of the long run
+    below, met here to 0.1. OFUGLB's sets must miss at a third of their radius in more than a tenth
+    of the runs: half of them do, P(Bin(60, 0.5) <= 6) < 1e-10.
+    """
+    found, inner = ratios(policy, 60, 60)
+    assert np.sum(found > 1) <= 22
+    assert np.quantile(found, 0.9) == pytest.approx(critical, abs=0.1)
+    if isinstance(policy, nw.OFUGLB):
+        assert np.sum(inner > 1) <= 22
+        assert np.sum(found > 1 / 3) > 6
+        assert np.sum(inner > 1 / 3) > 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("policy", "critical"), COVERED, ids=repr)
+@pytest.mark.parametrize("link", ["identity", "logistic", "exponential"])
+def test_sets_hold_the_parameter_of_every_family(policy, critical, link):
+    """300 runs of 200 rounds: at most 62 may miss, P(Bin(300, 0.1) > 62) < 1e-7.
+
+    On the logistic link the critical scale is met to 0.02.
+    """
+    if isinstance(policy, nw.GLOC):
+        if link == "exponential":
+            return  # counts are not sub-Gaussian
+        policy = dataclasses.replace(policy, sigma=0.5 if link == "logistic" else 1.0)
+    policy = dataclasses.replace(policy, glm=nw.GLM(link))
+    found, inner = ratios(policy, 300, 200)
+    assert np.sum(found > 1) <= 62
+    assert np.sum(inner > 1) <= 62
+    if link == "logistic":
+        assert np.quantile(found, 0.9) == pytest.approx(critical, abs=0.02)
+
+
+# bad input
+
+
+@pytest.mark.parametrize("size", [1e3, -1e40])
+def test_an_absurd_reward_does_no_harm(size):
+    """Also where the link may not be extended: the estimate stays in the ball, the set finite."""
+    glm = nw.GLM("exponential", extend=False)
+    for policy in (nw.GLBOMD(glm), nw.GLBOMD(glm, "exact"), nw.OFUGLB(glm), nw.GLOC(glm)):
+        state = policy.start(2)
+        for x in ([1.0, 0.0], [0.6, 0.8]):
+            policy.update(state, x, size)
+        (ellipsoid,) = policy.confidence(state)
+        assert np.isfinite(ellipsoid.upper(np.eye(2))).all()
+        assert isinstance(policy, nw.GLOC) or np.linalg.norm(state.theta) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("make", "word"),
+    [
+        (lambda: nw.UCBGLM("logistic"), "glm"),
+        (lambda: nw.UCBGLM(sigma=0.0), "sigma"),
+        (lambda: nw.UCBGLM(horizon=0), "horizon"),
+        (lambda: nw.UCBGLM(warmup=-1), "warmup"),
+        (lambda: nw.GLOC("logistic"), "glm"),
+        (lambda: nw.GLOC(sigma=-1.0), "sigma"),
+        (lambda: nw.GLOC(ridge=0.0), "ridge"),
+        (lambda: nw.GLBOMD("logistic"), "glm"),
+        (lambda: nw.GLBOMD(loss="square"), "loss"),
+        (lambda: nw.GLBOMD(dispersion=0.0), "dispersion"),
+        (lambda: nw.GLBOMD(delta=1.0), "delta"),
+        (lambda: nw.GLBOMD(nw.GLM("logistic"), ridge=1e-3), "ridge"),
+        (lambda: nw.GLBOMD(nw.GLM("logistic"), "exact", ridge=1e-6), "ridge"),
+        (lambda: nw.GLBOMD(nw.GLM(CAUCHIT)), "Likelihood"),
+        (lambda: nw.OFUGLB(nw.GLM("algebraic")), "Likelihood"),
+        (lambda: nw.OFUGLB(form="ball"), "form"),
+        (lambda: nw.OFUGLB(radius_scale=-1.0), "radius_scale"),
+    ],
+)
+def test_bad_policies_are_refused(make, word):
+    with pytest.raises(ValueError, match=word):
+        make()
