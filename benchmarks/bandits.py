@@ -29,11 +29,11 @@ def bare(P, b, arms, x_all, y, w, gain):
                     inner += P[i, j] * arms[t, a, j]
                 h += inner * arms[t, a, i]
                 score += theta[i] * arms[t, a, i]
-            total += w[t]
             index = score + np.sqrt(gain * h * (3.0 + np.log1p(total * h)))
             if index > best:
                 best, choice = index, a
         x = arms[t, choice]
+        total += w[t]
         q = 0.0
         for i in range(d):
             inner = 0.0

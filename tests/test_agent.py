@@ -90,7 +90,7 @@ def test_every_policy_gives_reasons(policy):
                 assert row.lower is None or row.lower <= row.estimate <= row.upper
                 assert row.bonus is None or row.bonus >= 0
             if hasattr(policy, "index"):
-                index = np.array([row.index for row in rows])
+                index = np.array([-np.inf if row.index is None else row.index for row in rows])
                 assert index.max() - index[agent.choose(arms)] <= 1e-9 * abs(index.max())
         if before is not None:
             np.testing.assert_array_equal(agent.state.theta, before)
@@ -484,3 +484,18 @@ def test_doors_work_untuned(door, world, tell):
         ours += regret(getattr(nw.Agent, door)(dim=10), rounds, tell)
         random += bandit_regret(rounds, nw.choices(nw.Uniform(), rounds, RNG(seed)))[-1]
     assert ours < 0.5 * random
+
+
+def test_counts_are_no_shares():
+    for agent in (nw.Agent.for_means(2), nw.Agent.for_binary_rewards(2)):
+        for reward in (40, 5.0, -0.1):
+            with pytest.raises(ValueError, match="reward"):
+                agent.learn([0.6, 0.8], reward, trials=100)
+        assert agent.state.count == 0
+
+
+def test_an_estimate_beyond_the_bound_is_told():
+    agent = nw.Agent.for_continuous_rewards(2)
+    for _ in range(200):
+        agent.learn([0.6, 0.8], 50.0, sigma=1.0)
+    assert "parameter_bound" in agent.explain(np.array([[0.6, 0.8]]))[0].note

@@ -91,6 +91,7 @@ def check_coverage(runs):
         power.setdefault(type(policy).__name__, []).append((3 * ratio > 1).mean())
     # at a third of the radius both policies' sets must miss too often somewhere
     assert max(power["FTRLUCB"]) > DELTA
+    assert max(power["MORUCB"]) > DELTA
     return power
 
 
@@ -357,3 +358,128 @@ def test_a_family_without_a_sigma_is_refused():
     with pytest.raises(ValueError, match="sigma"):
         policy.update(state, [1.0], 1.0, 0.0)
     assert state.count == 0
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        nw.MORUCB(nw.GLM(), 1.0, 0.1, as_printed=True),
+        nw.MORUCB(nw.GLM("logistic"), 1.0, 0.1, nested=True),
+        nw.MORUCB(nw.GLM(), 1.0, 0.1, radius="freedman"),
+        nw.FTRLUCB(nw.GLM(), "bounded", 1.0, radius="practical"),
+        nw.FTRLUCB(nw.GLM(CAUCHIT)),
+    ],
+    ids=repr,
+)
+def test_choices_are_those_of_select_and_update(policy, fixed):
+    world = env.NoisyBandit(glm=nw.GLM(), fixed=fixed, dim=3, arms=5, rounds=80)
+    rounds = world.draw(np.random.default_rng(1))
+    for order in (np.ascontiguousarray, np.asfortranarray):
+        table = dataclasses.replace(rounds, arms=order(rounds.arms.copy()))
+        table.arms.setflags(write=False)
+        found = nw.choices(policy, table, np.random.default_rng(0))
+        np.testing.assert_array_equal(found, play(policy, rounds)[1])
+
+
+@pytest.mark.parametrize(
+    ("link", "noise", "gain"),
+    [("identity", "sub-gaussian", 1.0), ("logistic", "sub-gaussian", 4.0),
+     ("logistic", "likelihood", 1.0)],
+)  # fmt: skip
+def test_practical_index_by_hand(link, noise, gain):
+    """One arm learnt twice in one dimension: H, W, ridge and index written out."""
+    glm = nw.GLM(link, parameter_bound=2.0)
+    policy = nw.FTRLUCB(glm, noise, radius="practical")
+    state = policy.start(3)
+    assert state.layers[0].ridge == pytest.approx(3 * gain / (2 * 2.0**2))
+    state = policy.start(1)
+    for _ in range(2):
+        policy.update(state, np.array([0.5]), 0.6, 0.5)
+    theta, lam = float(state.theta[0]), gain / 8
+    slope = float(glm.slope(0.5 * theta))
+    h = 1 / (2 * lam + 2 * 4 * slope * 0.25)
+    W = 2 * 4 * slope
+    wanted = theta + np.sqrt(gain * h * (3 + np.log1p(W * h)))
+    assert policy.index(state, np.ones((1, 1)))[0] == pytest.approx(wanted, rel=0.02)
+    if link == "identity":
+        assert theta == pytest.approx(2 * 4 * 0.5 * 0.6 * h)
+        assert policy.index(state, np.ones((1, 1)))[0] == pytest.approx(wanted, rel=1e-12)
+
+
+def test_radius_of_a_layer_by_hand():
+    """Four layers share delta; the first reward of the loudest one, identity link."""
+    policy = nw.MORUCB(noise_bound=1.0, noise_floor=0.1, delta=0.08)
+    state = policy.start(2)
+    policy.update(state, [0.6, 0.8], 0.5, 0.9)
+    C = max(2 * (np.e - 2) * 1.0, 2 * 1.0)
+    regret = 0.5 * 0.25 / 9  # played 0, less the minimum
+    level = 4.0 + regret + C * np.log(4 / 0.08)
+    (only,) = policy.confidence(state)
+    assert only.radius == pytest.approx(np.sqrt(2 * level))
+
+
+def test_published_index_by_hand():
+    """Paper's beta with t the round and Sigma without kappa, for a logistic link."""
+    glm = nw.GLM("logistic")
+    policy = nw.MORUCB(glm, 1.0, 0.25, as_printed=True)
+    state, x = policy.start(2), np.array([[0.6, 0.8], [1.0, 0.0]])
+    for sigma in (0.3, 0.9, 0.9):  # the first one is dropped
+        policy.update(state, x[0], 0.4, sigma)
+    kappa, K, L, t, d = glm.min_slope, 0.25, 2, 4, 2
+    lam = 4 * K**2 / kappa
+    growth = d * np.log((2 * d * lam + t * kappa) / (2 * d * lam))
+    log = np.log(4 * t**2 * L / 0.05)
+    index = []
+    for place, layer in enumerate(state.layers):
+        l = place + 1  # noqa: E741
+        beta = 16 * 2**l * 0.25 / np.sqrt(kappa) * np.sqrt(growth * log)
+        beta += 4 / np.sqrt(kappa) * log + 2 * np.sqrt(2 / kappa) * K
+        Sigma = 2 * lam * np.eye(2) + layer.count * np.outer(x[0], x[0])
+        width = np.sqrt(np.einsum("ij,ij->i", x @ np.linalg.inv(Sigma), x))
+        index.append(glm.mean(x @ layer.theta + beta * width))
+    assert [layer.count for layer in state.layers] == [2, 0]
+    np.testing.assert_allclose(policy.index(state, x), np.min(index, axis=0), rtol=1e-9)
+
+
+def test_bounds_by_hand():
+    glm = nw.GLM()
+    v = 1 / 8
+    c = v / np.log1p(v)
+    wanted = 2 * 2.0 + 2 * 3.0 * np.sqrt(c * 50 * 1.5) + 2 * 4.0 * np.sqrt(c * 20 * 0.5)
+    assert theory.mor_ucb_bound(glm, [3.0, 4.0], [50, 20], [1.5, 0.5]) == pytest.approx(wanted)
+    sigma = np.array([0.01, 0.3])
+    wanted = 2 * 1.5 / np.log(2) + 2 * 3.0 * np.sqrt(1.5 / np.log(2) * (0.05**2 + 0.3**2))
+    at = {"radius": 3.0, "log_det": 1.5, "sigma": sigma}
+    assert theory.ftrl_ucb_bound(glm, **at) == pytest.approx(wanted)
+    more = theory.ftrl_ucb_bound(glm, **at, noise_bound=2.0) - wanted
+    assert more == pytest.approx(2.01 * 2.0 * 9.0 * 1.5)
+    curved = nw.GLM("logistic")
+    assert theory.certificate(curved, [2.0], [0.1])[0] == pytest.approx(2 * 0.25 * 0.2)
+
+
+def test_large_rewards_are_refused_or_learnt_but_never_break():
+    for policy in (nw.FTRLUCB(nw.GLM("logistic")), nw.MORUCB(nw.GLM("logistic")),
+                   nw.FTRLUCB(nw.GLM("logistic"), radius="practical")):  # fmt: skip
+        state = policy.start(2)
+        for arm in ([0.6, 0.8], np.array([0.6, 0.8])):
+            with pytest.raises(ValueError, match="reward"):
+                policy.update(state, arm, 1e60, 0.5)
+        for _ in range(3):
+            policy.update(state, [0.6, 0.8], 1e20, 0.5)
+        assert state.count == 3
+        assert all(each.radius > 0 for each in policy.confidence(state))  # or infinite
+        for sigma in (None, "a", np.array([0.5]), True):
+            with pytest.raises(ValueError, match="sigma"):
+                policy.update(state, np.array([0.6, 0.8]), 1.0, sigma)
+
+
+def test_tiny_ridges_with_heavy_rows_do_not_break():
+    policy = nw.FTRLUCB(nw.GLM("logistic"), noise_floor=1e-4, ridge=1e-12)
+    for seed in range(12):
+        rng, state = np.random.default_rng(seed), policy.start(4)
+        for _ in range(12):
+            arm = np.full(4, 0.5) + 1e-3 * rng.normal(size=4)
+            sd = float(10 ** rng.uniform(-4, 0))
+            policy.update(state, arm / np.linalg.norm(arm), float(rng.random()), sd)
+        assert np.isfinite(state.theta).all()

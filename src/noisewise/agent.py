@@ -38,6 +38,7 @@ class AgentState:
     scale: ResidualScale | None
     capacity: int
     dropped: int
+    rewards: tuple[float, float] | None = None
 
 
 class Agent:
@@ -54,6 +55,8 @@ class Agent:
     sigma : float > 0 or "estimated"
         The standard deviation of a reward learnt without one. "estimated" takes a running sd of
         the residuals (`ResidualScale`); then no guarantee is claimed, and `explain` says so.
+    rewards : (float, float), optional
+        The range of a reward; one outside is refused.
     capacity : int
         How many decisions may wait for their rewards. One more drops the oldest: counted in
         ``dropped``, with a warning the first time.
@@ -77,6 +80,7 @@ class Agent:
         seed: int = 0,
         *,
         sigma: float | str = 1.0,
+        rewards: tuple[float, float] | None = None,
         capacity: int = 10_000,
     ) -> None:
         self.policy, self.dim = policy, dimension(dim)
@@ -84,6 +88,7 @@ class Agent:
         self.rng = np.random.default_rng(whole("seed", seed, least=0))
         self.capacity, self.dropped = whole("capacity", capacity), 0
         self._waiting: dict[Key, Array] = {}
+        self.rewards = rewards
         self.scale = ResidualScale() if sigma == "estimated" else None
         self.sigma = 1.0 if self.scale else positive("sigma", sigma)
         if self.scale and means(policy, self.state, np.zeros((1, self.dim))) is None:
@@ -106,7 +111,8 @@ class Agent:
         """
         glm = GLM("logistic", feature_bound, parameter_bound)
         radius = "adaptive" if guaranteed else "practical"
-        return cls(FTRLUCB(glm, "likelihood", radius=radius), dim, seed)
+        policy = FTRLUCB(glm, "likelihood", radius=radius)
+        return cls(policy, dim, seed, rewards=(0.0, 1.0))
 
     @classmethod
     def for_means(
@@ -144,7 +150,8 @@ class Agent:
 
         Pass the sd of each reward to `learn` where it is known. Without, the running sd of the
         residuals stands in: no interval is guaranteed then, whatever ``guaranteed`` says of the
-        index.
+        index. Rewards should be of the order of ``feature_bound * parameter_bound``: rescale them,
+        or pass the largest norm of the parameter; `explain` says when the estimate outgrows it.
         """
         glm = GLM("identity", feature_bound, parameter_bound)
         radius = "adaptive" if guaranteed else "practical"
@@ -194,6 +201,12 @@ class Agent:
             that is 1 or the estimated one, and n have 1/sqrt(n) of it.
         """
         y = numbers("reward", reward)
+        if self.rewards and ((y < self.rewards[0]) | (y > self.rewards[1])).any():
+            low, high = self.rewards
+            raise ValueError(
+                f"reward is {reward!r}, but rewards lie in [{low:g}, {high:g}]; pass a share "
+                "(successes over trials) with trials=, not a count"
+            )
         single = y.ndim == 0
         many = not single and isinstance(arm_or_key, Iterable) and not isinstance(arm_or_key, str)
         told = list(arm_or_key) if many else [arm_or_key]
@@ -266,6 +279,7 @@ class Agent:
             self.scale,
             self.capacity,
             self.dropped,
+            self.rewards,
         )
         archive.save(path, self.policy, told)
 
@@ -278,7 +292,8 @@ class Agent:
         policy, told = archive.load(path, link)
         if not isinstance(told, AgentState):
             raise ValueError(f"{str(path)!r} holds no agent; open it with noisewise.load")
-        agent = cls(policy, told.features.shape[1], sigma=told.sigma, capacity=told.capacity)
+        dim, sigma = told.features.shape[1], told.sigma
+        agent = cls(policy, dim, sigma=sigma, rewards=told.rewards, capacity=told.capacity)
         agent.state, agent.scale, agent.dropped = told.state, told.scale, told.dropped
         agent.rng.bit_generator.state = json.loads(told.generator)
         agent._waiting = dict(zip(told.keys, told.features, strict=True))

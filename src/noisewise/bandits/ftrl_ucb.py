@@ -180,7 +180,9 @@ class FTRLUCB:
         kernels, forms = state.kernels, state.forms
         if kernels is None or self._careful() or self.radius not in ("adaptive", "practical"):
             return False
-        if type(arm) is not np.ndarray or not 0 < sigma < self._largest:
+        if type(arm) is not np.ndarray or not isinstance(sigma, float):
+            return False
+        if not 0 < sigma < self._largest:
             return False
         if self.noise != "likelihood" and sigma < self.noise_floor:
             sigma = self.noise_floor

@@ -168,8 +168,13 @@ def play(
         fixed = Fixed(arms, np.empty((len(state.forms.radii), K)), np.empty((1, K)))
         fixed.renew(state)
     for t, rewards in enumerate(rounds.rewards.tolist()):
-        arms = rounds.arms if rounds.arms.ndim == 2 else rounds.arms[t]
-        k = policy.select(state, arms, rng) if fixed is None else policy._choose(state, arms, fixed)
+        if fixed is not None:
+            arms = fixed.arms
+        else:
+            arms = rounds.arms if rounds.arms.ndim == 2 else rounds.arms[t]
+        k = -1 if fixed is None else policy._choose(state, arms, fixed)
+        if k < 0:
+            k = policy.select(state, arms, rng)
         sigma = float(rounds.sigma[t] if rounds.sigma.ndim == 1 else rounds.sigma[t, k])
         if fixed is None or not policy._teach(state, arms[k], rewards[k], sigma, fixed):
             policy.update(state, arms[k], rewards[k], sigma)

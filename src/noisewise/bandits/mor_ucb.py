@@ -156,10 +156,10 @@ class MORUCB:
         if self._teach(state, arm, reward, sigma):
             return
         x, y, sd = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
-        state.rounds += 1
         for place in self._places(clip(state, sd, self.noise_bound)):
             FTRL(self.glm).update(state.layers[place], x, y)
             state.forms.put(self._forms() * place, self._sets(state, place))
+        state.rounds += 1
 
     def _forms(self) -> int:
         """Return how many ellipsoids a layer has."""
@@ -178,7 +178,9 @@ class MORUCB:
         kernels, forms = state.kernels, state.forms
         if kernels is None or self.as_printed or self.radius != "adaptive":
             return False
-        if type(arm) is not np.ndarray or not 0 <= sigma <= self.noise_bound:
+        if type(arm) is not np.ndarray or not isinstance(sigma, float):
+            return False
+        if not 0 <= sigma <= self.noise_bound:
             return False
         places = self._places(sigma)
         n = self._forms()
@@ -193,8 +195,10 @@ class MORUCB:
                 )  # fmt: skip
             except TypeError:  # not a row of floats
                 return False
-            if todo == kernels.BAD:
+            if todo == kernels.BAD and place == places[0]:
                 return False
+            if todo == kernels.BAD:  # an earlier layer has learnt it
+                FTRL(self.glm).update(layer, arm, reward)
             if todo != kernels.DONE:
                 if todo == kernels.ATTEND:
                     solver.attend(self.glm, layer)

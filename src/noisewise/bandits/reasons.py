@@ -15,6 +15,10 @@ DISJOINT = (
     "the sets contradict each other: standard deviations are reported too small, or "
     "parameter_bound is"
 )
+OUTGROWN = (
+    "the estimate has outgrown parameter_bound {:g}: the interval does not hold, pass a larger "
+    "bound or rescale the rewards"
+)
 PRINTED = "the sets of the published algorithm are not all valid"
 
 
@@ -77,11 +81,20 @@ def reasons(policy: Any, state: Any, arms: ArrayLike) -> list[Reason]:
         if scores is not None:
             columns["estimate"] = np.clip(columns["estimate"], lower, upper)
         valid = PRINTED if getattr(policy, "as_printed", False) else ""
+        if scores is not None and bound is not None:
+            length = np.sqrt(np.einsum("ij,ij->i", x, x))
+            if (np.abs(scores) > 1.05 * bound * length + 1e-12).any():
+                valid = OUTGROWN.format(bound)
         notes = [DISJOINT if low > high else valid for low, high in zip(lower, upper, strict=True)]
     return [
-        Reason(arm, note=note, **{name: column[arm].item() for name, column in columns.items()})
+        Reason(arm, note=note, **{name: _finite(column[arm]) for name, column in columns.items()})
         for arm, note in enumerate(notes)
     ]
+
+
+def _finite(value: Any) -> Any:
+    """Return a number, or None where a policy left it out: an arm that can't be the best."""
+    return value.item() if np.isfinite(value) else None
 
 
 def _glm(policy: Any) -> GLM:

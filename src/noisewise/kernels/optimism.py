@@ -57,6 +57,7 @@ SIZE = 8
 DONE, OUTGROWN, ATTEND, DOUBT, BAD = 0, 1, 2, 3, 4
 GROWTH = 1.1
 TIE = 1e-12
+LARGEST = 1e50  # reward, as the readable way has it
 ZERO, ONE, TWO = np.uint64(0), np.uint64(1), np.uint64(2)
 BUFFER = np.uint64(layout.BUFFER)
 
@@ -178,7 +179,7 @@ def choose_practical(theta, inverse, s, arms):
 @njit(**INNER)
 def absorb(a, s, x, y, w):
     """Learn a row, add its curvature to the sum, return what is left to do."""
-    if x.shape[0] != a[DIM] or not w > 0.0:
+    if x.shape[0] != a[DIM] or not (w > 0.0 and abs(y) <= LARGEST):
         return BAD
     status, _, _ = learn(a, x, ZERO, y, w)
     if status == REFUSED:
@@ -314,6 +315,9 @@ def learn_guaranteed(a, s, centres, inverses, radii, f, x, y, w, arms, quads):
     residual = a[RESIDUAL] + a[BLUR]
     while True:
         c = shift * 2.0 / (2.0 + M * rho)
+        if not c > 0.0:
+            radii[own] = math.inf
+            return DONE
         e = residual / math.sqrt(c)
         radii[own] = (e + math.sqrt(e * e + 2.0 * level)) / math.sqrt(c)
         if not stretch * radii[own] < 0.999 * rho:

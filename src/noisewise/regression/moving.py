@@ -41,7 +41,8 @@ def move_ridge(glm: GLM, state: FTRLState, ridge: float) -> None:
     a[at.PENDING] = 0.0
     a[at.RIDGE] += D
     a[at.VALUE] += 0.5 * D * v.anchor @ v.anchor
-    a[at.LEVERAGE] /= min(1.0, 1 + D / least)  # H + D I >= (1 + D / least) H for D < 0
+    # H + D I >= (1 + D / least) H for D < 0, and at least the new ridge over the old
+    a[at.LEVERAGE] /= min(1.0, max(1 + D / least, a[at.RIDGE] / (a[at.RIDGE] - D)))
     a[at.SMALLEST] = max(1 / linalg.largest_eigenvalue_bound(P), a[at.RIDGE])
     state.kernels.restep(a)
     if a[at.STRAINED]:

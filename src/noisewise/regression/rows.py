@@ -35,12 +35,15 @@ class Rows:
                 self._place.update({x[j].tobytes(): (i, j) for j in range(n)})
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the fields, the free room of the last block cleared."""
+        """Return the fields; scratch numbers and the free room of the last block are cleared."""
         fields = {k: v for k, v in vars(self).items() if k != "_place"}
+        fields["numbers"] = [
+            np.vstack([each[:3], np.zeros(each.shape[1])]) for each in self.numbers
+        ]
         if self.free:
-            x, numbers = self.x[-1].copy(), self.numbers[-1].copy()
-            x[-self.free :] = numbers[:, -self.free :] = 0.0
-            fields |= {"x": [*self.x[:-1], x], "numbers": [*self.numbers[:-1], numbers]}
+            x = self.x[-1].copy()
+            x[-self.free :] = fields["numbers"][-1][:, -self.free :] = 0.0
+            fields["x"] = [*self.x[:-1], x]
         return fields
 
     def __setstate__(self, fields: dict[str, Any]) -> None:

@@ -15,6 +15,8 @@ from ..theory import radii
 from .newton import visit
 from .state import EPS, FTRLState
 
+LARGEST_GROWTH = 1e6
+
 
 def ellipsoids(
     glm: GLM, state: FTRLState, noise: Noise, delta: float, radius: str, local: bool
@@ -92,20 +94,26 @@ def uniform(glm: GLM, state: FTRLState) -> tuple[Array, float]:
     new = list(_unfolded(state))
     count = sum(len(x) for x, _ in new)
     if state.uniform is not None and state.folded % 512 + count < 512 and count <= 2:
+        sound = True
         for x, w in (pair for rows, weights in new for pair in zip(rows, weights, strict=True)):
             k = state.uniform @ x
             growth = glm.min_slope * w * float(x @ k)
-            state.uniform -= np.outer(glm.min_slope * w / (1 + growth) * k, k)
-            state.log_det += math.log1p(growth)
             state.gram += np.outer(w * x, x)
-    elif count or state.uniform is None:
+            sound &= 0 <= growth <= LARGEST_GROWTH  # else too many digits are lost
+            if sound:
+                state.uniform -= np.outer(glm.min_slope * w / (1 + growth) * k, k)
+                state.log_det += math.log1p(growth)
+    else:
+        sound = not count and state.uniform is not None
         for x, w in new:
             root = x * np.sqrt(w)[:, None]
             state.gram += root.T @ root
+    if not sound:
         H = glm.min_slope * state.gram + state.array[at.RIDGE] * np.eye(state.dim)
         state.uniform, log_det = linalg.safe_inverse(H, float(state.array[at.RIDGE]))
         state.log_det = log_det - base
     state.folded += count
+    assert state.uniform is not None
     return state.uniform.copy(), state.log_det
 
 
@@ -136,7 +144,7 @@ def _local(glm: GLM, state: FTRLState, level: float, whole: Ellipsoid) -> Ellips
     shift = float(a[at.STALE_LOW]) * math.exp(-min(M * float(a[at.REACH]), 700.0))
     residual = float(a[at.RESIDUAL] + a[at.BLUR])
     r = radii.localise_anchored(level, residual, shift, M, reach, _stretch(a))
-    return Ellipsoid(whole.centre, _own_inverse(state), r)
+    return Ellipsoid(whole.centre, _own_inverse(state), r) if r < math.inf else whole
 
 
 def curvature_inverse(glm: GLM, state: FTRLState) -> Array:

@@ -194,6 +194,8 @@ def localise_anchored(
     rho = reach
     while True:
         c = shift * 2 / (2 + concordance * rho)
+        if not c > 0:  # so far from the anchor that nothing is known of the curvature
+            return math.inf
         e = residual / math.sqrt(c)
         radius = (e + math.sqrt(e * e + 2 * level)) / math.sqrt(c)
         closer = stretch * radius
