@@ -18,17 +18,18 @@ def move_ridge(glm: GLM, state: FTRLState, ridge: float) -> None:
     rows and their curvatures do not. Passes follow while the gap is too large.
     """
     a, v = state.array, state.views
-    D = 2 * positive("ridge", ridge) - float(a[at.RIDGE])
+    old, new = float(a[at.RIDGE]), 2 * positive("ridge", ridge)
+    D = new - old
     state.uniform = None
     if a[at.CODE] == at.EXACT:
-        a[at.RIDGE] += D
+        a[at.RIDGE] = new
         H = glm.min_slope * state.gram + a[at.RIDGE] * np.eye(state.dim)
         v.inverse[:] = linalg.safe_inverse(H, float(a[at.RIDGE]))[0]
         newton.solve(glm, state, float(a[at.TOLERANCE]))
         return
     before = state.theta
     if glm.linear:
-        a[at.RIDGE] += D
+        a[at.RIDGE] = new
         solver.solve(glm, state)
         # what was played costs the same, the minimum -1/2 theta.(sum w y x) does not
         a[at.PLAYED] += 0.5 * (before - state.theta) @ v.gradient
@@ -39,10 +40,10 @@ def move_ridge(glm: GLM, state: FTRLState, ridge: float) -> None:
     v.inverse[:] = P
     v.gradient += D * v.anchor
     a[at.PENDING] = 0.0
-    a[at.RIDGE] += D
+    a[at.RIDGE] = new
     a[at.VALUE] += 0.5 * D * v.anchor @ v.anchor
     # H + D I >= (1 + D / least) H for D < 0, and at least the new ridge over the old
-    a[at.LEVERAGE] /= min(1.0, max(1 + D / least, a[at.RIDGE] / (a[at.RIDGE] - D)))
+    a[at.LEVERAGE] /= min(1.0, max(1 + D / least, new / old))
     a[at.SMALLEST] = max(1 / linalg.largest_eigenvalue_bound(P), a[at.RIDGE])
     state.kernels.restep(a)
     if a[at.STRAINED]:
