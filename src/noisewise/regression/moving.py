@@ -35,7 +35,10 @@ def move_ridge(glm: GLM, state: FTRLState, ridge: float) -> None:
         a[at.PLAYED] += 0.5 * (before - state.theta) @ v.gradient
         return
     least = float(a[at.SMALLEST])
-    H = linalg.invert(linalg.factor(state.inverse())) + D * np.eye(state.dim)
+    H = new * np.eye(state.dim)  # from the rows: less D, digits of a small ridge would be lost
+    for x, numbers, n in state.blocks():
+        root = x[:n] * np.sqrt(numbers[2, :n])[:, None]
+        H += root.T @ root
     P = linalg.invert(linalg.factor(H))
     v.inverse[:] = P
     v.gradient += D * v.anchor
