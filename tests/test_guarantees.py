@@ -136,6 +136,23 @@ def test_projected_descent_and_newton_step(link, stream, B, seed):
             assert np.all(losses(z) - losses(x @ u) <= bound * (1 + SLACK) + SLACK)
 
 
+def test_newton_step_just_outside_a_ball_with_an_uneven_metric():
+    """Labels that put every raw step at 1 + 1e-8 along the axis that has seen little."""
+    glm = nw.GLM("identity", feature_bound=1e4, parameter_bound=1.0)
+    method = nw.NewtonStep(glm)
+    state = method.start(2)
+    x, y = np.array([[0.0, 1e4]] + [[1.0, 0.0]] * 30), np.zeros(31)
+    z = [method.update(state, x[0], 0.0)]
+    for t in range(1, 31):
+        theta = state.theta[0]
+        y[t] = theta + (1 + 1e-8 - theta) * (state.metric[0, 0] + 1)
+        z.append(method.update(state, x[t], y[t]))
+    u = np.array([1.0, 0.0])
+    close(state.theta, u)
+    bound = theory.newton_step_bound(glm, x, z - y, 1.0)
+    assert np.all(regret(x, y, z, u) <= bound + SLACK)
+
+
 @quick
 @given(streams(), st.floats(0.02, 0.98), st.floats(0.1, 4), seeds)
 def test_exponentiated_gradient(stream, rate, U, seed):

@@ -77,16 +77,24 @@ def project_ball(V: Array, v: Array, radius: float) -> Array:
     from scipy.optimize import brentq
 
     values, vectors = np.linalg.eigh(V)
-    c = values * (v @ vectors)
+    values, a = np.maximum(values, 1e-300), v @ vectors
     # each coordinate shrinks by values/(values + nu), so nu lies between these
-    excess = length / radius - 1
-    low, high = values[0] * excess * (1 - 1e-9), values[-1] * excess * (1 + 1e-9)
+    low, high = values[0] * (length / radius - 1), values[-1] * (length / radius - 1)
 
     def miss(nu: float) -> float:
-        return math.sqrt(float(np.square(c / (values + nu)).sum())) - radius
+        """Return |u|^2 - radius^2 without cancellation, far from the ball and near it."""
+        shares = np.square(a / (values + nu))
+        if length > 2 * radius:
+            return float(shares @ np.square(values)) - radius * radius
+        return (length - radius) * (length + radius) - nu * float(shares @ (2 * values + nu))
 
-    nu = brentq(miss, low, high, xtol=1e-300, rtol=1e-15) if miss(low) > 0 > miss(high) else high
-    u = vectors @ (c / (values + nu))
+    if miss(low) <= 0:
+        nu = low
+    elif miss(high) >= 0:
+        nu = high
+    else:
+        nu = brentq(miss, low, high, xtol=1e-300, rtol=1e-15, maxiter=500)
+    u = vectors @ (values * a / (values + nu))
     return np.asarray(u * min(1.0, radius / np.linalg.norm(u)))
 
 
