@@ -72,6 +72,30 @@ def test_forward_without_ridge_against_all_parameters_at_once(stream, deficient)
     np.testing.assert_allclose(steps[np.diff(ranks) > 0], 1, atol=1e-7)
 
 
+def test_forward_without_ridge_where_a_feature_is_faint_at_first():
+    """The second row adds a direction that is faint beside the third row, but not before it."""
+    x, y = np.array([[1.0, 1e-6], [1.0, -1e-6], [0.0, 1.0]]), np.array([1.0, -1.0, 1.0])
+    z = nw.predictions(nw.Forward(0.0), x, y)
+    best = [0.5 * np.sum((y[:t] - x[:t] @ np.linalg.lstsq(x[:t], y[:t], rcond=None)[0]) ** 2)
+            for t in (1, 2, 3)]  # fmt: skip
+    lost, bound = np.cumsum(0.5 * (y - z) ** 2) - best, theory.free_forward_bound(x, 1.0)
+    close(lost[:2], [0.5, 1.0])
+    close(bound[:2], [0.5, 1.0])
+    assert np.all(lost <= bound + SLACK)
+
+
+@quick
+@given(streams(), st.integers(0, 2**32))
+def test_forward_without_ridge_in_any_units(stream, seed):
+    """Bound and predictions do not change with the units of the features."""
+    x, y = stream
+    units = 10 ** np.random.default_rng(seed).uniform(-6, 6, x.shape[1])
+    z, scaled = nw.predictions(nw.Forward(0.0), x, y), nw.predictions(nw.Forward(0.0), x * units, y)
+    np.testing.assert_allclose(scaled, z, atol=1e-5)
+    bound = theory.free_forward_bound(x, 1.0)
+    np.testing.assert_allclose(theory.free_forward_bound(x * units, 1.0), bound, atol=1e-5)
+
+
 @quick
 @given(streams(), st.floats(0.05, 0.95))
 def test_aggregating(stream, share):

@@ -184,6 +184,23 @@ def test_minimax_regret_is_the_same_for_every_label_sequence(stream):
     close(regret, theory.minimax_value(x, y))
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("redundant", [False, True])
+def test_minimax_does_not_see_the_units(seed, redundant):
+    rng = np.random.default_rng(seed)
+    x, y = rng.normal(size=(20, 3)), rng.normal(size=20)
+    if redundant:
+        x[:, 2] = x[:, 0] - 2 * x[:, 1]
+    scaled = x * np.array([1e-6, 1.0, 1e6])
+    z = nw.predictions(nw.Minimax(), scaled, y)
+    close(z, nw.predictions(nw.Minimax(), x, y))
+    best = 0.5 * np.sum((y - x @ np.linalg.lstsq(x, y)[0]) ** 2)
+    close(0.5 * np.sum((z - y) ** 2) - best, theory.minimax_value(scaled, y))
+    adversary = nw.environments.Adversary()
+    close(adversary.value(scaled), adversary.value(x))
+    close(adversary.chances(scaled, np.sign(y)), adversary.chances(x, np.sign(y)))
+
+
 def test_minimax_golden_numbers():
     method, x = nw.Minimax(), np.ones((2, 1))
     close(linalg.minimax_directions(x)[1], [3 / 4, 1 / 2], 1e-14)
@@ -252,7 +269,7 @@ def test_horizon_free_reproduces_minimax(stream):
     if not x.any():
         return
     directions, _ = linalg.minimax_directions(x)
-    P = np.linalg.pinv(x.T @ x, rcond=1e-12, hermitian=True) + directions.T @ directions
+    P = linalg.scaled_inverse(x.T @ x) + directions.T @ directions
     method = nw.HorizonFreeMinimax()
     state = method.start(x.shape[1], covariance=P)
     z = method.update(state, x, y)

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from .protocols import Array
@@ -153,12 +154,32 @@ def gains(x: Array, ridge: float, slope: float = 1.0) -> Array:
     return g
 
 
+def scaled_spectrum(G: Array, cut: float = 1e-10) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+    """Return scales s = sqrt(diag G), and the eigenvalues, vectors and span of G/ss'.
+
+    The span is where an eigenvalue exceeds ``cut`` of the largest: the same in all units. ``G``
+    may be a stack of matrices.
+    """
+    s = np.sqrt(np.diagonal(G, axis1=-2, axis2=-1))
+    s = np.where(s > 0, s, 1.0)
+    values, vectors = np.linalg.eigh(G / s[..., None] / s[..., None, :])
+    return s, values, vectors, values > cut * values[..., -1:]
+
+
+def scaled_inverse(G: Array) -> Array:
+    """Return a generalised inverse of G: the pseudo-inverse of G/ss', between 1/s and 1/s."""
+    s, values, vectors, kept = scaled_spectrum(G, 1e-12)
+    U = vectors[:, kept] / s[:, None]
+    return np.asarray(U / values[kept] @ U.T)
+
+
 def minimax_directions(x: Array) -> tuple[Array, Array]:
     """Return P_t x_t, (T, d), and q_t = x_t' P_t x_t, (T,), of the minimax recursion.
 
-    P_T is the pseudo-inverse of sum x x' and P_{t-1} = P_t + (P_t x_t)(P_t x_t)'.
+    P_T is the `scaled_inverse` of sum x x' and P_{t-1} = P_t + (P_t x_t)(P_t x_t)'. All that is
+    made of rows of the design is the same for any generalised inverse.
     """
-    P = np.linalg.pinv(x.T @ x, rcond=1e-12, hermitian=True)
+    P = scaled_inverse(x.T @ x)
     directions = np.empty_like(x)
     for t in range(len(x) - 1, -1, -1):
         directions[t] = P @ x[t]
