@@ -531,6 +531,7 @@ def test_projection_differs_from_rescaling_and_leaves_the_inside_alone():
         (lambda: nw.ExponentiatedGradient(0.0), "feature_range"),
         (lambda: nw.ExponentiatedGradient(1.0, bound=0.0), "bound"),
         (lambda: nw.ExponentiatedGradient(1.0, rate=-1.0), "rate"),
+        (lambda: nw.ExponentiatedGradient(1.0, rate=2.0), "rate"),
         (lambda: nw.NewtonStep("logistic"), "glm"),
         (lambda: nw.NewtonStep(nw.GLM(), 0.0), "initial"),
     ],
@@ -561,6 +562,31 @@ def test_rows_out_of_bounds_are_refused(method, x, word):
     with pytest.raises(ValueError, match=word):
         method.update(state, [[0.1, 0.1], x], [1.0, 1.0])
     assert state.count == 0
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        nw.GradientDescent(),
+        nw.GradientDescent(normalised=True),
+        nw.ExponentiatedGradient(2.0, bound=1.0, rate=0.5),
+        nw.Aggregating((nw.Ridge(), nw.GradientDescent()), 1.0),
+    ],
+    ids=repr,
+)
+def test_weights_that_would_oscillate_are_refused(method):
+    """At rate 1/2 and rows as long as the bound, weights below 4 pass and still converge."""
+    state = method.start(1)
+    for weight in ([1.0, 4.0], [1e6, 1.0]):
+        with pytest.raises(ValueError, match=r"weight is .*divide all by the largest"):
+            method.update(state, [[1.0], [-1.0]], [1.0, 1.0], weight)
+    assert state.count == 0
+    if isinstance(method, nw.Aggregating):
+        assert state.states[0].count == 0
+        return
+    method.update(state, np.ones((400, 1)), np.full(400, 0.3), 3.9)
+    close(method.predict(state, [1.0]), 0.3, 1e-6)
+    method.update(state, [0.0], 1.0, 1e6)  # a zero row takes no step
 
 
 def test_minimax_refuses_rows_that_are_not_the_design():

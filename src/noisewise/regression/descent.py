@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..glm import GLM
-from ..inputs import dimension, positive, short_rows
+from ..inputs import dimension, positive, short_rows, short_steps
 from ..protocols import Array
 from .rowwise import RowWise
 
@@ -31,6 +31,8 @@ class GradientDescent(RowWise):
     Without ``glm`` the step is :math:`\eta = \beta/X^2`, or :math:`\beta/\|x_t\|^2` if
     ``normalised``. With ``glm`` it is :math:`2\beta B/\sqrt{\sum_{s\le t}\|g_s\|^2}`, g the
     gradients so far, and the estimate is projected on the ball of radius B, the parameter bound.
+    The guarantee for the square is for weights at most 1: divide all by the largest. A row whose
+    step would be twice its residual or more, :math:`\eta w\|x\|^2 \ge 2`, is refused.
 
     Parameters
     ----------
@@ -80,6 +82,11 @@ class GradientDescent(RowWise):
     def _refuse(self, state: GradientDescentState, x: Array, y: Array, w: Array) -> None:
         if not self.normalised:
             short_rows(x, self.feature_bound if self.glm is None else self.glm.feature_bound)
+        if self.glm is None:
+            square = np.vecdot(x, x)
+            short_steps(
+                self.rate * (square > 0 if self.normalised else square / self.feature_bound**2), w
+            )
 
     def _scores(self, state: GradientDescentState, x: Array) -> Array:
         return x @ state.theta
