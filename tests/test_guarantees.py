@@ -160,6 +160,20 @@ def test_projected_descent_and_newton_step(link, stream, B, seed):
             assert np.all(losses(z) - losses(x @ u) <= bound * (1 + SLACK) + SLACK)
 
 
+@pytest.mark.parametrize("B", [0.3, 2.0])
+def test_projected_descent_nearly_pays_its_bound(B):
+    """A faint row drives the estimate to B, then strong ones drive it the other way.
+
+    Their lengths are those that cost most of the bound, more than three quarters of it.
+    """
+    glm, y = nw.GLM("identity", 1.0, B), B * np.array([1e3, -1e8, -5e7, -2.8e7])
+    x, u = np.ones((4, 1)), np.array([-B])
+    z = nw.predictions(nw.GradientDescent(glm), x, y)
+    lost, bound = regret(x, y, z, u)[-1], theory.projected_descent_bound(z - y, glm)[-1]
+    assert 0.76 * bound < lost <= bound
+    close(bound, 3 * B * np.sqrt(np.sum((z - y) ** 2)))
+
+
 def test_newton_step_just_outside_a_ball_with_an_uneven_metric():
     """Labels that put every raw step at 1 + 1e-8 along the axis that has seen little."""
     glm = nw.GLM("identity", feature_bound=1e4, parameter_bound=1.0)
@@ -200,6 +214,36 @@ def test_exponentiated_gradient(stream, rate, U, seed):
             half(x, y, u)[-1], np.log(2 * d), 2.0, bound=U, rate=rate
         )
         assert regret(x, y, z, u)[-1] <= bound + SLACK
+
+
+def progress(x, y, u, rate, range_):
+    """What one row takes of KL(u, p), times R^2/(4 rate), and what the bound needs of it."""
+    method = nw.ExponentiatedGradient(range_, rate=rate)
+    state = method.start(len(x))
+    z = method.update(state, x, y)
+    taken = float(rel_entr(u, 1 / len(x)).sum() - rel_entr(u, state.theta).sum())
+    needed = 0.5 * (y - z) ** 2 - 0.5 * (y - x @ u) ** 2 / (1 - rate)
+    return range_**2 / (4 * rate) * taken, needed
+
+
+@quick
+@given(st.integers(2, 6), st.floats(0.02, 0.98), seeds)
+def test_every_step_of_exponentiated_gradient_pays_for_its_loss(d, rate, seed):
+    rng = np.random.default_rng(seed)
+    x, y, u = rng.uniform(-1, 1, d), 3 * rng.normal(), rng.dirichlet(np.ones(d))
+    taken, needed = progress(x, y, u, rate, 2.0)
+    assert taken >= needed - SLACK
+
+
+@pytest.mark.parametrize("rate", [0.1, 1 / 3, 0.8])
+@pytest.mark.parametrize("range_", [0.5, 1.0, 4.0])
+def test_the_step_of_exponentiated_gradient_is_the_only_one_that_pays(rate, range_):
+    """Two features R and 0, a small residual r, u ahead by rate r: both sides are rate r^2/2."""
+    r = 1e-3 * range_
+    lead = rate * r / range_
+    x, u = np.array([range_, 0.0]), np.array([0.5 + lead, 0.5 - lead])
+    taken, needed = progress(x, range_ / 2 + r, u, rate, range_)
+    np.testing.assert_allclose([taken, needed], 0.5 * rate * r * r, rtol=1e-4)
 
 
 @quick
