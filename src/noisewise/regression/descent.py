@@ -54,8 +54,9 @@ class GradientDescent(RowWise):
     References
     ----------
     Cesa-Bianchi, Long and Warmuth (1996): the loss is at most that of u over 1 - beta plus
-    :math:`X^2\|u\|^2/(2\beta)`. Zinkevich (2003), with the steps of Streeter and McMahan (2010):
-    regret at most :math:`3B\sqrt{\sum\|g\|^2}` for beta = 1/2.
+    :math:`X^2\|u\|^2/(2\beta)`, `theory.gradient_descent_bound`. Zinkevich (2003), with the steps
+    of Streeter and McMahan (2010): regret at most :math:`3B\sqrt{\sum\|g\|^2}` for beta = 1/2,
+    `theory.projected_descent_bound`.
     """
 
     glm: GLM | None = None

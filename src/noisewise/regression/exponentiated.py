@@ -54,7 +54,7 @@ class ExponentiatedGradient(RowWise):
     References
     ----------
     Kivinen and Warmuth (1997): the loss is at most that of u over 1 - beta plus
-    R^2 KL(u, uniform)/(4 beta), for weights at most 1.
+    R^2 KL(u, uniform)/(4 beta), for weights at most 1: `theory.exponentiated_gradient_bound`.
     """
 
     feature_range: float

@@ -49,7 +49,8 @@ class Forward(RowWise):
     References
     ----------
     Vovk (2001); Azoury and Warmuth (2001): regret at most
-    :math:`\frac12Y^2\log\det(V_T/2\lambda) + \lambda\|u\|^2` for labels in [-Y, Y], Y unknown.
+    :math:`\frac12Y^2\log\det(V_T/2\lambda) + \lambda\|u\|^2` for labels in [-Y, Y], Y unknown,
+    `theory.forward_bound`.
     Gaillard, Gerchinovitz, Huard and Stoltz (2019) for ridge 0: (d/2) Y^2 log T + O(1) against all
     u at once.
     """

@@ -50,7 +50,7 @@ class Minimax(RowWise):
     ----------
     Bartlett, Koolen, Malek, Takimoto and Warmuth (2015), Minimax fixed-design linear regression:
     the regret is sum y^2 x'Px / 2 whatever the labels, the least possible for labels in a box that
-    is not too uneven.
+    is not too uneven: `theory.minimax_value`.
     """
 
     not_promised: ClassVar[tuple[str, ...]] = ("weight two equals the row twice",)
