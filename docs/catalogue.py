@@ -1,6 +1,7 @@
 """Pages made from the code: what a registry, a study or a command says of itself."""
 
 import json
+import re
 from collections import defaultdict
 from dataclasses import fields, is_dataclass
 from importlib import import_module
@@ -141,16 +142,34 @@ def _study(name):
 
 .. image:: pictures/{name}.svg
    :alt: {study.TITLE}
+   :target: _images/{name}.svg
 
 .. rst-class:: verdicts
 
 {held}
 
+{_table(**summary["numbers"]) if "numbers" in summary else ""}
 .. code-block:: console
 
    $ {summary["command"]}
 
 """
+
+
+def _table(columns, data):
+    rows = "\n".join(
+        f"   {'  -' if i else '* -'} {_cell(value)}"
+        for line in [columns, *data]
+        for i, value in enumerate(line)
+    )
+    return f".. list-table::\n   :class: numbers\n   :header-rows: 1\n\n{rows}\n"
+
+
+def _cell(value):
+    if value is None:
+        return "–"
+    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    return re.sub(r"([\\*`|_])", r"\\\1", text)
 
 
 def _command(name):

@@ -1,4 +1,4 @@
-"""Figures and verdicts of a run of all studies, for the pages: python docs/refresh.py results"""
+"""Figures, verdicts and tables of studies, for the pages: python docs/refresh.py results"""
 
 import json
 import re
@@ -19,11 +19,13 @@ def shrink(svg: str) -> str:
 
 
 def main(results: Path) -> None:
-    """Write picture and verdicts of every study."""
+    """Write picture, verdicts and table of every study that was run."""
     for name in EXPERIMENTS:
+        if not (results / f"{name}.json").exists():
+            continue
         run = json.loads((results / f"{name}.json").read_text())
-        kept = json.dumps({key: run[key] for key in ("command", "holds", "measured")}, indent=1)
-        (PICTURES / f"{name}.json").write_text(f"{kept}\n")
+        kept = {key: run[key] for key in ("command", "holds", "measured", "numbers")}
+        (PICTURES / f"{name}.json").write_text(f"{json.dumps(kept, indent=1)}\n")
         picture = shrink((results / f"{name}.svg").read_text())
         (PICTURES / f"{name}.svg").write_text(picture)
         print(f"{name}: {len(picture) / 1000:.0f} kB")

@@ -72,6 +72,30 @@ def test_forward_without_ridge_against_all_parameters_at_once(stream, deficient)
     np.testing.assert_allclose(steps[np.diff(ranks) > 0], 1, atol=1e-7)
 
 
+def test_forward_without_ridge_where_a_feature_is_faint_at_first():
+    """The second row adds a direction that is faint beside the third row, but not before it."""
+    x, y = np.array([[1.0, 1e-6], [1.0, -1e-6], [0.0, 1.0]]), np.array([1.0, -1.0, 1.0])
+    z = nw.predictions(nw.Forward(0.0), x, y)
+    best = [0.5 * np.sum((y[:t] - x[:t] @ np.linalg.lstsq(x[:t], y[:t], rcond=None)[0]) ** 2)
+            for t in (1, 2, 3)]  # fmt: skip
+    lost, bound = np.cumsum(0.5 * (y - z) ** 2) - best, theory.free_forward_bound(x, 1.0)
+    close(lost[:2], [0.5, 1.0])
+    close(bound[:2], [0.5, 1.0])
+    assert np.all(lost <= bound + SLACK)
+
+
+@quick
+@given(streams(), st.integers(0, 2**32))
+def test_forward_without_ridge_in_any_units(stream, seed):
+    """Bound and predictions do not change with the units of the features."""
+    x, y = stream
+    units = 10 ** np.random.default_rng(seed).uniform(-6, 6, x.shape[1])
+    z, scaled = nw.predictions(nw.Forward(0.0), x, y), nw.predictions(nw.Forward(0.0), x * units, y)
+    np.testing.assert_allclose(scaled, z, atol=1e-5)
+    bound = theory.free_forward_bound(x, 1.0)
+    np.testing.assert_allclose(theory.free_forward_bound(x * units, 1.0), bound, atol=1e-5)
+
+
 @quick
 @given(streams(), st.floats(0.05, 0.95))
 def test_aggregating(stream, share):
@@ -136,6 +160,37 @@ def test_projected_descent_and_newton_step(link, stream, B, seed):
             assert np.all(losses(z) - losses(x @ u) <= bound * (1 + SLACK) + SLACK)
 
 
+@pytest.mark.parametrize("B", [0.3, 2.0])
+def test_projected_descent_nearly_pays_its_bound(B):
+    """A faint row drives the estimate to B, then strong ones drive it the other way.
+
+    Their lengths are those that cost most of the bound, more than three quarters of it.
+    """
+    glm, y = nw.GLM("identity", 1.0, B), B * np.array([1e3, -1e8, -5e7, -2.8e7])
+    x, u = np.ones((4, 1)), np.array([-B])
+    z = nw.predictions(nw.GradientDescent(glm), x, y)
+    lost, bound = regret(x, y, z, u)[-1], theory.projected_descent_bound(z - y, glm)[-1]
+    assert 0.76 * bound < lost <= bound
+    close(bound, 3 * B * np.sqrt(np.sum((z - y) ** 2)))
+
+
+def test_newton_step_just_outside_a_ball_with_an_uneven_metric():
+    """Labels that put every raw step at 1 + 1e-8 along the axis that has seen little."""
+    glm = nw.GLM("identity", feature_bound=1e4, parameter_bound=1.0)
+    method = nw.NewtonStep(glm)
+    state = method.start(2)
+    x, y = np.array([[0.0, 1e4]] + [[1.0, 0.0]] * 30), np.zeros(31)
+    z = [method.update(state, x[0], 0.0)]
+    for t in range(1, 31):
+        theta = state.theta[0]
+        y[t] = theta + (1 + 1e-8 - theta) * (state.metric[0, 0] + 1)
+        z.append(method.update(state, x[t], y[t]))
+    u = np.array([1.0, 0.0])
+    close(state.theta, u)
+    bound = theory.newton_step_bound(glm, x, z - y, 1.0)
+    assert np.all(regret(x, y, z, u) <= bound + SLACK)
+
+
 @quick
 @given(streams(), st.floats(0.02, 0.98), st.floats(0.1, 4), seeds)
 def test_exponentiated_gradient(stream, rate, U, seed):
@@ -159,6 +214,36 @@ def test_exponentiated_gradient(stream, rate, U, seed):
             half(x, y, u)[-1], np.log(2 * d), 2.0, bound=U, rate=rate
         )
         assert regret(x, y, z, u)[-1] <= bound + SLACK
+
+
+def progress(x, y, u, rate, range_):
+    """What one row takes of KL(u, p), times R^2/(4 rate), and what the bound needs of it."""
+    method = nw.ExponentiatedGradient(range_, rate=rate)
+    state = method.start(len(x))
+    z = method.update(state, x, y)
+    taken = float(rel_entr(u, 1 / len(x)).sum() - rel_entr(u, state.theta).sum())
+    needed = 0.5 * (y - z) ** 2 - 0.5 * (y - x @ u) ** 2 / (1 - rate)
+    return range_**2 / (4 * rate) * taken, needed
+
+
+@quick
+@given(st.integers(2, 6), st.floats(0.02, 0.98), seeds)
+def test_every_step_of_exponentiated_gradient_pays_for_its_loss(d, rate, seed):
+    rng = np.random.default_rng(seed)
+    x, y, u = rng.uniform(-1, 1, d), 3 * rng.normal(), rng.dirichlet(np.ones(d))
+    taken, needed = progress(x, y, u, rate, 2.0)
+    assert taken >= needed - SLACK
+
+
+@pytest.mark.parametrize("rate", [0.1, 1 / 3, 0.8])
+@pytest.mark.parametrize("range_", [0.5, 1.0, 4.0])
+def test_the_step_of_exponentiated_gradient_is_the_only_one_that_pays(rate, range_):
+    """Two features R and 0, a small residual r, u ahead by rate r: both sides are rate r^2/2."""
+    r = 1e-3 * range_
+    lead = rate * r / range_
+    x, u = np.array([range_, 0.0]), np.array([0.5 + lead, 0.5 - lead])
+    taken, needed = progress(x, range_ / 2 + r, u, rate, range_)
+    np.testing.assert_allclose([taken, needed], 0.5 * rate * r * r, rtol=1e-4)
 
 
 @quick

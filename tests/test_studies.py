@@ -1,5 +1,7 @@
 """What the studies show, at a scale small enough for every run of the tests."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -28,6 +30,13 @@ def test_every_regressor_plays_and_every_stream_is_played(arena_table):
     assert set(simplex["stream"]) == {"mixture"}
     lines = regressors.numbers(arena_table).set_index("regret ± 2 se (guarantee)")
     assert lines.loc["SimplexFTRL", "stochastic"] == lines.loc["Ridge", "logistic"] == "–"
+    last = arena_table[arena_table["rounds"] == 60].set_index("regressor")
+    weighted = last[last["stream"] == regressors.WEIGHTED].loc["Ridge"]
+    cell = lines.loc["Ridge", "the same, weighted loss"]
+    assert float(cell.split()[0]) == pytest.approx(weighted["weighted_regret"].mean(), abs=0.006)
+    bound = float(re.search(r"\((.*)\)", cell)[1])
+    assert bound == pytest.approx(weighted["weighted_bound"].mean(), abs=0.06)
+    assert "(" not in lines.loc["Forward", "the same, weighted loss"]
 
 
 def test_guarantees_hold_and_minimax_attains_the_value(arena_table):

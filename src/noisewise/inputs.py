@@ -151,3 +151,16 @@ def short_rows(x: Array, bound: float) -> None:
             f"x has norm {np.sqrt(square[at]):.6g} at row {at}, above feature_bound {bound:g}; "
             "scale the features or pass a larger feature_bound"
         )
+
+
+def short_steps(steps: Array, w: Array) -> None:
+    """Raise if a gradient step goes twice as far as its label: then estimates would oscillate.
+
+    ``steps`` are shares of the residual that a row of weight 1 takes away.
+    """
+    if len(w) and (w * steps)[at := int((w * steps).argmax())] >= 2:
+        raise ValueError(
+            f"weight is {w[at]:g} at row {at}, a step of {w[at] * steps[at]:.3g} times the "
+            "residual, which oscillates from 2 on; pass weights of at most 1 (divide all by the "
+            "largest), or a smaller rate"
+        )

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from .protocols import Array
@@ -77,16 +78,24 @@ def project_ball(V: Array, v: Array, radius: float) -> Array:
     from scipy.optimize import brentq
 
     values, vectors = np.linalg.eigh(V)
-    c = values * (v @ vectors)
+    values, a = np.maximum(values, 1e-300), v @ vectors
     # each coordinate shrinks by values/(values + nu), so nu lies between these
-    excess = length / radius - 1
-    low, high = values[0] * excess * (1 - 1e-9), values[-1] * excess * (1 + 1e-9)
+    low, high = values[0] * (length / radius - 1), values[-1] * (length / radius - 1)
 
     def miss(nu: float) -> float:
-        return math.sqrt(float(np.square(c / (values + nu)).sum())) - radius
+        """Return |u|^2 - radius^2 without cancellation, far from the ball and near it."""
+        shares = np.square(a / (values + nu))
+        if length > 2 * radius:
+            return float(shares @ np.square(values)) - radius * radius
+        return (length - radius) * (length + radius) - nu * float(shares @ (2 * values + nu))
 
-    nu = brentq(miss, low, high, xtol=1e-300, rtol=1e-15) if miss(low) > 0 > miss(high) else high
-    u = vectors @ (c / (values + nu))
+    if miss(low) <= 0:
+        nu = low
+    elif miss(high) >= 0:
+        nu = high
+    else:
+        nu = brentq(miss, low, high, xtol=1e-300, rtol=1e-15, maxiter=500)
+    u = vectors @ (values * a / (values + nu))
     return np.asarray(u * min(1.0, radius / np.linalg.norm(u)))
 
 
@@ -145,12 +154,32 @@ def gains(x: Array, ridge: float, slope: float = 1.0) -> Array:
     return g
 
 
+def scaled_spectrum(G: Array, cut: float = 1e-10) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+    """Return scales s = sqrt(diag G), and the eigenvalues, vectors and span of G/ss'.
+
+    The span is where an eigenvalue exceeds ``cut`` of the largest: the same in all units. ``G``
+    may be a stack of matrices.
+    """
+    s = np.sqrt(np.diagonal(G, axis1=-2, axis2=-1))
+    s = np.where(s > 0, s, 1.0)
+    values, vectors = np.linalg.eigh(G / s[..., None] / s[..., None, :])
+    return s, values, vectors, values > cut * values[..., -1:]
+
+
+def scaled_inverse(G: Array) -> Array:
+    """Return a generalised inverse of G: the pseudo-inverse of G/ss', between 1/s and 1/s."""
+    s, values, vectors, kept = scaled_spectrum(G, 1e-12)
+    U = vectors[:, kept] / s[:, None]
+    return np.asarray(U / values[kept] @ U.T)
+
+
 def minimax_directions(x: Array) -> tuple[Array, Array]:
     """Return P_t x_t, (T, d), and q_t = x_t' P_t x_t, (T,), of the minimax recursion.
 
-    P_T is the pseudo-inverse of sum x x' and P_{t-1} = P_t + (P_t x_t)(P_t x_t)'.
+    P_T is the `scaled_inverse` of sum x x' and P_{t-1} = P_t + (P_t x_t)(P_t x_t)'. All that is
+    made of rows of the design is the same for any generalised inverse.
     """
-    P = np.linalg.pinv(x.T @ x, rcond=1e-12, hermitian=True)
+    P = scaled_inverse(x.T @ x)
     directions = np.empty_like(x)
     for t in range(len(x) - 1, -1, -1):
         directions[t] = P @ x[t]

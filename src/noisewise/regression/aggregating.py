@@ -58,7 +58,8 @@ class Aggregating:
     References
     ----------
     Vovk (2001), Competitive on-line statistics: regret to expert i at most Y^2 log(1/prior_i) for
-    weights at most 1; with all linear functions as experts and a Gaussian prior it is `Forward`.
+    weights at most 1 (`theory.aggregating_bound`); with all linear functions as experts and a
+    Gaussian prior it is `Forward`.
     """
 
     experts: tuple[Regressor[Any], ...]

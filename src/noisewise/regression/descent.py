@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..glm import GLM
-from ..inputs import dimension, positive, short_rows
+from ..inputs import dimension, positive, short_rows, short_steps
 from ..protocols import Array
 from .rowwise import RowWise
 
@@ -31,6 +31,8 @@ class GradientDescent(RowWise):
     Without ``glm`` the step is :math:`\eta = \beta/X^2`, or :math:`\beta/\|x_t\|^2` if
     ``normalised``. With ``glm`` it is :math:`2\beta B/\sqrt{\sum_{s\le t}\|g_s\|^2}`, g the
     gradients so far, and the estimate is projected on the ball of radius B, the parameter bound.
+    The guarantee for the square is for weights at most 1: divide all by the largest. A row whose
+    step would be twice its residual or more, :math:`\eta w\|x\|^2 \ge 2`, is refused.
 
     Parameters
     ----------
@@ -52,8 +54,9 @@ class GradientDescent(RowWise):
     References
     ----------
     Cesa-Bianchi, Long and Warmuth (1996): the loss is at most that of u over 1 - beta plus
-    :math:`X^2\|u\|^2/(2\beta)`. Zinkevich (2003), with the steps of Streeter and McMahan (2010):
-    regret at most :math:`3B\sqrt{\sum\|g\|^2}` for beta = 1/2.
+    :math:`X^2\|u\|^2/(2\beta)`, `theory.gradient_descent_bound`. Zinkevich (2003), with the steps
+    of Streeter and McMahan (2010): regret at most :math:`3B\sqrt{\sum\|g\|^2}` for beta = 1/2,
+    `theory.projected_descent_bound`.
     """
 
     glm: GLM | None = None
@@ -80,6 +83,11 @@ class GradientDescent(RowWise):
     def _refuse(self, state: GradientDescentState, x: Array, y: Array, w: Array) -> None:
         if not self.normalised:
             short_rows(x, self.feature_bound if self.glm is None else self.glm.feature_bound)
+        if self.glm is None:
+            square = np.vecdot(x, x)
+            short_steps(
+                self.rate * (square > 0 if self.normalised else square / self.feature_bound**2), w
+            )
 
     def _scores(self, state: GradientDescentState, x: Array) -> Array:
         return x @ state.theta

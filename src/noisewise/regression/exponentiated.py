@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..inputs import dimension, positive
+from ..inputs import dimension, positive, short_steps
 from ..protocols import Array
 from .rowwise import RowWise
 
@@ -29,7 +29,8 @@ class ExponentiatedGradient(RowWise):
     .. math:: \hat y = p\cdot x,\quad p_i \propto p_i\,e^{\tilde\eta\,w\,(y - \hat y)\,x_i}
 
     With ``bound=U`` it runs on (Ux, -Ux) and competes with all :math:`\|u\|_1 \le U`; R is then U
-    times ``feature_range``.
+    times ``feature_range``. Weights should be at most 1, for the guarantee: divide all by the
+    largest. A row of range r with :math:`\beta w(r/R)^2 \ge 2`, which would oscillate, is refused.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ class ExponentiatedGradient(RowWise):
     bound : float > 0, optional
         U, the largest 1-norm; without it the parameter lies in the simplex.
     rate : float > 0
-        beta, below 1 for the guarantee.
+        beta, below 2 (beyond, it oscillates) and below 1 for the guarantee.
 
     Examples
     --------
@@ -53,7 +54,7 @@ class ExponentiatedGradient(RowWise):
     References
     ----------
     Kivinen and Warmuth (1997): the loss is at most that of u over 1 - beta plus
-    R^2 KL(u, uniform)/(4 beta), for weights at most 1.
+    R^2 KL(u, uniform)/(4 beta), for weights at most 1: `theory.exponentiated_gradient_bound`.
     """
 
     feature_range: float
@@ -67,6 +68,8 @@ class ExponentiatedGradient(RowWise):
     def __post_init__(self) -> None:
         for name in ("feature_range", "rate"):
             object.__setattr__(self, name, positive(name, getattr(self, name)))
+        if self.rate >= 2:
+            raise ValueError(f"rate is {self.rate:g}, which oscillates; pass a number below 2")
         if self.bound is not None:
             object.__setattr__(self, "bound", positive("bound", self.bound))
 
@@ -85,6 +88,7 @@ class ExponentiatedGradient(RowWise):
                 f"x has range {spread[at]:.6g} at row {at}, above feature_range "
                 f"{self.feature_range:g}; scale the features or pass a larger feature_range"
             )
+        short_steps(self.rate * (spread / self.feature_range) ** 2, w)
 
     def _scores(self, state: ExponentiatedGradientState, x: Array) -> Array:
         return x @ state.theta

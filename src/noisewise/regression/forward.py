@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 
 from ..inputs import dimension, positive
+from ..linalg import scaled_spectrum
 from ..protocols import Array
 from .ftrl import FTRL
 from .ridge import FREE
 from .rowwise import RowWise
 from .state import FTRLState
-
-CUT = 1e-10
 
 
 @dataclass(eq=False)
@@ -38,7 +37,8 @@ class Forward(RowWise):
     With ``ridge=0`` the inverse is a pseudo-inverse: predictions do not change under x -> Mx, and a
     row outside the span of the earlier ones gets 0. What is in the span is decided by the
     eigenvalues of the Gram matrix, features scaled to equal second moments: above 1e-10 of the
-    largest. A direction near that cut may be in the span in one round and not in the next.
+    largest. A direction near that cut may be in the span in one round and not in the next, and the
+    guarantee, `theory.free_forward_bound`, is against the parameters that the cut leaves.
 
     Examples
     --------
@@ -49,7 +49,8 @@ class Forward(RowWise):
     References
     ----------
     Vovk (2001); Azoury and Warmuth (2001): regret at most
-    :math:`\frac12Y^2\log\det(V_T/2\lambda) + \lambda\|u\|^2` for labels in [-Y, Y], Y unknown.
+    :math:`\frac12Y^2\log\det(V_T/2\lambda) + \lambda\|u\|^2` for labels in [-Y, Y], Y unknown,
+    `theory.forward_bound`.
     Gaillard, Gerchinovitz, Huard and Stoltz (2019) for ridge 0: (d/2) Y^2 log T + O(1) against all
     u at once.
     """
@@ -83,22 +84,14 @@ class Forward(RowWise):
         score, rank = _free_score(state, x)
         state.gram += w * np.outer(x, x)
         state.moment += w * y * x
-        state.rank = rank if w == 1 else int(_spectrum(state.gram)[3].sum())
+        state.rank = rank if w == 1 else int(scaled_spectrum(state.gram)[3].sum())
         state.count += 1
         return score
 
 
-def _spectrum(G: Array) -> tuple[Array, Array, Array, Array]:
-    """Return scales s, and the eigenvalues, vectors and span of G once scaled: G / ss'."""
-    s = np.sqrt(np.diag(G))
-    s[s == 0] = 1.0
-    values, vectors = np.linalg.eigh(G / s / s[:, None])
-    return s, values, vectors, values > CUT * values[-1]
-
-
 def _free_score(state: ForwardState, x: Array) -> tuple[float, int]:
     """Return x'(G + xx')^+ b, exactly 0 if x adds to the span, and the rank with x."""
-    s, values, vectors, kept = _spectrum(state.gram + np.outer(x, x))
+    s, values, vectors, kept = scaled_spectrum(state.gram + np.outer(x, x))
     rank = int(kept.sum())
     if rank > state.rank:
         return 0.0, rank

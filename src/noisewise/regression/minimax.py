@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..inputs import dimension, numbers
-from ..linalg import minimax_directions
+from ..linalg import minimax_directions, scaled_inverse
 from ..protocols import Array
 from .rowwise import RowWise
 
@@ -35,7 +35,8 @@ class Minimax(RowWise):
     The rows learnt must be those of the design, in order. A row of weight w counts as the row
     :math:`\sqrt w\,x` of label :math:`\sqrt w\,y` and stands so in the design, one of weight 0
     not at all. `predict` takes any row and uses the P of the row to come; past the end that is
-    least squares.
+    least squares. Features are scaled to equal second moments before the pseudo-inverse is taken,
+    so that their units do not matter; for the rows of the design that changes nothing else.
 
     Examples
     --------
@@ -49,7 +50,7 @@ class Minimax(RowWise):
     ----------
     Bartlett, Koolen, Malek, Takimoto and Warmuth (2015), Minimax fixed-design linear regression:
     the regret is sum y^2 x'Px / 2 whatever the labels, the least possible for labels in a box that
-    is not too uneven.
+    is not too uneven: `theory.minimax_value`.
     """
 
     not_promised: ClassVar[tuple[str, ...]] = ("weight two equals the row twice",)
@@ -63,8 +64,7 @@ class Minimax(RowWise):
         if x.ndim != 2 or x.shape[1] != d or not len(x):
             raise ValueError(f"design has shape {x.shape}; pass (T, {d}), at least one row")
         directions, _ = minimax_directions(x)
-        P = np.asarray(np.linalg.pinv(x.T @ x, rcond=1e-12, hermitian=True), dtype=np.float64)
-        P += directions[1:].T @ directions[1:]
+        P = scaled_inverse(x.T @ x) + directions[1:].T @ directions[1:]
         return MinimaxState(d, x, directions, P, np.zeros(d))
 
     def _refuse(self, state: MinimaxState, x: Array, y: Array, w: Array) -> None:

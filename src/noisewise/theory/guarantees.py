@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ..glm import GLM
 from ..inputs import column, dimension, features, numbers, positive, probability, whole
-from ..linalg import minimax_directions
+from ..linalg import minimax_directions, scaled_spectrum
 from ..protocols import Array
 from .regret import design_terms
 
@@ -56,20 +56,24 @@ def forward_bound(log_det: ArrayLike, label_bound: float, norm: float, ridge: fl
 def free_forward_bound(x: ArrayLike, label_bound: float) -> Array:
     r"""Return the bound of ``Forward(0)`` against all u, :math:`\frac12Y^2\sum x_t^\top G_t^+x_t`.
 
-    :math:`G_t = \sum_{s\le t}x_sx_s^\top`; a row that adds to the span costs exactly Y^2/2.
+    :math:`G_t = \sum_{s\le t}x_sx_s^\top`; a row that adds to the span costs exactly Y^2/2. The
+    span is the one ``Forward(0)`` sees, by the same cut: a direction too faint for it, below 1e-5
+    of the others once features have equal second moments, is in neither.
 
     >>> free_forward_bound([[1.0], [1.0]], label_bound=1.0)
     array([0.5 , 0.75])
     """
     Y, rows = positive("label_bound", label_bound), _rows(x)
-    scale = np.sqrt(np.square(rows).sum(axis=0))
-    rows = rows / np.where(scale > 0, scale, 1.0)  # changes no term; keeps the cut off the units
-    G, cost = np.zeros((rows.shape[1], rows.shape[1])), []
+    G, rank, cost = np.zeros((rows.shape[1], rows.shape[1])), 0, []
     for block in np.array_split(rows, math.ceil(len(rows) / 256)):
         grams = G + np.cumsum(block[:, :, None] * block[:, None, :], axis=0)
-        inverses = np.linalg.pinv(grams, rcond=1e-10, hermitian=True)
-        cost.append(np.einsum("ti,tij,tj->t", block, inverses, block))
-        G = grams[-1]
+        s, values, vectors, kept = scaled_spectrum(grams)
+        along = np.square(np.einsum("ti,tij->tj", block / s, vectors))
+        part = np.sum(np.divide(along, values, where=kept, out=np.zeros_like(along)), axis=1)
+        ranks = kept.sum(axis=1)
+        part[np.diff(ranks, prepend=rank) > 0] = 1.0
+        cost.append(part)
+        G, rank = grams[-1], ranks[-1]
     return 0.5 * Y * Y * np.cumsum(np.concatenate(cost))
 
 
