@@ -22,10 +22,11 @@ class AverageState:
 
 @dataclass(frozen=True)
 class Average:
-    """Predicts the weighted average of all labels, ``prior`` rows of label 0 among them."""
+    """Predicts the weighted average of the labels and ``prior`` rows of label 0."""
 
     prior: float = 1.0
-    not_promised: ClassVar[tuple[str, ...]] = ("a zero row is legal",)  # features are ignored
+    # features are ignored, so that a zero row counts too
+    not_promised: ClassVar[tuple[str, ...]] = ("a zero row is legal",)
 
     def start(self, dim):
         return AverageState(dim)
@@ -36,7 +37,7 @@ class Average:
         return mean if single else np.full(len(x), mean)
 
     def update(self, state, x, y, weight=1.0):
-        x, y, w, single = rows(x, y, weight, state.dim)  # one clear sentence if the input is bad
+        x, y, w, single = rows(x, y, weight, state.dim)  # refuses bad input
         means = np.empty(len(x))
         for i in range(len(x)):
             means[i] = self.predict(state, x[i])
@@ -47,7 +48,8 @@ class Average:
 
 if __name__ == "__main__":
     nw.checks.check_regressor(Average())
-    x, y = np.array([[0.1], [0.5], [-0.3], [0.2], [0.4]]), np.array([2.1, 1.9, 2.0, 1.8, 2.2])
+    x = np.array([[0.1], [0.5], [-0.3], [0.2], [0.4]])
+    y = np.array([2.1, 1.9, 2.0, 1.8, 2.2])
     print("average         ", nw.predictions(Average(), x, y).round(2))
     both = nw.Aggregating((Average(), nw.Ridge()), label_bound=3.0)
     print("mixed with ridge", nw.predictions(both, x, y).round(2))
