@@ -6,21 +6,21 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..confidence import Ellipsoid
 from ..glm import GLM
 from ..inputs import dimension, one_of, positive, probability, settle
 from ..noise import Bounded, Likelihood, Noise, SubGaussian
-from ..protocols import Array, BanditRounds
+from ..protocols import Array
 from ..regression import solver
 from ..regression.ftrl import FTRL
 from ..regression.moving import move_ridge
 from ..regression.sets import adaptive, curvature_inverse, ellipsoids
 from ..theory import radii
 from . import layers
-from .arms import candidates, clip, first_best, observation
-from .layers import CURVATURE, NONE, NORM, Fixed, Layers
+from .arms import clip, observation
+from .layers import CURVATURE, NONE, NORM, Fixed, Layered, Layers
 
 NOISES = ("sub-gaussian", "bounded", "likelihood")
 RADII = (*radii.RADII, "practical")
@@ -28,7 +28,7 @@ GROWTH = 1.1
 
 
 @dataclass(frozen=True)
-class FTRLUCB:
+class FTRLUCB(Layered):
     r"""Optimism with one FTRL in which a reward of standard deviation sigma weighs 1/sigma^2.
 
     .. math:: \hat\theta = \arg\min_\theta \lambda\|\theta\|^2
@@ -125,20 +125,6 @@ class FTRLUCB:
         )  # fmt: skip
         self._renew(state)
         return state
-
-    def select(
-        self,
-        state: Layers,
-        arms: ArrayLike,
-        rng: np.random.Generator,
-        sigma: ArrayLike | None = None,
-    ) -> int:
-        """Return the arm of the largest index; nothing is random."""
-        if layers.block(state, arms):
-            k = self._choose(state, arms)  # type: ignore[arg-type]
-            if k >= 0:
-                return k
-        return first_best(self.index(state, candidates(arms, state.dim, self.glm.feature_bound)))
 
     def _choose(self, state: Layers, arms: Array, fixed: Fixed | None = None) -> int:
         """Return the best arm by the kernels; -1 where the arms are bad."""
@@ -266,9 +252,3 @@ class FTRLUCB:
             return adaptive(self.glm, layer, self._constant(), self.delta)
         radius = "adaptive" if self.radius == "practical" else self.radius
         return ellipsoids(self.glm, layer, self._assumed(), self.delta, radius, local=True)
-
-    def play(
-        self, state: Layers, rounds: BanditRounds, rng: np.random.Generator
-    ) -> NDArray[np.int64]:
-        """Play all rounds; arms that stay have their quadratic forms changed by rank one."""
-        return layers.play(self, state, rounds, rng)

@@ -11,14 +11,14 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..glm import GLM
 from ..inputs import plain
 from ..protocols import Array, BanditRounds
 from ..regression.ftrl import FTRL
 from ..regression.state import FTRLState
-from .arms import candidates
+from .arms import candidates, first_best
 from .forms import Forms
 
 # where the kernels find the numbers of a policy, see kernels/optimism.py
@@ -156,29 +156,67 @@ class Fixed:
 NONE = Fixed(np.empty((0, 1)), np.empty((1, 0)), np.empty((1, 0)))
 
 
-def play(
-    policy: Any, state: Layers, rounds: BanditRounds, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """Play all rounds of arms that stay or change, by the kernels where they serve."""
-    played = np.empty(len(rounds.means), dtype=np.int64)
-    fixed = None
-    if rounds.arms.ndim == 2 and state.kernels is not None:
-        arms = candidates(plain(rounds.arms), state.dim, policy.glm.feature_bound)
-        K = len(arms)
-        fixed = Fixed(arms, np.empty((len(state.forms.radii), K)), np.empty((1, K)))
-        fixed.renew(state)
-    for t, rewards in enumerate(rounds.rewards.tolist()):
-        if fixed is not None:
-            arms = fixed.arms
-        else:
-            arms = rounds.arms if rounds.arms.ndim == 2 else rounds.arms[t]
-        k = -1 if fixed is None else policy._choose(state, arms, fixed)
-        if k < 0:
-            k = policy.select(state, arms, rng)
-        sigma = float(rounds.sigma[t] if rounds.sigma.ndim == 1 else rounds.sigma[t, k])
-        if fixed is None or not policy._teach(state, arms[k], rewards[k], sigma, fixed):
-            policy.update(state, arms[k], rewards[k], sigma)
+class Layered:
+    """What MORUCB and FTRLUCB share: choosing by the kernels, else readably, and whole worlds.
+
+    They say what ``index`` their arms have, and how the kernels ``_choose`` and ``_teach``.
+    """
+
+    glm: GLM
+
+    def select(
+        self,
+        state: Layers,
+        arms: ArrayLike,
+        rng: np.random.Generator,
+        sigma: ArrayLike | None = None,
+    ) -> int:
+        """Return the arm of the largest index; nothing is random."""
+        if block(state, arms):
+            k = self._choose(state, arms)  # type: ignore[arg-type]
+            if k >= 0:
+                return k
+        return first_best(self.index(state, candidates(arms, state.dim, self.glm.feature_bound)))
+
+    def index(self, state: Layers, x: Array) -> Array:
+        """Return the index of every arm."""
+        raise NotImplementedError
+
+    def update(self, state: Layers, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+        """Learn a reward."""
+        raise NotImplementedError
+
+    def _choose(self, state: Layers, arms: Array, fixed: Fixed | None = None) -> int:
+        """Return the best arm by the kernels; -1 where they do not serve or the arms are bad."""
+        raise NotImplementedError
+
+    def _teach(self, state: Layers, arm: Any, reward: Any, sigma: Any, fixed: Fixed = NONE) -> bool:
+        """Learn by the kernels where they serve; return whether that is done."""
+        raise NotImplementedError
+
+    def play(
+        self, state: Layers, rounds: BanditRounds, rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """Play all rounds; arms that stay have their quadratic forms changed by rank one."""
+        played = np.empty(len(rounds.means), dtype=np.int64)
+        fixed = None
+        if rounds.arms.ndim == 2 and state.kernels is not None:
+            arms = candidates(plain(rounds.arms), state.dim, self.glm.feature_bound)
+            K = len(arms)
+            fixed = Fixed(arms, np.empty((len(state.forms.radii), K)), np.empty((1, K)))
+            fixed.renew(state)
+        for t, rewards in enumerate(rounds.rewards.tolist()):
             if fixed is not None:
-                fixed.renew(state)
-        played[t] = k
-    return played
+                arms = fixed.arms
+            else:
+                arms = rounds.arms if rounds.arms.ndim == 2 else rounds.arms[t]
+            k = -1 if fixed is None else self._choose(state, arms, fixed)
+            if k < 0:
+                k = self.select(state, arms, rng)
+            sigma = float(rounds.sigma[t] if rounds.sigma.ndim == 1 else rounds.sigma[t, k])
+            if fixed is None or not self._teach(state, arms[k], rewards[k], sigma, fixed):
+                self.update(state, arms[k], rewards[k], sigma)
+                if fixed is not None:
+                    fixed.renew(state)
+            played[t] = k
+        return played

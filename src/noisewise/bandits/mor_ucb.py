@@ -5,25 +5,25 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .. import linalg
 from ..confidence import Ellipsoid
 from ..glm import GLM
 from ..inputs import dimension, one_of, positive, probability, settle
 from ..noise import Bounded
-from ..protocols import Array, BanditRounds
+from ..protocols import Array
 from ..regression import solver
 from ..regression.ftrl import FTRL
 from ..regression.sets import ellipsoids, uniform
 from ..theory import radii
 from . import layers
-from .arms import candidates, clip, first_best, observation
-from .layers import NONE, Fixed, Layers
+from .arms import clip, observation
+from .layers import NONE, Fixed, Layered, Layers
 
 
 @dataclass(frozen=True)
-class MORUCB:
+class MORUCB(Layered):
     r"""Multi-layer online regression with upper confidence bounds.
 
     .. math:: a_t = \arg\max_a \min_{l: n_l \ge 1} \hat\theta_l\cdot a
@@ -112,20 +112,6 @@ class MORUCB:
             for place in range(self.layers):
                 state.forms.put(self._forms() * place, self._sets(state, place))
         return state
-
-    def select(
-        self,
-        state: Layers,
-        arms: ArrayLike,
-        rng: np.random.Generator,
-        sigma: ArrayLike | None = None,
-    ) -> int:
-        """Return the arm of the largest index; nothing is random."""
-        if layers.block(state, arms):
-            k = self._choose(state, arms)  # type: ignore[arg-type]
-            if k >= 0:
-                return k
-        return first_best(self.index(state, candidates(arms, state.dim, self.glm.feature_bound)))
 
     def _choose(self, state: Layers, arms: Array, fixed: Fixed | None = None) -> int:
         """Return the best arm by the kernels; -1 where the arms are bad."""
@@ -254,9 +240,3 @@ class MORUCB:
         Sigma = start + (H - start) / kappa
         radius = self._printed_radius(state, place)
         return Ellipsoid(layer.theta, linalg.invert(linalg.factor(Sigma)), radius)
-
-    def play(
-        self, state: Layers, rounds: BanditRounds, rng: np.random.Generator
-    ) -> NDArray[np.int64]:
-        """Play all rounds; arms that stay have their quadratic forms changed by rank one."""
-        return layers.play(self, state, rounds, rng)
