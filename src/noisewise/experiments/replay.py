@@ -112,7 +112,8 @@ def judged(
         row = {"way": way, "matched": matched, "clicks": clicks, "scale": scale}
         row |= {"rate": scale * clicks, "low": scale * low, "high": scale * high}
         if rates is not None:
-            row["truth"] = float(rates[asked if way == "whole log" else asked[met]].mean())
+            played = rates[asked if way == "whole log" else asked[met]]
+            row["truth"] = float(played.mean()) if len(played) else np.nan
         rows.append(row)
     return rows
 
@@ -150,8 +151,9 @@ def poisson_interval(count: float, level: float = 0.95) -> tuple[float, float]:
 def across(campaign: str) -> list[dict[str, Any]]:
     """Value of each logging policy from its own log and, by propensities, from the other's.
 
-    ``matched`` is the effective number of events. The shop's policy is taken as how often it showed
-    an item at a position; its log alone tells its probabilities, of what was shown only.
+    ``matched`` is the effective number of events. The shop's policy moved during the week and its
+    log tells the probabilities of what was shown only, so on the other log it is taken as how often
+    it showed an item at a position.
     """
     from scipy.stats import chisquare
 

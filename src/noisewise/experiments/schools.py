@@ -132,7 +132,7 @@ def _textbook(
     H = (x * (count * w * slope)[:, None]).T @ x + 2 * state.ridge * np.eye(x.shape[1])
     P = np.linalg.inv(H)
     residual = w * (y - p)
-    pearson = float((count * residual**2 / (w * slope)).sum()) / (len(drawn) - x.shape[1])
+    pearson = float((count * residual**2 / (w * slope)).sum()) / max(len(drawn) - x.shape[1], 1)
     meat = (x * (count * residual**2)[:, None]).T @ x
     found = {}
     for kind, C in {"binomial": P, "Pearson": pearson * P, "sandwich": P @ meat @ P}.items():
