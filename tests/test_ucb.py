@@ -57,6 +57,7 @@ CELLS = [
     *(("sparse", nw.FTRLUCB(nw.GLM(link), "bounded", 1.0, 0.1, DELTA)) for link in
       ("identity", "logistic")),
     ("uniform", nw.FTRLUCB(nw.GLM(), "bounded", 1.0, 0.1, DELTA)),
+    ("sparse", nw.FTRLUCB(nw.GLM(), "bounded", 1.0, 0.1, DELTA, "practical")),
     ("binomial", nw.FTRLUCB(nw.GLM("logistic"), "likelihood", delta=DELTA)),
     ("gaussian", nw.FTRLUCB(nw.GLM("logistic"), radius="practical", noise_floor=0.1, delta=DELTA)),
     *((kind, nw.MORUCB(nw.GLM(link), 1.0, 0.1, DELTA)) for kind in
@@ -106,7 +107,7 @@ def test_sets_hold_the_parameter_at_length():
 
 
 @pytest.mark.parametrize("link", ["identity", "logistic"])
-@pytest.mark.parametrize("kind", ["practical", "adaptive", "layers", "likelihood"])
+@pytest.mark.parametrize("kind", ["practical", "adaptive", "layers", "likelihood", "bounded"])
 def test_kernels_choose_and_learn_as_the_readable_way(link, kind):
     """The same choices, and the same sets to 1e-6 (1e-9 where nothing is solved anew)."""
     glm = nw.GLM(link, parameter_bound=2.0)
@@ -115,6 +116,7 @@ def test_kernels_choose_and_learn_as_the_readable_way(link, kind):
         "adaptive": nw.FTRLUCB(glm),
         "layers": nw.MORUCB(glm, 1.0, 0.05),
         "likelihood": nw.FTRLUCB(glm, "likelihood", radius="practical"),
+        "bounded": nw.FTRLUCB(glm, "bounded", 1.0),
     }[kind]
     for fixed in (False, True):
         world = env.NoisyBandit(glm=glm, fixed=fixed, dim=5, arms=7, rounds=700)

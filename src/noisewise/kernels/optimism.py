@@ -139,6 +139,22 @@ def choose_upper(centres, inverses, radii, s, arms):
     return best_upper(centres, quads, radii, s, arms)
 
 
+@njit(float64(float64[:, ::1], float64, float64[::1]), **ENTRY)
+def reach(inverse, radius, x):
+    """Return how far a score can be off within an ellipsoid; NaN where ``x`` is of another length.
+    """
+    d = x.shape[0]
+    if inverse.shape[0] != d:
+        return math.nan
+    total = 0.0
+    for i in range(d):
+        inner = 0.0
+        for j in range(d):
+            inner += inverse[i, j] * x[j]
+        total += inner * x[i]
+    return radius * math.sqrt(max(total, 0.0))
+
+
 @njit(**INNER)
 def practical(score, h, s):
     """Return the practical index."""
