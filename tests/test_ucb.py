@@ -139,6 +139,28 @@ def test_kernels_choose_and_learn_as_the_readable_way(link, kind):
         assert state.curvature == pytest.approx(slow.curvature) or kind == "layers"
 
 
+@pytest.mark.parametrize("radius", ["practical", "adaptive"])
+@pytest.mark.parametrize("count", [1, 2, 127, 128, 129, 300])
+def test_kernels_look_at_every_one_of_many_arms(count, radius):
+    """The last arm is best but for one, of which there are two: the first of these is taken."""
+    policy, rng = nw.FTRLUCB(nw.GLM("logistic"), radius=radius), np.random.default_rng(count)
+    state = policy.start(4)
+    for x in sphere(rng, 50, 4):
+        policy.update(state, x, float(x[0] > 0), 0.3)
+    arms = sphere(rng, count, 4)
+    order = np.argsort(policy.index(state, arms))
+    arms = arms[order]
+    arms[count // 2] = arms[-1]
+    assert policy.select(state, arms, rng) == count // 2
+    arms[count // 2, 0] += 1e-14  # rounding decides nothing
+    assert policy.select(state, arms, rng) == count // 2
+    shuffled = rng.permutation(count)
+    index = policy.index(state, arms[shuffled])
+    assert (
+        policy.select(state, arms[shuffled], rng) == np.flatnonzero(index > index.max() - 1e-11)[0]
+    )
+
+
 def test_one_layer_is_ftrl_ucb_with_weight_one():
     at = {"noise_bound": 1.0, "noise_floor": 1.0, "radius": "self-normalised"}
     for link in ("identity", "logistic"):
