@@ -248,16 +248,27 @@ def test_regret_below_certificate_below_bound(policy):
     assert broken <= 2
 
 
-def test_no_run_diverges_when_weights_span_four_orders():
-    """A thousand short runs; every estimate stays where the certificate says it is."""
-    policy = nw.FTRLUCB(nw.GLM("logistic"), noise_floor=0.01, radius="practical")
+@pytest.mark.parametrize(
+    ("link", "radius", "runs"),
+    [("logistic", "practical", 1000), ("logistic", "adaptive", 150), ("identity", "practical", 150),
+     ("tanh", "practical", 150)],
+)  # fmt: skip
+def test_no_run_diverges_when_weights_span_four_orders(link, radius, runs):
+    """Every estimate ends as near the exact minimiser as its certificate says."""
+    policy = nw.FTRLUCB(nw.GLM(link), noise_floor=0.01, radius=radius)
     world = env.NoisyBandit(env.LogUniform(0.01, 1.0), glm=policy.glm, dim=3, arms=5, rounds=60)
-    for run in range(1000):
+    for run in range(runs):
         rounds = world.draw(np.random.default_rng([6, run]))
-        state, _ = play(policy, rounds)
-        assert np.isfinite(state.theta).all()
-        assert np.linalg.norm(state.theta) < 30
-        assert state.layers[0].gap <= 0.1 * np.sqrt(3) * (1 + 1e-9)
+        state, played = play(policy, rounds)
+        layer, each = state.layers[0], np.arange(60)
+        ftrl = nw.FTRL(policy.glm, layer.ridge)
+        exact, x, w = ftrl.start(3), rounds.arms[each, played], rounds.sigma**-2.0
+        ftrl.update(exact, x, rounds.rewards[each, played], w)
+        ftrl.solve(exact)
+        off = state.theta - exact.theta
+        H = 2 * layer.ridge * np.eye(3) + policy.glm.min_slope * (x.T * w) @ x
+        assert layer.gap <= 0.1 * np.sqrt(3) * (1 + 1e-9)
+        assert off @ H @ off <= layer.gap**2 + 1e-12
 
 
 @pytest.mark.parametrize("link", ["identity", "logistic", "tanh", CAUCHIT, BARE], ids=repr)
