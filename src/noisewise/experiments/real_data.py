@@ -12,22 +12,19 @@ from .verdicts import Verdict, rare
 TITLE = "Real data: school districts whose variance is not the binomial's"
 CLAIM = (
     "303 school districts of California (star98 of statsmodels): how many of 33 to 38,852 pupils "
-    "were above the national median, and twelve features, standardised by 20 districts alone. A "
-    "share of n pupils would have variance p(1 - p)/n if the features told all; districts differ "
-    "beyond that, small ones most, so squared residuals are some fifteen times too large and "
-    "weighing by n is no longer right. One pass: districts in random order, each predicted before "
-    "it is seen; the spread in p(1 - p)(spread + 1/n) is estimated from residuals so far. "
-    "Intervals: districts drawn with replacement, so that what all 303 would give is the truth. "
-    "Textbook intervals hold at one moment, and with weight n only if the variance is right; "
-    "those that hold at all times take their width mostly from losses seen. Their theorem needs "
-    "the mean to be right, which real data never promise; given that, a share in [0, 1] counted "
-    "once is no noisier than a coin, so equal weights are covered and weights n are not. Bandit: "
-    "each round ten districts are offered and the share among 1 to 100 pupils of the chosen one "
-    "is seen; what is lost against the best of the ten is known. No model of the features always "
-    "finds that one: the fit to all districts loses too, every round. Offers change at random, "
-    "which explores for free: greedy does as well as anyone, and nothing follows for offers that "
-    "stay. Errors are over orders and draws of the same 303 districts, not over other districts "
-    "or states."
+    "were above the national median, and twelve features, standardised by 20 districts alone. If "
+    "the features told all, a share of n pupils would have variance p(1 - p)/n; districts differ "
+    "beyond that, small ones most. One pass: districts in random order, each predicted before it "
+    "is seen; the spread in p(1 - p)(spread + 1/n) is estimated from residuals so far. Intervals: "
+    "districts drawn with replacement, so that the fit to all 303 is the truth. Textbook "
+    "intervals hold at one moment, with weight n only if the variance is right. Those that hold "
+    "at all times need the mean to be right, which real data never promise; given that, a share "
+    "in [0, 1] counted once is no noisier than a coin, so equal weights are covered by theory, "
+    "weights n are not. Bandit: each round ten districts are offered, the share among 1 to 100 "
+    "pupils of the chosen one is seen, and the loss against the best of the ten is known; no "
+    "model of the features always finds that one. Offers change at random, which explores for "
+    "free, so nothing follows for offers that stay. Errors are over orders and draws of the same "
+    "districts, not over other districts."
 )
 TRIALS = 16
 ROUNDS = 1000
@@ -88,26 +85,26 @@ def _scores(passes: dict[str, tuple[Array, Array, Array]]) -> list[dict[str, Any
 
 
 MEASURES = {
-    "error": ("error of a rate, points", 100),
-    "deviance": ("deviance a pupil", 1),
-    "coverage": ("covered, %", 100),
-    "width": ("median width, points", 100),
-    "lost": ("lost in all, rates", 1),
-    "late": ("lost a round at the end, points", 100),
+    "one pass": ("error of a rate, points; deviance a pupil", ("error", 100), ("deviance", 1)),
+    "intervals": ("districts covered, %; width, points", ("coverage", 100), ("width", 100)),
+    "bandit": ("lost in all, rates; a round at the end, points", ("lost", 1), ("late", 100)),
 }
 
 
 def numbers(table: pd.DataFrame) -> pd.DataFrame:
-    """A line a learner: what its part measures, ± two standard errors over the trials."""
+    """A line a learner: two measures of its part, ± two standard errors over the trials."""
     lines = []
     for (part, player, kind), group in _ends(table).groupby(
         ["part", "player", "kind"], sort=False, dropna=False
     ):
-        line = {"part": part, "learner": f"{kind}, {player}" if isinstance(kind, str) else player}
-        for column, (words, scale) in MEASURES.items():
-            values = scale * group[column].dropna()
-            shown = f"{values.mean():.3g} ± {2 * values.sem():.2g}" if len(values) else "–"
-            line[words] = shown
+        words, *measures = MEASURES[part]
+        line = {
+            "part: first; second": f"{part}: {words}",
+            "learner": f"{kind}, {player}" if isinstance(kind, str) else player,
+        }
+        for place, (column, scale) in zip(("first", "second"), measures, strict=True):
+            mean, error = scale * group[column].mean(), 2 * scale * group[column].sem()
+            line[place] = f"{mean:.3g} ± {error:.2g}"
         lines.append(line)
     return pd.DataFrame(lines)
 

@@ -17,18 +17,16 @@ TITLE = "Real data: what a log of 10,000 decisions can say of a policy"
 CLAIM = (
     "Three campaigns of a fashion shop (the sample of the Open Bandit Dataset that comes with "
     "obp): 34, 46 or 80 items, 10,000 decisions each by an even draw with some 40 clicks, and as "
-    "many decisions of the shop's own Thompson sampling with its probabilities. A policy that "
-    "learns is judged in two ways. Replay: it is asked at every event, and sees the click only if "
-    "it asks for the item that was shown. Whole log: it learns from every event, is asked before, "
-    "and the clicks on items it would have shown count times the number of items. Both are right "
-    "on average if the shop's customers did not change, and both rest on the clicks at matched "
-    "events, one event in 34 to 80: no more than a few. Their intervals are those of a Poisson "
-    "count, taken at its mean over orders of the log; an error bar from the scatter would be zero "
-    "without a click. For a logging policy they are two standard errors; from the other's log the "
-    "events that count shrink to what the weights leave. The same with drawn clicks of known "
-    "rates, as rare as the real ones and twenty times as frequent, shows that intervals cover and "
-    "when a difference is seen. So estimates across logs agree within wide bars, and nothing can "
-    "be concluded of which policy is better: for that the logs are too short."
+    "many of the shop's own Thompson sampling with its probabilities. A policy that learns is "
+    "judged in two ways. Replay: asked at every event, it sees the click only if it asks for the "
+    "item that was shown. Whole log: it learns from every event, is asked before, and clicks on "
+    "what it would have shown count times the number of items. Both are right on average if "
+    "customers do not change, and both rest on the clicks at matched events, one event in 34 to "
+    "80. Their intervals are those of a Poisson count, at its mean over orders of the log; those "
+    "of the logging policies are two standard errors. Drawn clicks of known rates, as rare as the "
+    "real ones and twenty times as frequent, show that intervals cover and when a difference is "
+    "seen. Values from one log and the other agree within wide bars; which policy is better "
+    "cannot be concluded, for that the logs are too short."
 )
 TRIALS = 4
 ROUNDS = 10_000
@@ -187,11 +185,11 @@ def numbers(table: pd.DataFrame) -> pd.DataFrame:
     ):
         line = {
             "campaign": campaign,
-            "clicks are": f"drawn, {level} times as many" if level else "logged",
+            "clicks are": f"drawn, rate x {level}" if level else "logged",
             "policy": policy,
             "judged by": way,
-            "events that count": float(group["matched"].mean()),
-            "clicks": float(group["clicks"].mean()),
+            "events that count": f"{group['matched'].mean():,.0f}",
+            "clicks": f"{group['clicks'].mean():.3g}",
         }
         rate, low, high = (1000 * each for each in _interval(group))
         line["clicks per 1000"] = f"{rate:.1f} ({max(low, 0.0):.1f} to {high:.1f})"
