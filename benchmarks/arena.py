@@ -8,7 +8,7 @@ import noisewise as nw
 from noisewise.environments import WORLDS, NoisyBandit
 from noisewise.theory import bandit_regret
 
-from .peers.bayesian_bandits import Player
+from .peers import bayesian_bandits
 
 QUANTILES = (0.68, 0.95, 0.999)
 FRESH, FIXED = 20, 100  # fixed arms scatter more
@@ -29,7 +29,7 @@ def arena(repeats, largest):
         for seed in range(min(FIXED if world.fixed else FRESH, 7 * repeats)):
             rounds = world.draw(np.random.default_rng([2026, seed]))
             played = [nw.choices(ours, rounds, np.random.default_rng(seed))]
-            played += [_whole(rounds, world, quantile) for quantile in QUANTILES]
+            played += [_peer(rounds, world, quantile) for quantile in QUANTILES]
             found.append([bandit_regret(rounds, each)[-1] for each in played])
         table = np.array(found)
         errors = np.std(table - table[:, :1], axis=0, ddof=1) / np.sqrt(len(table))
@@ -51,15 +51,10 @@ def _word(holds):
     return "holds" if holds else "MISSED"
 
 
-def _whole(rounds, world, quantile):
-    player = Player(world.dim, world.glm.linear, quantile)
-    played = np.empty(len(rounds.means), dtype=np.int64)
-    binomial = not isinstance(world, NoisyBandit)
-    for t in range(len(played)):
-        arms = rounds.arms if rounds.arms.ndim == 2 else rounds.arms[t]
-        k = played[t] = player.select(arms)
-        # its logit takes labels in [0, 1] and counts; additive noise of sd s counts like 1/(4 s^2)
-        weight = rounds.sigma[t] ** -2.0 / (1 if binomial or world.glm.linear else 4)
-        y = rounds.rewards[t, k]
-        player.update(arms[k], y if world.glm.linear else min(max(y, 0.0), 1.0), weight)
-    return played
+def _peer(rounds, world, quantile):
+    y, weights = rounds.rewards, rounds.sigma**-2.0
+    if not world.glm.linear:  # its logit takes labels in [0, 1] and counts
+        y = np.clip(y, 0.0, 1.0)
+        if isinstance(world, NoisyBandit):  # additive noise of sd s counts like 1/(4 s^2)
+            weights = weights / 4
+    return bayesian_bandits.whole(rounds.arms, y, weights, world.glm.linear, quantile)

@@ -302,6 +302,13 @@ def test_another_ridge_is_as_if_it_had_been_there_from_the_start(link):
         learner.solve(each)
     np.testing.assert_allclose(moved.theta, fresh.theta, atol=1e-8)
     np.testing.assert_allclose(uniform(glm, moved)[0], uniform(glm, fresh)[0], rtol=1e-8)
+    empty, other = nw.FTRL(glm, 2.0).start(4), nw.FTRL(glm, 0.7).start(4)
+    move_ridge(glm, empty, 0.7)  # before any row
+    for each in (empty, other):
+        learner.update(each, x[:1], y[:1], w[:1])
+        learner.solve(each)
+    np.testing.assert_allclose(empty.theta, other.theta, atol=1e-8)
+    np.testing.assert_allclose(empty.inverse(), other.inverse(), atol=1e-8)
 
 
 def test_the_moving_ridge_follows_a_long_estimate():

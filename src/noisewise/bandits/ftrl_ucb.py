@@ -1,7 +1,7 @@
 """FTRLUCB: one weighted FTRL, optimism from its own regret."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,7 @@ from ..regression.sets import adaptive, curvature_inverse, ellipsoids
 from ..theory import radii
 from . import layers
 from .arms import clip, observation
-from .layers import CURVATURE, NONE, NORM, Fixed, Layered, Layers
+from .layers import CURVATURE, NONE, NORM, PARAMETER, Fixed, Layered, Layers
 
 NOISES = ("sub-gaussian", "bounded", "likelihood")
 RADII = (*radii.RADII, "practical")
@@ -246,13 +246,31 @@ class FTRLUCB(Layered):
         if self.moving:
             length = float(np.linalg.norm(layer.theta))
             if length > GROWTH * state.norm:
-                state.numbers[0, NORM] = length
-                move_ridge(self.glm, layer, state.dim * self.spread / (2 * length * length))
+                self._move(state, length)
         if self._forms():
             forms.put(0, self.confidence(state))
         if self.radius == "practical":
             state.own.centres[0] = layer.theta
             state.own.inverses[0] = curvature_inverse(self.glm, layer)
+
+    def _move(self, state: Layers, length: float) -> None:
+        """Set N of the moving ridge."""
+        state.numbers[0, NORM] = length
+        move_ridge(self.glm, state.layers[0], state.dim * self.spread / (2 * length * length))
+
+    def rebound(self, state: Layers, parameter_bound: float) -> "FTRLUCB":
+        """Return this policy for another bound of the parameter; the state goes along.
+
+        For the identity link only: curved losses depend on the bound themselves.
+        """
+        if not self.glm.linear:
+            raise ValueError(f"the link is {self.glm.link.name}; rebound needs the identity")
+        policy = replace(self, glm=replace(self.glm, parameter_bound=parameter_bound))
+        state.numbers[0, PARAMETER] = policy.glm.parameter_bound
+        if self.moving:
+            self._move(state, max(policy.glm.parameter_bound, float(np.linalg.norm(state.theta))))
+        policy._renew(state)
+        return policy
 
     def confidence(self, state: Layers) -> tuple[Ellipsoid, ...]:
         """Return sets that hold the parameter together, for all rounds, with 1 - delta."""
