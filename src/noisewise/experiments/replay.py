@@ -4,13 +4,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from ..bandits.ftrl_ucb import FTRLUCB
 from ..bandits.greedy import Greedy
 from ..glm import GLM
-from ..protocols import Array
-from . import canvas, datasets
+from . import canvas, datasets, logs
 from .verdicts import Verdict, rare
 
 TITLE = "Real data: what a log of 10,000 decisions can say of a policy"
@@ -32,10 +30,7 @@ TRIALS = 4
 ROUNDS = 10_000
 DRAWS = 5
 LEVELS = (1, 20)
-BASE, SPREAD = 0.0046, 0.7  # rate and sd of scores of drawn clicks, before the level
 GLM_BOUNDS = (2.0, 4.0)
-WAYS = ("replay", "whole log")
-SHOP, EVEN = "shop's Thompson sampling", "even draw"
 
 
 def cells(rounds: int) -> list[dict[str, Any]]:
@@ -57,123 +52,22 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
     log = datasets.open_bandit(cell["campaign"])
     level = cell.get("level", 0)
     same = {"campaign": cell["campaign"], "level": level}
-    x = catalogue(log)
+    x = logs.catalogue(log)
     if not level:
-        rows = across(cell["campaign"])
+        rows = logs.across(cell["campaign"])
         order = rng.permutation(len(log.item))[: cell["rounds"]]
         item, click = log.item[order], log.click[order]
         for name, policy in policies().items():
-            rows += [{"policy": name, **row} for row in judged(policy, x, item, click, rng)]
+            rows += [{"policy": name, **row} for row in logs.judged(policy, x, item, click, rng)]
         return [{**same, "draw": 0, **row} for row in rows]
     rows = []
     for draw in range(DRAWS):
-        rates = drawn_rates(x, level, rng)
+        rates = logs.drawn_rates(x, level, rng)
         item = rng.integers(len(x), size=cell["rounds"])
         click = (rng.random(len(item)) < rates[item]).astype(np.float64)
-        made = judged(policies()["FTRL-UCB"], x, item, click, rng, rates)
+        made = logs.judged(policies()["FTRL-UCB"], x, item, click, rng, rates)
         even = float(rates.mean())
         rows += [{**same, "draw": draw, "policy": "FTRL-UCB", "even": even, **row} for row in made]
-    return rows
-
-
-def catalogue(log: datasets.Log) -> Array:
-    """Return the features of all items, their one number scaled to [-1, 1]; known beforehand."""
-    x = log.features.copy()
-    x[:, 1] /= np.abs(x[:, 1]).max()
-    return x
-
-
-def drawn_rates(x: Array, level: float, rng: np.random.Generator) -> Array:
-    """Return click rates whose logits are linear in the features, with mean ``level * BASE``."""
-    score = (x - x.mean(axis=0)) @ rng.standard_normal(x.shape[1])
-    rates = 1 / (1 + np.exp(-(np.log(level * BASE) + SPREAD * score / score.std())))
-    return np.asarray(np.minimum(rates * level * BASE / rates.mean(), 0.95))
-
-
-def judged(
-    policy: Any,
-    x: Array,
-    item: NDArray[np.int64],
-    click: Array,
-    rng: np.random.Generator,
-    rates: Array | None = None,
-) -> list[dict[str, Any]]:
-    """Judge a policy on a log of an even draw in both ways; with ``rates`` known, its value."""
-    K, N = len(x), len(item)
-    rows = []
-    for way in WAYS:
-        asked = ask(policy, x, item, click, rng, whole=way == "whole log")
-        met = asked == item
-        clicks, matched = int(click[met].sum()), int(met.sum())
-        scale = K / N if way == "whole log" else 1 / max(matched, 1)
-        low, high = poisson_interval(clicks)
-        row = {"way": way, "matched": matched, "clicks": clicks, "scale": scale}
-        row |= {"rate": scale * clicks, "low": scale * low, "high": scale * high}
-        if rates is not None:
-            played = rates[asked if way == "whole log" else asked[met]]
-            row["truth"] = float(played.mean()) if len(played) else np.nan
-        rows.append(row)
-    return rows
-
-
-def ask(
-    policy: Any,
-    x: Array,
-    item: NDArray[np.int64],
-    click: Array,
-    rng: np.random.Generator,
-    whole: bool,
-) -> NDArray[np.int64]:
-    """Return what the policy would have shown at every event, learning matched or all events."""
-    state = policy.start(x.shape[1])
-    asked = np.empty(len(item), dtype=np.int64)
-    for t, (shown, reward) in enumerate(zip(item.tolist(), click.tolist(), strict=True)):
-        asked[t] = policy.select(state, x, rng)
-        if whole or asked[t] == shown:
-            policy.update(state, x[shown], reward)
-    return asked
-
-
-def poisson_interval(count: float, level: float = 0.95) -> tuple[float, float]:
-    """Return the exact interval of a Poisson mean (Garwood).
-
-    >>> [round(end, 3) for end in poisson_interval(3)]
-    [0.619, 8.767]
-    """
-    from scipy.stats import gamma
-
-    tail = (1 - level) / 2
-    return float(gamma.ppf(tail, count)) if count else 0.0, float(gamma.isf(tail, count + 1))
-
-
-def across(campaign: str) -> list[dict[str, Any]]:
-    """Value of each logging policy from its own log and, by propensities, from the other's.
-
-    ``matched`` is the effective number of events. The shop's policy moved during the week and its
-    log tells the probabilities of what was shown only, so on the other log it is taken as how often
-    it showed an item at a position.
-    """
-    from scipy.stats import chisquare
-
-    even, shop = (datasets.open_bandit(campaign, by) for by in ("random", "bts"))
-    K = len(even.features)
-    shown = np.zeros((3, K))
-    np.add.at(shown, (shop.position, shop.item), 1.0)
-    often = shown / shown.sum(axis=1, keepdims=True)
-    weights = {
-        (EVEN, "own log"): (even, np.ones(len(even.item))),
-        (EVEN, "other log"): (shop, 1 / (K * shop.propensity)),
-        (SHOP, "own log"): (shop, np.ones(len(shop.item))),
-        (SHOP, "other log"): (even, K * often[even.position, even.item]),
-    }
-    uneven = float(chisquare(np.bincount(even.item, minlength=K)).pvalue)
-    rows = []
-    for (name, way), (log, w) in weights.items():
-        value = w * log.click
-        rate, error = float(value.mean()), float(value.std() / np.sqrt(len(w)))
-        row = {"policy": name, "way": way, "rate": rate, "error": error, "uneven": uneven}
-        row |= {"clicks": int(log.click.sum()), "matched": int(w.sum() ** 2 / (w**2).sum())}
-        rows.append(row | {"low": rate - 1.96 * error, "high": rate + 1.96 * error})
     return rows
 
 
@@ -203,7 +97,7 @@ def _interval(group: pd.DataFrame, level: float = 0.95) -> tuple[float, float, f
     if group["error"].notna().any():
         return tuple(group[["rate", "low", "high"]].mean())
     clicks, scale = float(group["clicks"].mean()), float(group["scale"].mean())
-    low, high = poisson_interval(clicks, level)
+    low, high = logs.poisson_interval(clicks, level)
     return scale * clicks, scale * low, scale * high
 
 
@@ -211,11 +105,11 @@ def holds(table: pd.DataFrame) -> dict[str, Any]:
     """Whether the logs are what they say, what they tell, and whether intervals cover."""
     real, drawn = table[table["level"] == 0], table[table["level"] > 0]
     uneven = real.groupby("campaign")["uneven"].mean()
-    logs = real[real["error"].notna()].groupby(["campaign", "policy", "way"])
-    rate, error = logs["rate"].mean().unstack(), logs["error"].mean().unstack()
+    own = real[real["error"].notna()].groupby(["campaign", "policy", "way"])
+    rate, error = own["rate"].mean().unstack(), own["error"].mean().unstack()
     apart = (rate["own log"] - rate["other log"]) / np.hypot(error["own log"], error["other log"])
     learnt = real[real["error"].isna()].groupby(["campaign", "policy", "way"])
-    even = rate["own log"].xs(EVEN, level="policy")
+    even = rate["own log"].xs(logs.EVEN, level="policy")
     ends = {key: _interval(group, 1 - 0.05 / learnt.ngroups) for key, group in learnt}
     told = [key for key, (_, low, high) in ends.items() if not low <= even[key[0]] <= high]
     clicks = learnt["clicks"].mean()
@@ -246,7 +140,7 @@ def holds(table: pd.DataFrame) -> dict[str, Any]:
 
 
 BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK = canvas.COLOURS
-STYLES = {EVEN: BLACK, SHOP: ORANGE, "FTRL-UCB": BLUE, "greedy": PINK}
+STYLES = {logs.EVEN: BLACK, logs.SHOP: ORANGE, "FTRL-UCB": BLUE, "greedy": PINK}
 
 
 def plot(table: pd.DataFrame) -> Any:
@@ -272,7 +166,7 @@ def _estimates(axis: Any, part: pd.DataFrame) -> None:
         rate, low, high = (1000 * each for each in _interval(group))
         bars = [[rate - max(low, 0.0)], [high - rate]]
         axis.errorbar(rate, -place, xerr=bars, fmt="o", ms=4, capsize=2, color=STYLES[policy])
-    own = part[(part["policy"] == EVEN) & (part["way"] == "own log")]
+    own = part[(part["policy"] == logs.EVEN) & (part["way"] == "own log")]
     axis.axvline(1000 * own["rate"].mean(), color=BLACK, lw=0.8, ls=":")
     labels = [f"{policy}, {way}" for (policy, way), _ in groups]
     axis.set_yticks(-np.arange(len(groups)), labels)
@@ -281,7 +175,7 @@ def _estimates(axis: Any, part: pd.DataFrame) -> None:
 
 def _drawn(axis: Any, part: pd.DataFrame) -> None:
     """Estimates with intervals against what the policy was worth."""
-    for way, colour in zip(WAYS, (SKY, BLUE), strict=True):
+    for way, colour in zip(logs.WAYS, (SKY, BLUE), strict=True):
         shown = 1000 * part.loc[part["way"] == way, ["truth", "rate", "low", "high"]]
         bars = [shown["rate"] - shown["low"], shown["high"] - shown["rate"]]
         axis.errorbar(
@@ -290,7 +184,7 @@ def _drawn(axis: Any, part: pd.DataFrame) -> None:
     even = 1000 * part["even"].mean()
     top = 1050 * part["truth"].max()
     axis.plot([0, top], [0, top], color=BLACK, lw=0.8)
-    axis.axhline(even, color=BLACK, lw=0.8, ls=":", label=EVEN)
+    axis.axhline(even, color=BLACK, lw=0.8, ls=":", label=logs.EVEN)
     axis.set(
         xlabel="known value, clicks per 1000", ylabel="estimate, 95 % interval", ylim=(0, None)
     )
@@ -302,10 +196,10 @@ def _lengths(axis: Any, real: pd.DataFrame) -> None:
     events = np.geomspace(1e3, 1e8, 60)
     for campaign, colour in zip(datasets.CAMPAIGNS, (BLUE, VERMILION, GREEN), strict=True):
         own = real[(real["campaign"] == campaign) & (real["way"] == "own log")]
-        rate = own[own["policy"] == EVEN]["rate"].mean()
+        rate = own[own["policy"] == logs.EVEN]["rate"].mean()
         items = len(datasets.open_bandit(campaign).features)
         matched = events * rate / items
-        ends = np.array([poisson_interval(each) for each in matched]) / matched[:, None]
+        ends = np.array([logs.poisson_interval(each) for each in matched]) / matched[:, None]
         axis.plot(events, ends, color=colour)
         axis.plot([], [], color=colour, label=f"{campaign}, {items} items")
     axis.axvline(1e4, color=BLACK, lw=0.8, ls=":")
