@@ -91,6 +91,10 @@ class Agent:
         self.rewards = rewards
         self.scale = ResidualScale() if sigma == "estimated" else None
         self.sigma = 1.0 if self.scale else positive("sigma", sigma)
+        if self.scale and getattr(policy, "noise", "") == "estimated":
+            raise ValueError(
+                f"sigma is 'estimated', but {policy} estimates variances itself; leave sigma out"
+            )
         if self.scale and means(policy, self.state, np.zeros((1, self.dim))) is None:
             raise ValueError(f"sigma is 'estimated', but {policy} predicts nothing; pass a number")
 
