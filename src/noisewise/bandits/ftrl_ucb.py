@@ -50,8 +50,8 @@ class FTRLUCB(Layered):
         What ``sigma`` means: a sub-Gaussian scale; an sd of noise within ``noise_bound``; or an sd
         relative to the family's own, 1/sqrt(n) for a mean of n trials (no floor, not zero).
         "estimated" looks at no ``sigma``: a `VarianceModel` of the arm's features says, before the
-        reward is seen, what it counts with. **Without guarantee** that this is its variance, so
-        none for the practical index; sets rely on ``noise_bound`` alone and are wide.
+        reward is seen, what it counts with. **Without guarantee** that this is its variance. The
+        radius must be "practical"; `confidence` relies on ``noise_bound`` alone and is wide.
     noise_bound : float > 0, optional
         Larger standard deviations are cut to it; needed for "bounded", and for "estimated", where
         it bounds every sub-Gaussian scale.
@@ -95,6 +95,12 @@ class FTRLUCB(Layered):
             raise ValueError(
                 f"noise is {self.noise!r}, but noise_bound is None; pass the largest noise"
             )
+        if self.noise == "estimated" and self.radius != "practical":
+            raise ValueError(
+                f"noise is 'estimated' and radius {self.radius!r}; pass radius='practical', or for "
+                "a guarantee noise='sub-gaussian' and tell noise_bound as every sigma, whose sets "
+                "are smaller"
+            )
         self.confidence(self.start(1))  # refuses a radius or family that does not fit the noise
 
     @property
@@ -134,12 +140,13 @@ class FTRLUCB(Layered):
             delta=self.delta, scale=self.radius_scale, gain=self.spread,
         )  # fmt: skip
         if self.noise == "estimated":
-            state.variance = self._variances.start(dim)
+            state.variance = self.variances.start(dim)
         self._renew(state)
         return state
 
     @cached_property
-    def _variances(self) -> VarianceModel:
+    def variances(self) -> VarianceModel:
+        """The model behind "estimated"; its state is ``state.variance``."""
         assert self.noise_bound is not None
         return VarianceModel(self.noise_bound, self.noise_floor, self.glm.feature_bound)
 
@@ -176,7 +183,7 @@ class FTRLUCB(Layered):
         curvature = w * float(self.glm.slope(x @ layer.views.anchor))
         FTRL(self.glm).update(layer, x, y, w)
         if state.variance is not None:
-            self._variances.update(state.variance, x, y - predicted)
+            self.variances.update(state.variance, x, y - predicted)
         state.numbers[0, CURVATURE] += curvature
         state.rounds += 1
         self._renew(state)
@@ -193,7 +200,7 @@ class FTRLUCB(Layered):
         if state.variance is not None:
             if arm.shape != (state.dim,):
                 return False
-            sigma = self._variances.sigma(state.variance, arm)
+            sigma = self.variances.sigma(state.variance, arm)
             predicted = float(self.glm.mean(arm @ state.theta))
         if self.noise != "likelihood" and sigma < self.noise_floor:
             sigma = self.noise_floor
@@ -213,7 +220,7 @@ class FTRLUCB(Layered):
         if todo == kernels.BAD:
             return False
         if state.variance is not None:
-            self._variances.update(state.variance, arm, reward - predicted)
+            self.variances.update(state.variance, arm, reward - predicted)
         state.rounds += 1
         if todo != kernels.DONE:
             if todo == kernels.ATTEND:
@@ -231,7 +238,7 @@ class FTRLUCB(Layered):
         if self.noise == "likelihood":
             return positive("sigma", sd) ** -2.0
         if state.variance is not None:
-            return self._variances.sigma(state.variance, x) ** -2.0
+            return self.variances.sigma(state.variance, x) ** -2.0
         if self.noise_bound is not None:
             sd = clip(state, sd, self.noise_bound)
         w = max(sd, self.noise_floor) ** -2.0

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..glm import GLM
-from ..inputs import features, numbers, settle, short_rows
+from ..inputs import column, features, settle, short_rows
 from ..protocols import Array
 from ..regression.ftrl import FTRL
 from ..regression.state import FTRLState
@@ -94,13 +94,15 @@ class VarianceModel:
 
     def update(self, state: FTRLState, x: ArrayLike, residual: float) -> None:
         """Learn the residual of a reward, taken before the estimate has learnt it."""
-        rows, _ = features(x, state.dim - 1)
+        rows, single = features(x, state.dim - 1)
         short_rows(rows, self.feature_bound)
-        share = abs(float(numbers("residual", residual))) / self.noise_bound
+        share = abs(float(column("residual", residual, 1, single)[0])) / self.noise_bound
         least = self.noise_floor / self.noise_bound / RANGE  # a residual of zero has no label
         square = min(max(share, least), RANGE) ** 2
         self._ftrl.update(state, self._row(rows[0]), 1 / square, square)
 
     def _row(self, x: Array) -> Array:
         """Return features in units of their bound, and a constant one."""
-        return np.append(x / self.feature_bound, np.ones((*x.shape[:-1], 1)), axis=-1)
+        row = np.empty((*x.shape[:-1], x.shape[-1] + 1))
+        row[..., :-1], row[..., -1] = x / self.feature_bound, 1.0
+        return row

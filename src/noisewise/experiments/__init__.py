@@ -10,4 +10,5 @@ EXPERIMENTS = {
     "lower-bound": "noisewise.experiments.lower_bound",
     "regressors": "noisewise.experiments.regressors",
     "bandits": "noisewise.experiments.bandits",
+    "unknown-variance": "noisewise.experiments.unknown_variance",
 }
