@@ -32,13 +32,13 @@ CLAIM = (
     "none exceeds 1 (1/2 for binary rewards). Of these, crude counts every reward with that bound, "
     "running sd with one sd of past residuals, as an Agent does, and estimated with the variance "
     "that a log-linear model fits to squared one-step-ahead residuals, doubled: FTRLUCB with "
-    'noise="estimated". Black and blue play the practical index, without a regret proof; told '
-    "variances or a bound keep its sets valid, a running sd does not. What the runs say: most of "
-    "the loss of a crude sd is its level, and both estimates recover that. The model finds the "
+    'noise="estimated". Down to likelihood all play the practical index, without a regret proof; '
+    "told variances or a bound keep its sets valid, a running sd does not. What the runs say: most "
+    "of the loss of a crude sd is its level, and both estimates recover that. The model finds the "
     "variances where features explain them, yet on fixed arms one running sd does better, since "
     "the doubling is paid in exploration; with the index scaled by 0.7, which undoes it, the model "
-    "does about as well as that. Where nothing explains the noise only being told "
-    "helps. Guaranteed ways without variances (a crude sd, LOSAN) pay for the bound and differ "
+    "does about as well as that. Where nothing explains the noise both stay far from being told. "
+    "Guaranteed ways without variances (a crude sd, LOSAN) pay for the bound and differ "
     "little; SAVE is at the start of its first layers. Draws of a family need no sd at all: their "
     "likelihood weighs them."
 )
