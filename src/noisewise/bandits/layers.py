@@ -29,7 +29,8 @@ GAIN, SCALE, LIMIT, PARAMETER, PRICE, SLOPE, CURVATURE, NORM = range(8)
 class Layers:
     """What an optimistic policy knows.
 
-    ``rounds`` counts the rewards, ``clipped`` the standard deviations cut to the noise bound.
+    ``rounds`` counts the rewards, ``clipped`` the standard deviations cut to the noise bound;
+    ``variance`` is the state of a `VarianceModel` where the policy has one.
     """
 
     layers: list[FTRLState]
@@ -38,6 +39,7 @@ class Layers:
     numbers: Array
     rounds: int = 0
     clipped: int = 0
+    variance: FTRLState | None = None
 
     def __post_init__(self) -> None:
         compiled = bool(self.layers) and self.layers[0].compiled is not None
