@@ -145,12 +145,13 @@ def test_both_losses_are_one_for_the_identity_link():
 def test_every_step_is_the_minimiser_of_its_program(link, loss):
     """Stationarity in the interior, and on the sphere the gradient along the outer normal."""
     glm, g = nw.GLM(link, 1.0, 1.5), 0.5
-    policy = nw.GLBOMD(glm, loss, dispersion=g, ridge=(0.05 if loss == "exact" else None))
-    rng, eta = RNG(4), policy.eta
+    least = nw.GLBOMD(glm, loss, dispersion=g)._share(1.0)
+    policy = nw.GLBOMD(glm, loss, dispersion=g, ridge=0.05 + 1.2 * least)
+    rng, eta, ends = RNG(4), policy.eta, np.clip(policy.reward_range, -30, 30)
     state, sides = policy.start(3), set()
-    for t, x in enumerate(sphere(rng, 120, 3)):
+    for t, x in enumerate(sphere(rng, 300, 3)):
         before, H = state.theta.copy(), state.design.V.copy()
-        y = reward(glm, x @ [1.4, 0.0, 0.0], rng) if t < 60 else 30.0 * (-1) ** t
+        y = reward(glm, x @ [1.4, 0.0, 0.0], rng) if t < 60 else ends[int(x[0] > 0)]
         policy.update(state, x, y)
         z, move = x @ state.theta, state.theta - before
         at = z if loss == "exact" else x @ before
@@ -378,10 +379,10 @@ def test_sets_hold_the_parameter_of_every_family(policy, critical, link):
 # bad input
 
 
-@pytest.mark.parametrize("size", [1e3, -1e40])
-def test_an_absurd_reward_does_no_harm(size):
+@pytest.mark.parametrize(("size", "link"), [(1e3, "exponential"), (-1e40, "identity")])
+def test_an_absurd_reward_does_no_harm(size, link):
     """Also where the link may not be extended: the estimate stays in the ball, the set finite."""
-    glm = nw.GLM("exponential", extend=False)
+    glm = nw.GLM(link, extend=False)
     for policy in (nw.GLBOMD(glm), nw.GLBOMD(glm, "exact"), nw.OFUGLB(glm), nw.GLOC(glm)):
         state = policy.start(2)
         for x in ([1.0, 0.0], [0.6, 0.8]):
@@ -389,6 +390,42 @@ def test_an_absurd_reward_does_no_harm(size):
         (ellipsoid,) = policy.confidence(state)
         assert np.isfinite(ellipsoid.upper(np.eye(2))).all()
         assert isinstance(policy, nw.GLOC) or np.linalg.norm(state.theta) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("link", "low", "high"),
+    [
+        ("logistic", 0, 1),
+        ("probit", 0, 1),
+        ("tanh", -1, 1),
+        ("exponential", 0, np.inf),
+        ("identity", -np.inf, np.inf),
+    ],
+)
+def test_rewards_outside_the_family_are_refused(link, low, high):
+    """Before the state is touched; both ends belong to it."""
+    glm = nw.GLM(link)
+    for policy in (nw.GLBOMD(glm), nw.GLBOMD(glm, "exact"), nw.OFUGLB(glm)):
+        assert policy.reward_range == (low, high)
+        state = policy.start(2)
+        for bad in (low - 1e-6, high + 1e-6):
+            if np.isfinite(bad):
+                with pytest.raises(ValueError, match=f"rewards of the {link} family lie in"):
+                    policy.update(state, [1.0, 0.0], bad)
+        assert state.count == 0
+        assert not state.theta.any()
+        for good in np.clip((low, high), -9, 9):
+            policy.update(state, [1.0, 0.0], good)
+        assert state.count == 2
+
+
+@pytest.mark.parametrize("policy", [nw.OFUGLB(LOGISTIC), nw.GLBOMD(LOGISTIC, "exact")], ids=repr)
+def test_arms_too_short_to_curve_a_loss_are_legal(policy):
+    """Squares of 1e-160 are nothing: the curvature is 0, the estimate stays in the ball."""
+    state = policy.start(2)
+    for x in ([1e-160, 0.0], [0.0, 1e-160], [0.6, 0.8]):
+        policy.update(state, x, 1.0)
+        assert np.linalg.norm(state.theta) <= 1 + 1e-9
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from .. import linalg
 from ..inputs import dimension, one_of
 from ..protocols import Array
 from . import ridge
-from .arms import observation
 from .likelihood import LikelihoodOptimism
 from .ridge import LinearState
 
@@ -149,7 +148,7 @@ class GLBOMD(LikelihoodOptimism):
     def update(self, state: GLBOMDState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward; all weigh the same."""
         glm, g = self.glm, self.dispersion
-        x, y, _ = observation(arm, reward, sigma, state.dim, glm.feature_bound)
+        x, y = self.observed(state, arm, reward, sigma)
         step = self._linear if self.loss == "linear" else self._exact
         state.theta = step(state, x, y)
         ridge.learn(state.design, x, 0.0, float(glm.slope(x @ state.theta)) / g)
