@@ -92,11 +92,9 @@ class GLOC(Optimism):
 
     def start(self, dim: int) -> GLOCState:
         """Make the state of a fresh learner."""
-        s = ridge.start(dim, self.ridge)
         first = self.glm.min_slope * self.ridge * self.glm.parameter_bound**2
-        return GLOCState(
-            s.ridge, s.V, s.inverse, s.b, learner=self.learner.start(dim), regret=first
-        )
+        fresh = ridge.start(dim, self.ridge)
+        return GLOCState(**vars(fresh), learner=self.learner.start(dim), regret=first)
 
     def radius(self, state: Any, scale: float = 1.0) -> float:
         """Return the radius times ``scale``."""

@@ -21,8 +21,8 @@ class LikelihoodOptimism:
     r"""Play :math:`\arg\max_x x\cdot\hat\theta + \beta\|x\|_{H^{-1}}`.
 
     Rewards are draws of the exponential family whose mean is the link (`Likelihood`), all of one
-    dispersion g. A policy says what its radius is; its state has ``theta``, ``inverse`` (of H) and
-    ``dim``.
+    dispersion g; one outside the family's range, such as 2 for the logistic link, is refused. A
+    policy says what its radius is; its state has ``theta``, ``inverse`` (of H) and ``dim``.
 
     Parameters
     ----------
