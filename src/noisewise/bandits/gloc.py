@@ -134,7 +134,7 @@ def score_error(regret: float, sigma: float, slope: float, delta: float) -> floa
 
 
 def closed_score_error(regret: float, sigma: float, slope: float, delta: float) -> float:
-    r"""Return the paper's closed bound of `score_error`, 1.2 to 2.5 times as large.
+    r"""Return the paper's closed bound of `score_error`, mostly 1.3 to 2.2 times as large.
 
     :math:`1 + \frac{4b}\kappa + \frac{8\sigma^2}{\kappa^2}
     \log\big(\frac2\delta\sqrt{1 + \frac{2b}\kappa + \frac{4\sigma^4}{\kappa^4\delta^2}}\big)`
