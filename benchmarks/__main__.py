@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 COLUMNS = ["section", "stream", "dim", "rounds", "what", "us", "ratio", "passes", "factors",
-           "certificate", "error", "seconds", "bytes", "regret", "worst", "ahead"]  # fmt: skip
+           "certificate", "error", "seconds", "bytes", "regret", "worst", "lead",
+           "verdict"]  # fmt: skip
 
 
 @click.command()
@@ -39,7 +40,7 @@ def main(names, repeats, largest, out):
 def _show(column, value):
     if column in ("dim", "rounds", "passes", "factors"):
         return f"{column} {value:>7}"
-    if column in ("stream", "what"):
+    if column in ("stream", "what", "verdict"):
         return f"{value:<22}"
     return f"{column} {value:9.3g}"
 

@@ -344,7 +344,7 @@ def test_ofuglb_estimate_is_the_constrained_minimum(link, size):
     ball = {"type": "ineq", "fun": lambda u: B**2 - u @ u}
     other = minimize(loss, np.zeros(3), constraints=ball, method="SLSQP")
     assert loss(state.theta) <= other.fun + 1e-6
-    assert 0 <= state.slack < 1e-8
+    assert 0 < state.slack < 1e-8
 
 
 @pytest.mark.parametrize("link", ["identity", "logistic", "exponential"])
@@ -393,6 +393,10 @@ def test_the_ellipsoid_of_ofuglb_written_out(ridge):
     (ellipsoid,) = dataclasses.replace(policy, radius_scale=0.3).confidence(state)
     np.testing.assert_allclose(ellipsoid.inverse @ H, np.eye(3), atol=1e-9)
     assert ellipsoid.radius == pytest.approx(np.sqrt(2 * eta * b + 8 * lam * 0.75**2), rel=1e-9)
+    before, state.slack = state.slack, 3.0
+    unsolved = policy.radius(state)
+    assert unsolved**2 == pytest.approx(ellipsoid.radius**2 + 6 * eta, rel=1e-9)
+    state.slack = before
     half = dataclasses.replace(policy, radius_scale=0.5)
     index = x @ state.theta + 0.5 * ellipsoid.radius * np.sqrt(
         np.einsum("ij,ij->i", x @ ellipsoid.inverse, x)
