@@ -414,6 +414,8 @@ def test_ofuglb_set_of_the_identity_link_is_an_ellipsoid():
         wide = np.sqrt(2 * policy.level(state) * (arm @ np.linalg.solve(G, arm)))
         centre = np.linalg.solve(G, x.T @ y / g)
         assert policy.upper(state, arm) == pytest.approx(arm @ centre + wide, rel=1e-6)
+        half = dataclasses.replace(policy, radius_scale=0.5)
+        assert half.upper(state, arm) == pytest.approx(arm @ centre + wide / 2, rel=1e-6)
 
 
 def test_ofuglb_set_form_equals_the_border_traced():
@@ -435,6 +437,24 @@ def test_ofuglb_set_form_equals_the_border_traced():
     assert (uppers >= scores - 1e-6).all()
     np.testing.assert_allclose(uppers, scores, atol=0.05)
     assert policy.select(state, arms, RNG(0)) == np.argmax(uppers)
+
+
+def test_ofuglb_looks_at_every_arm_that_its_set_could_prefer():
+    """The arm of the largest bound over the set, also where the ellipsoid prefers another."""
+    policy, other, near = nw.OFUGLB(nw.GLM("logistic", 1.0, 2.0), "set", delta=0.5), 0, 0
+    state, *_ = learnt(policy, 40, dim=2)
+    ellipsoid = policy.ellipsoid(state)
+    for seed in range(40):
+        arms = RNG([seed, 4]).uniform(0.1, 1.0, size=(8, 1)) * sphere(RNG(seed), 8, 2)
+        outer = ellipsoid.upper(arms)  # which also counts where the program found no optimum
+        uppers = np.minimum([policy.upper(state, arm) for arm in arms], outer)
+        assert policy.select(state, arms, RNG(0)) == np.argmax(uppers)
+        other += np.argmax(uppers) != np.argmax(outer)
+        reach = outer - max(uppers)
+        assert np.array_equal(np.isfinite(policy.index(state, arms)), reach >= 0)
+        near += np.sum((reach >= 0) & (reach < 0.1))
+    assert other > 0
+    assert near > 0
 
 
 # coverage
