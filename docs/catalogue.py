@@ -131,11 +131,10 @@ def _study(name):
         LOG.warning("study %s has no picture; make them with: make pictures", name)
         return ""
     summary = json.loads(run.read_text())
-    measured = summary.get("measured", {})
+    marks = {True: "✓", False: "✗", None: "?"}  # None: the run is too small to tell
     held = "\n".join(
-        f"- {'✓' if yes else '✗'} {claim}"
-        + (f" ({found})" if (found := measured.get(claim)) else "")
-        for claim, yes in summary["holds"].items()
+        f"- {marks[summary['holds'].get(claim)]} {claim}" + (f" ({found})" if found else "")
+        for claim, found in summary["measured"].items()
     )
     return f"""{_heading(study.TITLE)}
 {study.CLAIM}

@@ -7,7 +7,8 @@ A study is a module with
 ``TRIALS``, ``ROUNDS``
     the default scale;
 ``cells(rounds)``
-    the settings, a list of dicts; a user's regressors are added to each as ``own``;
+    the settings, a list of dicts; a user's regressors are added to each as ``own``. Raises
+    `MissingData` where a package is not installed whose data the study reads;
 ``data(cell, rng)``
     the rows of one trial of one cell, a list of dicts;
 ``plot(table)``, ``holds(table)``, ``numbers(table)``
@@ -43,6 +44,7 @@ from .. import __version__
 from ..checks import find
 from ..regression import REGRESSORS
 from . import EXPERIMENTS, canvas, files
+from .datasets import MissingData
 from .verdicts import Verdict
 
 
@@ -115,6 +117,15 @@ class Run:
         more: dict[str, Any] = {"own": [asdict(guest) for guest in self.guests]}
         more["policies"] = self.policies
         return [cell | {key: value for key, value in more.items() if value} for cell in cells]
+
+    @property
+    def lack(self) -> str:
+        """What is missing for the study, a package with its data, and how to get it."""
+        try:
+            self.study.cells(self.study.ROUNDS)
+        except MissingData as error:
+            return str(error)
+        return ""
 
     @property
     def parts(self) -> Path:
