@@ -1,7 +1,10 @@
 """Arms without features: a mean and a variance for each, as the normal bandits keep them."""
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import cache
+from importlib import import_module
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,11 +16,12 @@ from .arms import candidates, first_best, observation
 
 @dataclass(eq=False)
 class NormalState:
-    """Number, mean and sum of squared deviations of the rewards of each arm."""
+    """Number, mean and sum of squared deviations of the rewards of each arm; ``count`` of all."""
 
     pulls: NDArray[np.int64]
     means: Array
     squares: Array
+    count: int = 0
 
     @property
     def dim(self) -> int:
@@ -28,11 +32,6 @@ class NormalState:
     def theta(self) -> Array:
         """The mean of each arm's rewards, 0 before the first."""
         return self.means.copy()
-
-    @property
-    def count(self) -> int:
-        """The number of rewards learnt."""
-        return int(self.pulls.sum())
 
 
 @dataclass(frozen=True)
@@ -62,6 +61,16 @@ class NormalBandit:
         sigma: ArrayLike | None = None,
     ) -> int:
         """Return the least played arm while that is rare, else that of the largest bound."""
+        if type(arms) is np.ndarray:
+            try:
+                found = _kernels().choose(
+                    arms, state.pulls, state.means, state.squares, self.enough(state),
+                    math.log(max(state.count, 1)), self.form,
+                )  # fmt: skip
+            except TypeError:  # not a matrix of floats
+                found = -1
+            if found >= 0:
+                return int(found)
         k = _which("arms", candidates(arms, state.dim))
         pulls = state.pulls[k]
         if pulls.min() < self.enough(state):
@@ -70,8 +79,17 @@ class NormalBandit:
 
     def update(self, state: NormalState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward of one arm."""
+        if type(arm) is np.ndarray and isinstance(sigma, float) and 0 <= sigma < math.inf:
+            try:
+                done = _kernels().learn(arm, reward, state.pulls, state.means, state.squares) >= 0
+            except TypeError:  # not a row of floats, or no number
+                done = False
+            if done:
+                state.count += 1
+                return
         x, y, _ = observation(arm, reward, sigma, state.dim)
         k = int(_which("arm", x[None])[0])
+        state.count += 1
         state.pulls[k] += 1
         away = y - state.means[k]
         state.means[k] += away / state.pulls[k]
@@ -84,6 +102,16 @@ class NormalBandit:
     def bounds(self, state: NormalState) -> Array:
         """Return the upper bound of every arm; that of a rare one means nothing."""
         raise NotImplementedError
+
+    @property
+    def form(self) -> int:
+        """The number of the bound in kernels/normal.py."""
+        raise NotImplementedError
+
+
+@cache
+def _kernels() -> Any:
+    return import_module("noisewise.kernels.normal")
 
 
 def _which(name: str, rows: Array) -> NDArray[np.intp]:

@@ -46,3 +46,8 @@ class UCB1Normal(NormalBandit):
         T = np.maximum(state.pulls, 2)
         rate = math.log(max(state.count, 1)) / T
         return np.asarray(state.means + np.sqrt(16 * state.squares / (T - 1) * rate))
+
+    @property
+    def form(self) -> int:
+        """The number of the bound in kernels/normal.py."""
+        return 2

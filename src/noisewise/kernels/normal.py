@@ -1,0 +1,70 @@
+"""Arms without features, compiled: one call chooses an arm, one learns its reward."""
+
+import math
+
+import numpy as np
+from numba import float64, int64, njit
+
+from .anchor import ENTRY, INNER
+from .optimism import LARGEST, first_best
+
+# which index: that of NormalUCB, its original variant, that of UCB1Normal
+CORRECTED, ORIGINAL, CLASSICAL = 0, 1, 2
+BAD = -1
+
+
+@njit(**INNER)
+def which(rows, i):
+    """Return the position of the 1 in a row of the identity matrix, `BAD` for any other row."""
+    found, others = BAD, 0
+    for j in range(rows.shape[1]):
+        if rows[i, j] != 0.0:
+            others += found != BAD or rows[i, j] != 1.0
+            found = j
+    return BAD if others else found
+
+
+@njit(
+    int64(float64[:, ::1], int64[::1], float64[::1], float64[::1], int64, float64, int64), **ENTRY
+)
+def choose(arms, pulls, means, squares, enough, rate, form):
+    """Return the least played arm while that is rare, else that of the largest index.
+
+    ``rate`` is log n; where a row is no unit vector, `BAD`.
+    """
+    K = arms.shape[0]
+    if K == 0 or arms.shape[1] != pulls.shape[0]:
+        return BAD
+    index = np.empty(K)
+    rarest, least = BAD, 0
+    for i in range(K):
+        k = which(arms, i)
+        if k == BAD:
+            return BAD
+        T = pulls[k]
+        if rarest == BAD or T < least:
+            rarest, least = i, T
+        if T >= enough:
+            if form == CLASSICAL:
+                width = 16.0 * squares[k] / (T - 1) * (rate / T)
+            else:
+                width = (
+                    squares[k] / T * math.expm1(2.0 * rate / (T - 2 if form == CORRECTED else T))
+                )
+            index[i] = means[k] + math.sqrt(width)
+    return rarest if least < enough else first_best(index)
+
+
+@njit(int64(float64[::1], float64, int64[::1], float64[::1], float64[::1]), **ENTRY)
+def learn(arm, reward, pulls, means, squares):
+    """Learn the reward of an arm; `BAD` where the row is no unit vector, and nothing is learnt."""
+    if arm.shape[0] != pulls.shape[0] or not abs(reward) <= LARGEST:
+        return BAD
+    k = which(arm.reshape(1, -1), 0)
+    if k == BAD:
+        return BAD
+    pulls[k] += 1
+    away = reward - means[k]
+    means[k] += away / pulls[k]
+    squares[k] += away * (reward - means[k])
+    return k
