@@ -491,9 +491,9 @@ def test_normal_bandits_compiled_and_readable_agree(policy):
     for name in ("pulls", "means", "squares"):
         np.testing.assert_allclose(getattr(fast, name), getattr(slow, name), rtol=1e-12)
     for bad in ([0.5, 0, 0, 0, 0.5], [1.0, 1, 0, 0, 0], [0.0] * 5, [np.nan, 1, 0, 0, 0]):
-        with pytest.raises(ValueError, match="unit vector|index"):
+        with pytest.raises(ValueError, match=r"unit vector|index"):
             policy.select(fast, np.array([bad]), rng)
-        with pytest.raises(ValueError, match="unit vector|index"):
+        with pytest.raises(ValueError, match=r"unit vector|index"):
             policy.update(fast, np.array(bad), 1.0, 1.0)
     with pytest.raises(ValueError, match="reward"):
         policy.update(fast, arms[k], np.nan, 1.0)

@@ -30,7 +30,7 @@ def which(rows, i):
 def choose(arms, pulls, means, squares, enough, rate, form):
     """Return the least played arm while that is rare, else that of the largest index.
 
-    ``rate`` is log n; where a row is no unit vector, `BAD`.
+    ``rate`` is the logarithm of all rewards' number; `BAD` where a row is no unit vector.
     """
     K = arms.shape[0]
     if K == 0 or arms.shape[1] != pulls.shape[0]:
@@ -41,16 +41,15 @@ def choose(arms, pulls, means, squares, enough, rate, form):
         k = which(arms, i)
         if k == BAD:
             return BAD
-        T = pulls[k]
-        if rarest == BAD or T < least:
-            rarest, least = i, T
-        if T >= enough:
+        n = pulls[k]
+        if rarest == BAD or n < least:
+            rarest, least = i, n
+        if n >= enough:
             if form == CLASSICAL:
-                width = 16.0 * squares[k] / (T - 1) * (rate / T)
+                width = 16.0 * squares[k] / (n - 1) * (rate / n)
             else:
-                width = (
-                    squares[k] / T * math.expm1(2.0 * rate / (T - 2 if form == CORRECTED else T))
-                )
+                exponent = 2.0 * rate / (n - 2 if form == CORRECTED else n)
+                width = squares[k] / n * math.expm1(exponent)
             index[i] = means[k] + math.sqrt(width)
     return rarest if least < enough else first_best(index)
 
