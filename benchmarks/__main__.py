@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-COLUMNS = ["section", "stream", "dim", "rounds", "what", "us", "ratio", "passes", "factors",
-           "certificate", "error", "seconds", "bytes", "regret", "worst", "ahead"]  # fmt: skip
+COLUMNS = ["section", "stream", "dim", "rounds", "what", "us", "ratio", "asked", "verdict",
+           "passes", "factors", "certificate", "error", "seconds", "bytes", "regret", "worst",
+           "ahead"]  # fmt: skip
 
 
 @click.command()
@@ -33,7 +34,8 @@ def main(names, repeats, largest, out):
     out.parent.mkdir(parents=True, exist_ok=True)
     machine = {"python": platform.python_version(), "cpu": platform.machine()}
     out.write_text(json.dumps({"machine": machine, "repeats": repeats, "rows": rows}, indent=1))
-    click.echo(f"\n{out}")
+    missed = [row for row in rows if row.get("verdict") == "MISSED"]
+    click.echo(f"\n{len(missed)} of {sum('asked' in row for row in rows)} targets missed; {out}")
 
 
 def _show(column, value):
@@ -41,6 +43,8 @@ def _show(column, value):
         return f"{column} {value:>7}"
     if column in ("stream", "what"):
         return f"{value:<22}"
+    if column in ("asked", "verdict"):
+        return f"{value:<7}"
     return f"{column} {value:9.3g}"
 
 

@@ -15,6 +15,7 @@ from noisewise.regression.sets import uniform
 from . import limit
 from .bandits import arena, decisions, flat
 from .clock import interleave
+from .field import field
 from .streams import STREAMS, isotropic, labels
 
 ROUND_PEERS = ["plain_numpy", "scipy_blas", "padasip_rls", "river_blr", "vowpal_wabbit"]
@@ -239,4 +240,4 @@ def processes(repeats, largest):
     yield {"section": "cold start", "what": "noisewise --help", "seconds": help_}
 
 
-SECTIONS = [identity, calls, logistic, links, refits, processes, decisions, flat, arena]
+SECTIONS = [identity, calls, logistic, links, refits, processes, decisions, flat, field, arena]
