@@ -16,21 +16,34 @@ from .arms import candidates, first_best, observation
 
 @dataclass(eq=False)
 class NormalState:
-    """Number, mean and sum of squared deviations of the rewards of each arm; ``count`` of all."""
+    """What is known of each arm, a column of ``table``, after ``count`` rewards in all."""
 
-    pulls: NDArray[np.int64]
-    means: Array
-    squares: Array
+    table: Array
     count: int = 0
 
     @property
     def dim(self) -> int:
         """The number of arms."""
-        return len(self.pulls)
+        return self.table.shape[1]
+
+    @property
+    def pulls(self) -> Array:
+        """How many rewards each arm has given."""
+        return self.table[0]
+
+    @property
+    def means(self) -> Array:
+        """The mean of each arm's rewards, 0 before the first."""
+        return self.table[1]
+
+    @property
+    def squares(self) -> Array:
+        """The sum of squared deviations from that mean."""
+        return self.table[2]
 
     @property
     def theta(self) -> Array:
-        """The mean of each arm's rewards, 0 before the first."""
+        """The means, as what a policy estimates."""
         return self.means.copy()
 
 
@@ -50,8 +63,7 @@ class NormalBandit:
 
     def start(self, dim: int) -> NormalState:
         """Make the state of a fresh learner of ``dim`` arms."""
-        d = dimension(dim)
-        return NormalState(np.zeros(d, dtype=np.int64), np.zeros(d), np.zeros(d))
+        return NormalState(np.zeros((3, dimension(dim))))
 
     def select(
         self,
@@ -63,10 +75,7 @@ class NormalBandit:
         """Return the least played arm while that is rare, else that of the largest bound."""
         if type(arms) is np.ndarray:
             try:
-                found = _kernels().choose(
-                    arms, state.pulls, state.means, state.squares, self.enough(state),
-                    math.log(max(state.count, 1)), self.form,
-                )  # fmt: skip
+                found = _kernels().choose(arms, state.table, state.count, self.form)
             except TypeError:  # not a matrix of floats
                 found = -1
             if found >= 0:
@@ -81,7 +90,7 @@ class NormalBandit:
         """Learn a reward of one arm."""
         if type(arm) is np.ndarray and isinstance(sigma, float) and 0 <= sigma < math.inf:
             try:
-                done = _kernels().learn(arm, reward, state.pulls, state.means, state.squares) >= 0
+                done = _kernels().learn(arm, reward, state.table) >= 0
             except TypeError:  # not a row of floats, or no number
                 done = False
             if done:
