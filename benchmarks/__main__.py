@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-COLUMNS = ["section", "stream", "dim", "rounds", "what", "us", "ratio", "asked", "verdict",
-           "passes", "factors", "certificate", "error", "seconds", "bytes", "regret", "worst",
-           "ahead"]  # fmt: skip
+COLUMNS = ["section", "stream", "dim", "rounds", "what", "us", "ratio", "passes", "factors",
+           "certificate", "error", "seconds", "bytes", "regret", "worst", "lead", "asked",
+           "verdict"]  # fmt: skip
 
 
 @click.command()
@@ -41,9 +41,9 @@ def main(names, repeats, largest, out):
 def _show(column, value):
     if column in ("dim", "rounds", "passes", "factors"):
         return f"{column} {value:>7}"
-    if column in ("stream", "what"):
+    if column in ("stream", "what", "verdict"):
         return f"{value:<22}"
-    if column in ("asked", "verdict"):
+    if column == "asked":
         return f"{value:<7}"
     return f"{column} {value:9.3g}"
 

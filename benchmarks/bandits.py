@@ -1,14 +1,12 @@
-"""Bandits against peers: time of a decision with its update, and regret on the named worlds."""
+"""Bandits against peers: time of a decision with its update."""
 
-import dataclasses
 import time
 
 import numpy as np
 from numba import njit
 
 import noisewise as nw
-from noisewise.environments import WORLDS, NoisyBandit
-from noisewise.theory import bandit_regret
+from noisewise.environments import NoisyBandit
 
 from .clock import asked, interleave
 from .peers.bayesian_bandits import Player
@@ -166,49 +164,3 @@ def flat(repeats, largest):
                 "us": float(np.median(spent[at : at + 1000])) / 1000,
                 "ratio": ratio, "passes": passes, **asked(ratio, most=1.1),
             }  # fmt: skip
-
-
-QUANTILES = (0.68, 0.95, 0.999)
-
-
-def arena(repeats, largest):
-    """Regret of the practical index and of bayesianbandits' UCB on the same drawn worlds.
-
-    The peer's quantile is its default and two larger ones; ``ahead`` is the mean difference from
-    ours in standard errors, negative where ours is lower.
-    """
-    for name in ("fresh-linear", "fixed-linear", "fresh-logistic", "fixed-logistic",
-                 "fresh-binomial", "fixed-binomial", "log-uniform-binomial"):  # fmt: skip
-        world = dataclasses.replace(WORLDS[name], rounds=int(min(5000, largest)))
-        kind = "likelihood" if "binomial" in name else "sub-gaussian"
-        ours = nw.FTRLUCB(world.glm, kind, radius="practical")
-        found = []
-        for seed in range(repeats + 5):
-            rounds = world.draw(np.random.default_rng([2026, seed]))
-            played = [nw.choices(ours, rounds, np.random.default_rng(seed))]
-            played += [_whole(rounds, world, quantile) for quantile in QUANTILES]
-            found.append([bandit_regret(rounds, each)[-1] for each in played])
-        names = ["FTRLUCB practical", *(f"bayesianbandits UCB {q:g}" for q in QUANTILES)]
-        table = np.array(found)
-        for what, r in zip(names, table.T, strict=True):
-            gap = table[:, 0] - r
-            yield {
-                "section": "arena", "stream": name, "dim": world.dim, "rounds": world.rounds,
-                "what": what, "regret": r.mean(), "error": r.std() / np.sqrt(len(r)),
-                "worst": r.max(),
-                "ahead": gap.mean() / max(gap.std() / np.sqrt(len(gap)), 1e-12),
-            }  # fmt: skip
-
-
-def _whole(rounds, world, quantile):
-    player = Player(world.dim, world.glm.linear, quantile)
-    played = np.empty(len(rounds.means), dtype=np.int64)
-    binomial = not isinstance(world, NoisyBandit)
-    for t in range(len(played)):
-        arms = rounds.arms if rounds.arms.ndim == 2 else rounds.arms[t]
-        k = played[t] = player.select(arms)
-        # its logit takes labels in [0, 1] and counts; additive noise of sd s counts like 1/(4 s^2)
-        weight = rounds.sigma[t] ** -2.0 / (1 if binomial or world.glm.linear else 4)
-        y = rounds.rewards[t, k]
-        player.update(arms[k], y if world.glm.linear else min(max(y, 0.0), 1.0), weight)
-    return played

@@ -13,7 +13,8 @@ from noisewise.regression.newton import minimise
 from noisewise.regression.sets import uniform
 
 from . import limit
-from .bandits import arena, decisions, flat
+from .arena import arena
+from .bandits import decisions, flat
 from .clock import interleave
 from .field import field
 from .streams import STREAMS, isotropic, labels

@@ -402,7 +402,7 @@ def test_the_running_sd_converges():
     The relative variance of s^2 is 2 * 4/(3T); the estimate's own error adds about d log T / T, a
     tenth of the tolerance. False alarm below 1e-7.
     """
-    agent, rng, T = nw.Agent.for_continuous_rewards(dim=4), RNG(12), 3000
+    agent, rng, T = nw.Agent.for_continuous_rewards(dim=4, parameter_bound=1.0), RNG(12), 3000
     theta = sphere(rng, 1, 4)[0]
     assert agent.explain(np.eye(4))[0].note == ""
     for _ in range(T):
@@ -495,7 +495,55 @@ def test_counts_are_no_shares():
 
 
 def test_an_estimate_beyond_the_bound_is_told():
-    agent = nw.Agent.for_continuous_rewards(2)
+    agent = nw.Agent.for_continuous_rewards(2, parameter_bound=1.0)
     for _ in range(200):
         agent.learn([0.6, 0.8], 50.0, sigma=1.0)
-    assert "parameter_bound" in agent.explain(np.array([[0.6, 0.8]]))[0].note
+    assert "outgrown parameter_bound" in agent.explain(np.array([[0.6, 0.8]]))[0].note
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_the_unit_of_rewards_does_not_matter(told, tmp_path):
+    """In units of a power of two, where rounding is the same, all choices are the same."""
+    rounds = replace(env.WORLDS["fixed-linear"], rounds=400).draw(RNG(5))
+    played = []
+    for unit in (1.0, 2.0**-20, 2.0**20):
+        agent = nw.Agent.for_continuous_rewards(dim=10)
+        played.append([])
+        for t in range(400):
+            k = agent.choose(rounds.arms)
+            sigma = unit * rounds.sigma[t] if told else None
+            agent.learn(None, unit * rounds.rewards[t, k], sigma=sigma)
+            played[-1].append(k)
+            if t == 200:
+                agent.save(tmp_path / "agent")
+                agent = nw.Agent.load(tmp_path / "agent")
+        largest = max(rounds.rewards[np.arange(400), played[-1]])
+        assert unit * largest / 1.1 <= agent.unit <= unit * largest
+        assert agent.policy.glm.parameter_bound == agent.unit
+        reason = agent.explain(rounds.arms[:1])[0]
+        assert "largest reward" in reason.note
+    assert played[0] == played[1] == played[2]
+
+
+def test_a_bound_found_later_is_as_if_known_from_the_start():
+    """Ridge, estimate and set after `rebound` are those of a learner that had the bound."""
+    rng = RNG(6)
+    x, y = sphere(rng, 30, 3), rng.normal(size=30)
+    for radius, ridge in (("practical", None), ("practical", 2.0), ("adaptive", None)):
+        early = nw.FTRLUCB(nw.GLM("identity", 1.0, 40.0), radius=radius, ridge=ridge)
+        late = nw.FTRLUCB(nw.GLM(), radius=radius, ridge=ridge)
+        first, second = early.start(3), late.start(3)
+        for t in range(30):
+            early.update(first, x[t], float(y[t]), 0.5)
+            late.update(second, x[t], float(y[t]), 0.5)
+            if t == 20:
+                late = late.rebound(second, 40.0)
+        assert late == early
+        assert second.layers[0].ridge == pytest.approx(first.layers[0].ridge)
+        np.testing.assert_allclose(first.theta, second.theta, rtol=1e-10)
+        (one,), (two,) = early.confidence(first), late.confidence(second)
+        np.testing.assert_allclose(one.inverse, two.inverse, rtol=1e-9)
+        if not early.moving:  # else other points were played
+            assert two.radius == pytest.approx(one.radius)
+    with pytest.raises(ValueError, match="identity"):
+        nw.FTRLUCB(nw.GLM("logistic")).rebound(nw.FTRLUCB(nw.GLM("logistic")).start(2), 2.0)

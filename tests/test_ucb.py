@@ -57,6 +57,7 @@ CELLS = [
     *(("sparse", nw.FTRLUCB(nw.GLM(link), "bounded", 1.0, 0.1, DELTA)) for link in
       ("identity", "logistic")),
     ("uniform", nw.FTRLUCB(nw.GLM(), "bounded", 1.0, 0.1, DELTA)),
+    ("sparse", nw.FTRLUCB(nw.GLM(), "bounded", 1.0, 0.1, DELTA, "practical")),
     ("binomial", nw.FTRLUCB(nw.GLM("logistic"), "likelihood", delta=DELTA)),
     ("gaussian", nw.FTRLUCB(nw.GLM("logistic"), radius="practical", noise_floor=0.1, delta=DELTA)),
     *((kind, nw.MORUCB(nw.GLM(link), 1.0, 0.1, DELTA)) for kind in
@@ -106,7 +107,7 @@ def test_sets_hold_the_parameter_at_length():
 
 
 @pytest.mark.parametrize("link", ["identity", "logistic"])
-@pytest.mark.parametrize("kind", ["practical", "adaptive", "layers", "likelihood"])
+@pytest.mark.parametrize("kind", ["practical", "adaptive", "layers", "likelihood", "bounded"])
 def test_kernels_choose_and_learn_as_the_readable_way(link, kind):
     """The same choices, and the same sets to 1e-6 (1e-9 where nothing is solved anew)."""
     glm = nw.GLM(link, parameter_bound=2.0)
@@ -115,6 +116,7 @@ def test_kernels_choose_and_learn_as_the_readable_way(link, kind):
         "adaptive": nw.FTRLUCB(glm),
         "layers": nw.MORUCB(glm, 1.0, 0.05),
         "likelihood": nw.FTRLUCB(glm, "likelihood", radius="practical"),
+        "bounded": nw.FTRLUCB(glm, "bounded", 1.0),
     }[kind]
     for fixed in (False, True):
         world = env.NoisyBandit(glm=glm, fixed=fixed, dim=5, arms=7, rounds=700)
@@ -135,6 +137,28 @@ def test_kernels_choose_and_learn_as_the_readable_way(link, kind):
         np.testing.assert_allclose(state.forms.radii, slow.forms.radii, rtol=1e-6)
         np.testing.assert_allclose(state.forms.inverses, slow.forms.inverses, rtol=1e-6, atol=1e-9)
         assert state.curvature == pytest.approx(slow.curvature) or kind == "layers"
+
+
+@pytest.mark.parametrize("radius", ["practical", "adaptive"])
+@pytest.mark.parametrize("count", [1, 2, 127, 128, 129, 300])
+def test_kernels_look_at_every_one_of_many_arms(count, radius):
+    """The last arm is best but for one, of which there are two: the first of these is taken."""
+    policy, rng = nw.FTRLUCB(nw.GLM("logistic"), radius=radius), np.random.default_rng(count)
+    state = policy.start(4)
+    for x in sphere(rng, 50, 4):
+        policy.update(state, x, float(x[0] > 0), 0.3)
+    arms = sphere(rng, count, 4)
+    order = np.argsort(policy.index(state, arms))
+    arms = arms[order]
+    arms[count // 2] = arms[-1]
+    assert policy.select(state, arms, rng) == count // 2
+    arms[count // 2, 0] += 1e-14  # rounding decides nothing
+    assert policy.select(state, arms, rng) == count // 2
+    shuffled = rng.permutation(count)
+    index = policy.index(state, arms[shuffled])
+    assert (
+        policy.select(state, arms[shuffled], rng) == np.flatnonzero(index > index.max() - 1e-11)[0]
+    )
 
 
 def test_one_layer_is_ftrl_ucb_with_weight_one():
@@ -224,16 +248,27 @@ def test_regret_below_certificate_below_bound(policy):
     assert broken <= 2
 
 
-def test_no_run_diverges_when_weights_span_four_orders():
-    """A thousand short runs; every estimate stays where the certificate says it is."""
-    policy = nw.FTRLUCB(nw.GLM("logistic"), noise_floor=0.01, radius="practical")
+@pytest.mark.parametrize(
+    ("link", "radius", "runs"),
+    [("logistic", "practical", 1000), ("logistic", "adaptive", 150), ("identity", "practical", 150),
+     ("tanh", "practical", 150)],
+)  # fmt: skip
+def test_no_run_diverges_when_weights_span_four_orders(link, radius, runs):
+    """Every estimate ends as near the exact minimiser as its certificate says."""
+    policy = nw.FTRLUCB(nw.GLM(link), noise_floor=0.01, radius=radius)
     world = env.NoisyBandit(env.LogUniform(0.01, 1.0), glm=policy.glm, dim=3, arms=5, rounds=60)
-    for run in range(1000):
+    for run in range(runs):
         rounds = world.draw(np.random.default_rng([6, run]))
-        state, _ = play(policy, rounds)
-        assert np.isfinite(state.theta).all()
-        assert np.linalg.norm(state.theta) < 30
-        assert state.layers[0].gap <= 0.1 * np.sqrt(3) * (1 + 1e-9)
+        state, played = play(policy, rounds)
+        layer, each = state.layers[0], np.arange(60)
+        ftrl = nw.FTRL(policy.glm, layer.ridge)
+        exact, x, w = ftrl.start(3), rounds.arms[each, played], rounds.sigma**-2.0
+        ftrl.update(exact, x, rounds.rewards[each, played], w)
+        ftrl.solve(exact)
+        off = state.theta - exact.theta
+        H = 2 * layer.ridge * np.eye(3) + policy.glm.min_slope * (x.T * w) @ x
+        assert layer.gap <= 0.1 * np.sqrt(3) * (1 + 1e-9)
+        assert off @ H @ off <= layer.gap**2 + 1e-12
 
 
 @pytest.mark.parametrize("link", ["identity", "logistic", "tanh", CAUCHIT, BARE], ids=repr)
@@ -267,6 +302,13 @@ def test_another_ridge_is_as_if_it_had_been_there_from_the_start(link):
         learner.solve(each)
     np.testing.assert_allclose(moved.theta, fresh.theta, atol=1e-8)
     np.testing.assert_allclose(uniform(glm, moved)[0], uniform(glm, fresh)[0], rtol=1e-8)
+    empty, other = nw.FTRL(glm, 2.0).start(4), nw.FTRL(glm, 0.7).start(4)
+    move_ridge(glm, empty, 0.7)  # before any row
+    for each in (empty, other):
+        learner.update(each, x[:1], y[:1], w[:1])
+        learner.solve(each)
+    np.testing.assert_allclose(empty.theta, other.theta, atol=1e-8)
+    np.testing.assert_allclose(empty.inverse(), other.inverse(), atol=1e-8)
 
 
 def test_the_moving_ridge_follows_a_long_estimate():

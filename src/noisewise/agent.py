@@ -24,6 +24,8 @@ from .links import Link
 from .protocols import Array, Policy
 
 Key = str | int | None
+GROWTH = 1.1  # of the largest reward, before the norm bound follows it
+LEAST_NOISE = 1e-3  # sd told apart, as a share of the largest reward
 
 
 @dataclass(eq=False)
@@ -39,6 +41,7 @@ class AgentState:
     capacity: int
     dropped: int
     rewards: tuple[float, float] | None = None
+    unit: float | None = None
 
 
 class Agent:
@@ -91,6 +94,7 @@ class Agent:
         self.rewards = rewards
         self.scale = ResidualScale() if sigma == "estimated" else None
         self.sigma = 1.0 if self.scale else positive("sigma", sigma)
+        self.unit: float | None = None  # the largest reward, where it stands in for norm bounds
         if self.scale and means(policy, self.state, np.zeros((1, self.dim))) is None:
             raise ValueError(f"sigma is 'estimated', but {policy} predicts nothing; pass a number")
 
@@ -143,19 +147,23 @@ class Agent:
         seed: int = 0,
         *,
         feature_bound: float = 1.0,
-        parameter_bound: float = 1.0,
+        parameter_bound: float | None = None,
         guaranteed: bool = False,
     ) -> "Agent":
         """Return an agent for rewards linear in the features with sub-Gaussian noise.
 
-        Pass the sd of each reward to `learn` where it is known. Without, the running sd of the
-        residuals stands in: no interval is guaranteed then, whatever ``guaranteed`` says of the
-        index. Rewards should be of the order of ``feature_bound * parameter_bound``: rescale them,
-        or pass the largest norm of the parameter; `explain` says when the estimate outgrows it.
+        Pass the sd of each reward to `learn` where it is known; without, the running sd of the
+        residuals stands in. Pass ``parameter_bound``, the largest norm of the parameter, where it
+        is known; without, the largest reward so far stands in, so that the unit of the rewards does
+        not matter (with ``guaranteed`` it is 1). Intervals are guaranteed where both were passed,
+        and `explain` says so.
         """
-        glm = GLM("identity", feature_bound, parameter_bound)
-        radius = "adaptive" if guaranteed else "practical"
-        return cls(FTRLUCB(glm, radius=radius), dim, seed, sigma="estimated")
+        known = guaranteed or parameter_bound is not None
+        glm = GLM("identity", feature_bound, 1.0 if parameter_bound is None else parameter_bound)
+        policy = FTRLUCB(glm, radius="adaptive" if guaranteed else "practical")
+        agent = cls(policy, dim, seed, sigma="estimated")
+        agent.unit = None if known else 0.0
+        return agent
 
     def choose(self, arms: ArrayLike, key: Key = None, sigma: ArrayLike | None = None) -> int:
         """Return the index of the arm to play, and remember its features under ``key``.
@@ -226,24 +234,31 @@ class Agent:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 self._teach(self.policy.start(self.dim), rows)
-        self.scale = self._teach(self.state, rows)
+        self.policy, self.unit, self.scale = self._teach(self.state, rows)
         for key in keys:
             del self._waiting[key]
 
-    def _teach(self, state: Any, rows: Iterable[Any]) -> ResidualScale | None:
-        """Teach the state rewards; return the scale of residuals after them."""
-        scale = self.scale
+    def _teach(
+        self, state: Any, rows: Iterable[Any]
+    ) -> tuple[Policy[Any], float | None, ResidualScale | None]:
+        """Teach the state rewards; return policy, unit and scale of residuals after them."""
+        policy, unit, scale = self.policy, self.unit, self.scale
         for x, y, sd, n in rows:
+            if unit is not None and abs(y) > GROWTH * unit:
+                if unit == 0 and scale is not None and not scale.count:
+                    scale = ResidualScale(y * y, floor=LEAST_NOISE * abs(y))
+                unit = abs(y)
+                policy = _in_units(policy, state, unit)
             if sd is None:
                 one = self.sigma
                 if scale is not None:
-                    mean = means(self.policy, state, x[None])
+                    mean = means(policy, state, x[None])
                     assert mean is not None  # asked for when the agent was made
                     scale = scale.after(y - float(mean[0]), n)
                     one = scale.sd
                 sd = one / math.sqrt(n)
-            self.policy.update(state, x, y, sd)
-        return scale
+            policy.update(state, x, y, sd)
+        return policy, unit, scale
 
     def forget(self, key: Key) -> None:
         """Give up waiting for the reward of a decision."""
@@ -256,15 +271,19 @@ class Agent:
 
     def explain(self, arms: ArrayLike) -> list[Reason]:
         """Return for each arm its estimate, interval, bonus, index and layer: see `Reason`."""
-        rows = reasons(self.policy, self.state, arms)
-        if self.scale is None or not self.scale.count:
-            return rows
-        note = (
-            f"{self.scale.count} rewards came without sigma and counted with a running residual "
-            f"sd, now {self.scale.sd:.3g}: the interval is not guaranteed"
-        )
+        rows, notes = reasons(self.policy, self.state, arms), []
+        if self.unit is not None:
+            notes.append(
+                "no parameter_bound was passed and the largest reward stands in for it: the "
+                "interval is not guaranteed"
+            )
+        if self.scale is not None and self.scale.count:
+            notes.append(
+                f"{self.scale.count} rewards came without sigma and counted with a running "
+                f"residual sd, now {self.scale.sd:.3g}: the interval is not guaranteed"
+            )
         return [
-            dataclasses.replace(each, note="; ".join(filter(None, (each.note, note))))
+            dataclasses.replace(each, note="; ".join(filter(None, (each.note, *notes))))
             for each in rows
         ]
 
@@ -280,6 +299,7 @@ class Agent:
             self.capacity,
             self.dropped,
             self.rewards,
+            self.unit,
         )
         archive.save(path, self.policy, told)
 
@@ -295,6 +315,7 @@ class Agent:
         dim, sigma = told.features.shape[1], told.sigma
         agent = cls(policy, dim, sigma=sigma, rewards=told.rewards, capacity=told.capacity)
         agent.state, agent.scale, agent.dropped = told.state, told.scale, told.dropped
+        agent.unit = told.unit
         agent.rng.bit_generator.state = json.loads(told.generator)
         agent._waiting = dict(zip(told.keys, told.features, strict=True))
         return agent
@@ -320,6 +341,12 @@ class Agent:
             )
         self.dropped += 1
         del self._waiting[next(iter(self._waiting))]
+
+
+def _in_units(policy: Any, state: Any, unit: float) -> Any:
+    """Return the policy with norm bound and least noise that suit rewards of this size."""
+    scaled = dataclasses.replace(policy, noise_floor=LEAST_NOISE * unit)
+    return scaled.rebound(state, unit / policy.glm.feature_bound)
 
 
 def _is_key(thing: Any) -> bool:

@@ -1,7 +1,7 @@
 """FTRLUCB: one weighted FTRL, optimism from its own regret."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,7 @@ from ..regression.sets import adaptive, curvature_inverse, ellipsoids
 from ..theory import radii
 from . import layers
 from .arms import clip, observation
-from .layers import CURVATURE, NONE, NORM, Fixed, Layered, Layers
+from .layers import CURVATURE, NONE, NORM, PARAMETER, Fixed, Layered, Layers
 
 NOISES = ("sub-gaussian", "bounded", "likelihood")
 RADII = (*radii.RADII, "practical")
@@ -93,7 +93,7 @@ class FTRLUCB(Layered):
     @property
     def not_promised(self) -> tuple[str, ...]:
         """A moving ridge, and weights that look at the sets, depend on the order of rewards."""
-        late = self.moving or self._careful()
+        late = self.moving or self.careful
         return ("late rewards give the same estimate",) if late else ()
 
     @property
@@ -164,7 +164,7 @@ class FTRLUCB(Layered):
     def _teach(self, state: Layers, arm: Any, reward: Any, sigma: Any, fixed: Fixed = NONE) -> bool:
         """Learn by the kernels where they serve; return whether that is done."""
         kernels, forms = state.kernels, state.forms
-        if kernels is None or self._careful() or self.radius not in ("adaptive", "practical"):
+        if kernels is None or self.radius not in ("adaptive", "practical"):
             return False
         if type(arm) is not np.ndarray or not isinstance(sigma, float):
             return False
@@ -179,6 +179,8 @@ class FTRLUCB(Layered):
                     a, s, theta, inverse, arm, reward, w, fixed.arms, fixed.own[0]
                 )
             else:
+                if self.careful:
+                    w = self._temper(w, kernels.reach(forms.inverses[0], forms.radii[0], arm))
                 todo = kernels.learn_guaranteed(
                     a, s, forms.centres, forms.inverses, forms.radii, 0, arm, reward, w,
                     fixed.arms, fixed.quads,
@@ -206,30 +208,37 @@ class FTRLUCB(Layered):
         if self.noise_bound is not None:
             sd = clip(state, sd, self.noise_bound)
         w = max(sd, self.noise_floor) ** -2.0
-        if self._careful():
-            # the largest change of a score that the set allows, times the largest noise
+        if self.careful:
             forms = state.forms
             width = math.sqrt(max(float(x @ forms.inverses[0] @ x), 0.0))
-            most = min(2 * self.glm.score_bound, float(forms.radii[0]) * width)
-            assert self.noise_bound is not None
-            w = min(w, self._constant() / max(self.noise_bound * most, 1e-300))
+            w = self._temper(w, float(forms.radii[0]) * width)
         return w
 
-    def _careful(self) -> bool:
-        """Whether weights shrink where the set is wide, which bounded noise needs."""
-        return self.noise == "bounded" and self.radius in ("adaptive", "practical")
+    def _temper(self, w: float, reach: float) -> float:
+        """Return a weight at most C over the largest noise times the most a score can be off."""
+        assert self.noise_bound is not None
+        most = min(2 * self.glm.score_bound, reach)
+        return min(w, self._constant() / max(self.noise_bound * most, 1e-300))
+
+    @property
+    def careful(self) -> bool:
+        """Whether weights shrink where the set is wide, for the adaptive radius of bounded noise.
+
+        The practical index, which has no proof to keep, would lose by it.
+        """
+        return self.noise == "bounded" and self.radius == "adaptive"
 
     def _constant(self) -> float:
         """Return C of the adaptive radius."""
-        if self._careful():
+        if self.careful:
             return 2 * (math.e - 2) / self.glm.min_slope
         return radii.conversion_constant(self.glm, self._assumed())
 
     def _forms(self) -> int:
         """Return how many ellipsoids are kept up to date."""
-        if self.radius == "practical" and not self._careful():
+        if self.radius == "practical":
             return 0
-        return 1 + (self.radius in ("adaptive", "practical") and layers.local(self.glm))
+        return 1 + (self.radius == "adaptive" and layers.local(self.glm))
 
     def _renew(self, state: Layers) -> None:
         """Bring ridge, estimate and sets up to date with the solver."""
@@ -237,18 +246,36 @@ class FTRLUCB(Layered):
         if self.moving:
             length = float(np.linalg.norm(layer.theta))
             if length > GROWTH * state.norm:
-                state.numbers[0, NORM] = length
-                move_ridge(self.glm, layer, state.dim * self.spread / (2 * length * length))
+                self._move(state, length)
         if self._forms():
             forms.put(0, self.confidence(state))
         if self.radius == "practical":
             state.own.centres[0] = layer.theta
             state.own.inverses[0] = curvature_inverse(self.glm, layer)
 
+    def _move(self, state: Layers, length: float) -> None:
+        """Set N of the moving ridge."""
+        state.numbers[0, NORM] = length
+        move_ridge(self.glm, state.layers[0], state.dim * self.spread / (2 * length * length))
+
+    def rebound(self, state: Layers, parameter_bound: float) -> "FTRLUCB":
+        """Return this policy for another bound of the parameter; the state goes along.
+
+        For the identity link only: curved losses depend on the bound themselves.
+        """
+        if not self.glm.linear:
+            raise ValueError(f"the link is {self.glm.link.name}; rebound needs the identity")
+        policy = replace(self, glm=replace(self.glm, parameter_bound=parameter_bound))
+        state.numbers[0, PARAMETER] = policy.glm.parameter_bound
+        if self.moving:
+            self._move(state, max(policy.glm.parameter_bound, float(np.linalg.norm(state.theta))))
+        policy._renew(state)
+        return policy
+
     def confidence(self, state: Layers) -> tuple[Ellipsoid, ...]:
         """Return sets that hold the parameter together, for all rounds, with 1 - delta."""
         layer = state.layers[0]
-        if self._careful():
+        if self.careful:
             return adaptive(self.glm, layer, self._constant(), self.delta)
         radius = "adaptive" if self.radius == "practical" else self.radius
         return ellipsoids(self.glm, layer, self._assumed(), self.delta, radius, local=True)

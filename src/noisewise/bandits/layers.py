@@ -145,11 +145,12 @@ class Fixed:
     quads: Array
     own: Array
 
-    def renew(self, state: Layers) -> None:
-        """Compute the quadratic forms anew."""
+    def renew(self, state: Layers, changed: slice = slice(None)) -> None:
+        """Compute the quadratic forms anew, those in the ellipsoids that have ``changed``."""
         if len(self.arms):
-            for quads, forms in ((self.quads, state.forms), (self.own, state.own)):
-                for row, inverse in zip(quads, forms.inverses, strict=True):
+            own, sets = state.own.inverses, state.forms.inverses[changed]
+            for quads, inverses in ((self.quads[changed], sets), (self.own, own)):
+                for row, inverse in zip(quads, inverses, strict=True):
                     state.kernels.forms_of(self.arms, inverse, row)
 
 

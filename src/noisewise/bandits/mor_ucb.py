@@ -192,8 +192,8 @@ class MORUCB(Layered):
             if todo != kernels.DONE:
                 if todo == kernels.ATTEND:
                     solver.attend(self.glm, layer)
-                forms.put(self._forms() * place, self._sets(state, place))
-                fixed.renew(state)
+                forms.put(n * place, self._sets(state, place))
+                fixed.renew(state, slice(n * place, n * place + n))
         state.rounds += 1
         return True
 

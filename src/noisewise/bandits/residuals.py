@@ -1,9 +1,7 @@
 """The standard deviation of rewards whose noise nobody knows."""
 
 import math
-from dataclasses import dataclass
-
-FLOOR = 1e-3
+from dataclasses import dataclass, replace
 
 
 @dataclass
@@ -14,7 +12,7 @@ class ResidualScale:
 
     for the residual r of a mean of n trials, s being the sd of one. Residual t has weight
     proportional to t + 1, so the first ones, taken while the estimate was poor, are forgotten like
-    1/t^2. The sd is at least 0.001.
+    1/t^2. The sd is at least ``floor``.
 
     >>> scale = ResidualScale()
     >>> scale = scale.after(2.0)  # 1 + 2/3 (4 - 1)
@@ -24,14 +22,16 @@ class ResidualScale:
 
     square: float = 1.0
     count: int = 0
+    floor: float = 1e-3
 
     @property
     def sd(self) -> float:
         """The standard deviation now."""
-        return max(math.sqrt(self.square), FLOOR)
+        return max(math.sqrt(self.square), self.floor)
 
     def after(self, residual: float, trials: float = 1.0) -> "ResidualScale":
         """Return what is known after one more residual."""
         count = self.count + 1
         step = 2 / (count + 2)
-        return ResidualScale(self.square + step * (trials * residual**2 - self.square), count)
+        square = self.square + step * (trials * residual**2 - self.square)
+        return replace(self, square=square, count=count)

@@ -57,6 +57,7 @@ SIZE = 8
 DONE, OUTGROWN, ATTEND, DOUBT, BAD = 0, 1, 2, 3, 4
 GROWTH = 1.1
 TIE = 1e-12
+BLOCK = 128  # arms whose products stay in the cache
 LARGEST = 1e50  # reward, as the readable way has it
 ZERO, ONE, TWO = np.uint64(0), np.uint64(1), np.uint64(2)
 BUFFER = np.uint64(layout.BUFFER)
@@ -95,12 +96,13 @@ def lower(quads, arms, k, share):
 @njit(void(float64[:, ::1], float64[:, ::1], float64[::1]), **ENTRY)
 def forms_of(arms, inverse, quads):
     """Set the quadratic forms x'Px of all arms."""
-    products = np.dot(arms, inverse)
-    for k in range(arms.shape[0]):
-        total = 0.0
-        for j in range(arms.shape[1]):
-            total += products[k, j] * arms[k, j]
-        quads[k] = max(total, 0.0)
+    K, d = arms.shape
+    products = np.empty((min(K, BLOCK), d))
+    for first in range(0, K, BLOCK):
+        n = min(BLOCK, K - first)
+        np.dot(arms[first : first + n], inverse, products[:n])
+        for i in range(n):
+            quads[first + i] = max(dot(products[i], arms, first + i), 0.0)
 
 
 @njit(int64(float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64[:, ::1]), **ENTRY)
@@ -139,6 +141,21 @@ def choose_upper(centres, inverses, radii, s, arms):
     return best_upper(centres, quads, radii, s, arms)
 
 
+@njit(float64(float64[:, ::1], float64, float64[::1]), **ENTRY)
+def reach(inverse, radius, x):
+    """Return how far a score can be off within an ellipsoid; NaN where ``x`` does not fit it."""
+    d = x.shape[0]
+    if inverse.shape[0] != d:
+        return math.nan
+    total = 0.0
+    for i in range(d):
+        inner = 0.0
+        for j in range(d):
+            inner += inverse[i, j] * x[j]
+        total += inner * x[i]
+    return radius * math.sqrt(max(total, 0.0))
+
+
 @njit(**INNER)
 def practical(score, h, s):
     """Return the practical index."""
@@ -146,34 +163,58 @@ def practical(score, h, s):
     return score + s[SCALE] * bonus
 
 
+@njit(**INNER)
+def most_promising(scores, quads, s):
+    """Return the arm of the largest practical index.
+
+    One logarithm, of the largest form, bounds all indices; few arms need their own.
+    """
+    widest = 0.0
+    for k in range(scores.shape[0]):
+        widest = max(widest, quads[k])
+    factor = s[GAIN] * (3.0 + math.log1p(s[CURVATURE] * widest))
+    index = np.empty(scores.shape[0])
+    for k in range(scores.shape[0]):
+        index[k] = scores[k] + s[SCALE] * math.sqrt(factor * quads[k])
+    top = -math.inf
+    for k in range(scores.shape[0]):
+        if index[k] >= top - 2.0 * TIE * abs(top):
+            index[k] = practical(scores[k], quads[k], s)
+            top = max(top, index[k])
+        else:
+            index[k] = -math.inf
+    return first_best(index)
+
+
 @njit(int64(float64[::1], float64[::1], float64[::1], float64[:, ::1]), **ENTRY)
 def best_practical(theta, quads, s, arms):
     """Return the arm of the largest practical index, the arms having been checked."""
-    index = np.empty(arms.shape[0])
+    scores = np.empty(arms.shape[0])
     for k in range(arms.shape[0]):
-        index[k] = practical(dot(theta, arms, k), quads[k], s)
-    return first_best(index)
+        scores[k] = dot(theta, arms, k)
+    return most_promising(scores, quads, s)
 
 
 @njit(int64(float64[::1], float64[:, ::1], float64[::1], float64[:, ::1]), **ENTRY)
 def choose_practical(theta, inverse, s, arms):
     """Return the arm of the largest practical index; -1 where the arms are bad."""
     K, d = arms.shape
-    products = np.dot(arms, inverse)
-    index = np.empty(K)
-    for k in range(K):
-        length2 = 0.0
-        score = 0.0
-        h = 0.0
-        for j in range(d):
-            x = arms[k, j]
-            length2 += x * x
-            score += theta[j] * x
-            h += products[k, j] * x
-        if not length2 <= s[LIMIT]:
-            return -1
-        index[k] = practical(score, max(h, 0.0), s)
-    return first_best(index)
+    products = np.empty((min(K, BLOCK), d))
+    scores, quads = np.empty(K), np.empty(K)
+    for first in range(0, K, BLOCK):
+        n = min(BLOCK, K - first)
+        np.dot(arms[first : first + n], inverse, products[:n])
+        for i in range(n):
+            length2, score, h = 0.0, 0.0, 0.0
+            for j in range(d):
+                x = arms[first + i, j]
+                length2 += x * x
+                score += theta[j] * x
+                h += products[i, j] * x
+            if not length2 <= s[LIMIT]:
+                return -1
+            scores[first + i], quads[first + i] = score, max(h, 0.0)
+    return most_promising(scores, quads, s)
 
 
 @njit(**INNER)

@@ -219,10 +219,8 @@ def _renew(state: FTRLState) -> None:
 
 def solve(glm: GLM, state: FTRLState) -> None:
     """Drive the gap to rounding error."""
-    if state.count == 0:
-        return
     if state.array[at.CODE] == at.CODES["identity"]:
         _fold_linear(state)
         _refactor_linear(state)
-    else:
+    elif state.count:
         refresh(glm, state, exact=True)
