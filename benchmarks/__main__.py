@@ -35,15 +35,15 @@ def main(names, repeats, largest, out):
     machine = {"python": platform.python_version(), "cpu": platform.machine()}
     out.write_text(json.dumps({"machine": machine, "repeats": repeats, "rows": rows}, indent=1))
     missed = [row for row in rows if row.get("verdict") == "MISSED"]
-    click.echo(f"\n{len(missed)} of {sum('asked' in row for row in rows)} targets missed; {out}")
+    click.echo(f"\n{len(missed)} of {sum('verdict' in row for row in rows)} targets missed; {out}")
 
 
 def _show(column, value):
     if column in ("dim", "rounds", "passes", "factors"):
         return f"{column} {value:>7}"
-    if column in ("stream", "what", "verdict"):
+    if column in ("stream", "what"):
         return f"{value:<22}"
-    if column == "asked":
+    if column in ("asked", "verdict"):
         return f"{value:<7}"
     return f"{column} {value:9.3g}"
 
