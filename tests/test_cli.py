@@ -236,6 +236,8 @@ COLUMNS = {
     "lower-bound": "prior dimension learner rounds trial regret lower",
     "regressors": "stream regressor rounds trial regret bound",
     "bandits": "world policy rounds trial regret",
+    "real-data": "part player kind rounds trial error coverage width lost",
+    "replay": "campaign level policy way trial matched clicks rate low high",
 }
 
 

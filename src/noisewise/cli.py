@@ -90,7 +90,11 @@ def reproduce(
         for name in names or EXPERIMENTS:
             told = guests if name == "regressors" else ()
             wanted = policies if name == "bandits" else None
-            summary = runner.Run(name, out, trials, rounds, seed, jobs, told, wanted).execute()
+            run = runner.Run(name, out, trials, rounds, seed, jobs, told, wanted)
+            if not names and (lack := run.lack):
+                click.echo(f"{name}: left out, {lack}")
+                continue
+            summary = run.execute()
             claims += len(summary["holds"])
             failed += [name for held in summary["holds"].values() if not held]
             _verdicts(name, summary)

@@ -10,4 +10,6 @@ EXPERIMENTS = {
     "lower-bound": "noisewise.experiments.lower_bound",
     "regressors": "noisewise.experiments.regressors",
     "bandits": "noisewise.experiments.bandits",
+    "real-data": "noisewise.experiments.real_data",
+    "replay": "noisewise.experiments.replay",
 }

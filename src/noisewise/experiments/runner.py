@@ -8,7 +8,8 @@ A study is a module with
     the default scale;
 ``cells(rounds)``
     the settings, a list of dicts; a user's regressors are added to each as ``own``; a study with
-    more ``policies`` takes that word too;
+    more ``policies`` takes that word too. Raises `MissingData` where a package is not installed
+    whose data the study reads;
 ``data(cell, rng)``
     the rows of one trial of one cell, a list of dicts;
 ``plot(table)``, ``holds(table)``, ``numbers(table)``
@@ -47,6 +48,7 @@ from .. import __version__
 from ..checks import find
 from ..regression import REGRESSORS
 from . import EXPERIMENTS, canvas, files
+from .datasets import MissingData
 from .verdicts import Verdict
 
 
@@ -119,6 +121,15 @@ class Run:
         cells = list(self.study.cells(self.rounds or self.study.ROUNDS, **more))
         own = {"own": [asdict(guest) for guest in self.guests]} if self.guests else {}
         return [cell | own for cell in cells]
+
+    @property
+    def lack(self) -> str:
+        """What is missing for the study, a package with its data, and how to get it."""
+        try:
+            self.study.cells(self.study.ROUNDS)
+        except MissingData as error:
+            return str(error)
+        return ""
 
     @property
     def parts(self) -> Path:
