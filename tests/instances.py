@@ -70,6 +70,10 @@ POLICIES = [
     nw.FTRLUCB(nw.GLM("logistic"), "bounded", noise_bound=1.0),
     nw.FTRLUCB(nw.GLM(), "bounded", noise_bound=1.0, radius="practical"),
     nw.FTRLUCB(nw.GLM(), radius="self-normalised", radius_scale=0.3, ridge=0.1),
+    *(
+        nw.FTRLUCB(nw.GLM(link, 2.0, 1.0), "estimated", 0.5, radius="practical")
+        for link in ("identity", "logistic", CAUCHIT)
+    ),
     nw.OFUL(0.5, 2.0),
     nw.LinUCB(),
     nw.WeightedLeastSquaresUCB(ridge=0.1),

@@ -236,6 +236,7 @@ COLUMNS = {
     "lower-bound": "prior dimension learner rounds trial regret lower",
     "regressors": "stream regressor rounds trial regret bound",
     "bandits": "world policy rounds trial regret",
+    "unknown-variance": "world policy rounds trial regret missed near below",
     "real-data": "part player kind rounds trial error coverage width lost",
     "replay": "campaign level policy way trial matched clicks rate low high",
 }

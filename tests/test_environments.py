@@ -228,7 +228,7 @@ def test_named_worlds_are_tables_of_their_own_model(name):
     rounds = world.draw(np.random.default_rng(10))
     assert rounds.means.shape == rounds.rewards.shape == (300, 20)
     assert rounds.arms.shape == ((20, 10) if world.fixed else (300, 20, 10))
-    assert rounds.sigma.shape == ((300, 20) if name.startswith("tied") else (300,))
+    assert rounds.sigma.shape == ((300, 20) if name.startswith(("tied", "explained")) else (300,))
     np.testing.assert_allclose(np.linalg.norm(rounds.arms, axis=-1), 1.0)
     x = np.broadcast_to(rounds.arms, (300, 20, 10)).reshape(-1, 10)
     theta = np.linalg.lstsq(x, world.glm.score(rounds.means).ravel(), rcond=None)[0]
@@ -275,3 +275,20 @@ def test_tied_noise_belongs_to_the_arm():
     rounds = env.WORLDS["tied-linear"].draw(np.random.default_rng(13))
     np.testing.assert_array_equal(rounds.sigma, np.tile(rounds.sigma[0], (5000, 1)))
     assert len(set(rounds.sigma[0])) > 1
+
+
+def test_explained_noise_is_log_linear_in_the_features():
+    """Where nothing is cut, the log of the sd is linear with slopes of norm ``strength``."""
+    for fixed in (True, False):
+        world = env.LogLinearBandit(fixed=fixed, rounds=200, glm=nw.GLM("identity", 2.0, 1.0))
+        rounds = world.draw(np.random.default_rng(14))
+        x = np.broadcast_to(rounds.arms, (200, 20, 10)).reshape(-1, 10)
+        sd = rounds.sigma.ravel()
+        free = (sd > 0.05) & (sd < 0.5)
+        assert sd.min() == 0.05 or fixed
+        assert sd.max() == 0.5 or fixed
+        rows = np.column_stack([x[free], np.ones(free.sum())])
+        g = np.linalg.lstsq(rows, np.log(sd[free]), rcond=None)[0]
+        assert np.abs(rows @ g - np.log(sd[free])).max() < 1e-9
+        assert 2 * np.linalg.norm(g[:-1]) == pytest.approx(2.0)
+        assert np.exp(g[-1]) == pytest.approx(np.sqrt(0.05 * 0.5))

@@ -453,6 +453,34 @@ def test_newton_step_keeps_its_inverse():
     close(state.inverse @ state.metric, np.eye(3))
 
 
+def test_newton_step_keeps_its_inverse_where_it_began_next_to_nothing():
+    """A first row that grows V a million million times would cancel in a rank-one change."""
+    x = sphere(np.random.default_rng(9), 40, 3)
+    method = nw.NewtonStep(nw.GLM("logistic"), initial=1e-12)
+    state = method.start(3)
+    method.update(state, x, np.ones(40))
+    close(state.inverse @ x.T @ x, np.eye(3))
+
+
+def test_rows_scaled_in_single_precision_are_within_their_bound():
+    """And what is longer than rounding explains is refused with all the digits that show it."""
+    x = sphere(np.random.default_rng(3), 50, 3).astype(np.float32)
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    assert np.linalg.norm(x.astype(float), axis=1).max() > 1 + 1e-8
+    glm = nw.GLM("logistic")
+    for method in (
+        nw.FTRL(glm),
+        nw.FTRL(glm, tolerance=0),
+        nw.NewtonStep(glm),
+        nw.GradientDescent(glm),
+    ):
+        state = method.start(3)
+        method.update(state, x, np.ones(50))
+        method.update(state, x[0], 1.0)
+        with pytest.raises(ValueError, match=r"norm 1\.00001.* above feature_bound 1;"):
+            method.update(state, [1.00001, 0.0, 0.0], 1.0)
+
+
 def test_scores_of_newton_step_and_descent_invert_to_means():
     rng = np.random.default_rng(10)
     x, y = sphere(rng, 30, 2), rng.normal(size=30)

@@ -8,7 +8,7 @@ import pytest
 
 import noisewise as nw
 from noisewise.bandits import POLICIES
-from noisewise.experiments import arena, bandits, field, regressors
+from noisewise.experiments import arena, bandits, field, regressors, unknown_variance
 from noisewise.experiments.runner import Run
 from noisewise.regression import REGRESSORS
 
@@ -129,3 +129,64 @@ def test_clocks_do_not_change_the_digest(tmp_path, monkeypatch):
     assert found[0][1] != found[1][1]
     frame.loc[0, "regret"] += 1e-9
     assert run._summary(frame, 0.0)["digest"] != found[0][0]
+
+
+@pytest.fixture(scope="module")
+def unknown_table():
+    rows = []
+    for place, cell in enumerate(unknown_variance.cells(300)):
+        for trial in range(2):
+            rng = np.random.default_rng([5, place, trial])
+            rows += [{**row, "trial": trial} for row in unknown_variance.data(cell, rng)]
+    return pd.DataFrame(rows)
+
+
+def test_only_the_told_see_a_true_sd(monkeypatch):
+    """The choices of all others stay when the table tells other standard deviations."""
+    for name in ("explained", unknown_variance.BINARY):
+        glm, rounds = unknown_variance.draw(name, 60, np.random.default_rng(0))
+        cell = {"world": name, "rounds": 60}
+        tables = []
+        for scale in (1.0, 0.1):
+            other = nw.BanditRounds(
+                rounds.arms, rounds.means, rounds.rewards, scale * rounds.sigma, rounds.theta
+            )
+            monkeypatch.setattr(unknown_variance, "draw", lambda *_, r=other, g=glm: (g, r))
+            rows = pd.DataFrame(unknown_variance.data(cell, np.random.default_rng(0)))
+            tables.append(rows.groupby("policy")["regret"].sum())
+        changed = set(tables[0].index[tables[0] != tables[1]])
+        assert changed <= {unknown_variance.TOLD, unknown_variance.SURE[unknown_variance.TOLD]}
+        assert changed
+        monkeypatch.undo()
+
+
+def test_worlds_of_unknown_variance_have_the_sd_they_say():
+    """Six standard errors of a second moment, seven worlds: false alarm below 1e-7."""
+    for cell in unknown_variance.cells(4000):
+        _, rounds = unknown_variance.draw(cell["world"], 4000, np.random.default_rng(6))
+        square = ((rounds.rewards - rounds.means) / rounds.sigma) ** 2
+        square = square[:, :1]  # one arm: the noise of a round is drawn for each
+        assert abs(square.mean() - 1) <= 6 * square.std() / np.sqrt(square.size), cell
+    hot = unknown_variance.draw("tied, one-hot", 5, np.random.default_rng(0))[1]
+    np.testing.assert_array_equal(hot.means[0], hot.theta)
+
+
+def test_sets_hold_whether_variances_are_told_or_not(unknown_table):
+    """False alarm at most 1e-5; 300 rounds are too few to judge fitted variances."""
+    claims = list(unknown_variance.holds(unknown_table).values())
+    assert claims[0]
+    assert claims[1].held is None
+
+
+def test_a_wrong_study_of_unknown_variance_is_found_out(unknown_table, monkeypatch):
+    monkeypatch.setattr(unknown_variance, "ROUNDS", 300)
+
+    def failing(table):
+        return [i for i, v in enumerate(unknown_variance.holds(table).values()) if not v]
+
+    missing = unknown_table.assign(
+        missed=unknown_table["missed"].where(unknown_table["policy"] != "LOSAN", True)
+    )
+    assert 0 in failing(missing)
+    assert 1 in failing(unknown_table.assign(near=0.4))
+    assert {2, 3, 4, 5} <= set(failing(unknown_table.assign(regret=1.0)))

@@ -58,6 +58,7 @@ _HOME = {
     "UniformState": "bandits.uniform",
     "LinearState": "bandits.ridge",
     "ResidualScale": "bandits.residuals",
+    "VarianceModel": "bandits.variance",
     "Reason": "bandits.reasons",
     "Agent": "agent",
     "AgentState": "agent",
@@ -118,6 +119,7 @@ if TYPE_CHECKING:
     from .bandits.ucb1_normal import UCB1Normal
     from .bandits.ucb_glm import UCBGLM, UCBGLMState
     from .bandits.uniform import Uniform, UniformState
+    from .bandits.variance import VarianceModel
     from .bandits.weighted_least_squares import WeightedLeastSquaresUCB
     from .bandits.weighted_oful import WeightedOFUL
     from .bandits.weighted_oful_plus import WeightedOFULPlus

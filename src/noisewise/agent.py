@@ -94,6 +94,10 @@ class Agent:
         self.rewards = rewards
         self.scale = ResidualScale() if sigma == "estimated" else None
         self.sigma = 1.0 if self.scale else positive("sigma", sigma)
+        if self.scale and getattr(policy, "noise", "") == "estimated":
+            raise ValueError(
+                f"sigma is 'estimated', but {policy} estimates variances itself; leave sigma out"
+            )
         self.unit: float | None = None  # the largest reward, where it stands in for norm bounds
         if self.scale and means(policy, self.state, np.zeros((1, self.dim))) is None:
             raise ValueError(f"sigma is 'estimated', but {policy} predicts nothing; pass a number")

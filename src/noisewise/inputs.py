@@ -143,12 +143,17 @@ def computable(x: Array, y: Array, w: Array) -> None:
         )
 
 
+def longest(bound: float) -> float:
+    """Return the norm up to which rows pass: the bound, and what scaling in float32 leaves over."""
+    return bound * (1 + 1e-6)
+
+
 def short_rows(x: Array, bound: float) -> None:
     """Raise if a row of checked features is longer than ``bound``."""
     square = np.vecdot(x, x)
-    if len(x) and square[at := int(square.argmax())] > (bound * (1 + 1e-9)) ** 2:
+    if len(x) and square[at := int(square.argmax())] > longest(bound) ** 2:
         raise ValueError(
-            f"x has norm {np.sqrt(square[at]):.6g} at row {at}, above feature_bound {bound:g}; "
+            f"x has norm {np.sqrt(square[at]):.8g} at row {at}, above feature_bound {bound:.8g}; "
             "scale the features or pass a larger feature_bound"
         )
 

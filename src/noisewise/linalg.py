@@ -67,6 +67,15 @@ def largest_eigenvalue_bound(P: Array) -> float:
     return scale * float(np.linalg.norm(Q)) ** 0.125 * (1 + 1e-12)
 
 
+def spectrum(V: Array) -> tuple[Array, Array]:
+    """Return eigenvalues and vectors of ``V`` > 0.
+
+    Values have a floor far below the rounding of V: sums with their inverses squared stay finite.
+    """
+    values, vectors = np.linalg.eigh(V)
+    return np.maximum(values, max(1e-20 * float(values[-1]), 1e-300)), vectors
+
+
 def project_ball(V: Array, v: Array, radius: float) -> Array:
     """Return the point of the ball nearest to ``v`` in the norm of ``V``.
 
@@ -77,8 +86,8 @@ def project_ball(V: Array, v: Array, radius: float) -> Array:
         return v
     from scipy.optimize import brentq
 
-    values, vectors = np.linalg.eigh(V)
-    values, a = np.maximum(values, 1e-300), v @ vectors
+    values, vectors = spectrum(V)
+    a = v @ vectors
     # each coordinate shrinks by values/(values + nu), so nu lies between these
     low, high = values[0] * (length / radius - 1), values[-1] * (length / radius - 1)
 
@@ -96,7 +105,7 @@ def project_ball(V: Array, v: Array, radius: float) -> Array:
     else:
         nu = brentq(miss, low, high, xtol=1e-300, rtol=1e-15, maxiter=500)
     u = vectors @ (values * a / (values + nu))
-    return np.asarray(u * min(1.0, radius / np.linalg.norm(u)))
+    return np.asarray(u * (radius / max(radius, float(np.linalg.norm(u)))))
 
 
 def simplex_minimum(V: Array, b: Array, w: Array) -> Array:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..inputs import numbers, positive
+from ..inputs import longest, numbers, positive
 from ..protocols import Array
 
 LARGEST = 1e50
@@ -84,9 +84,9 @@ def first_best(index: Array) -> int:
 
 def _within(name: str, rows: Array, bound: float) -> None:
     length = float(np.sqrt(np.einsum("ij,ij->i", rows, rows).max()))
-    if length > min(bound * (1 + 1e-9), LARGEST):
-        limit = "what can be computed with" if bound > LARGEST else f"feature_bound {bound:g}"
+    if length > min(longest(bound), LARGEST):
+        limit = "what can be computed with" if bound > LARGEST else f"feature_bound {bound:.8g}"
         raise ValueError(
-            f"{name} holds a vector of norm {length:g}, above {limit}; rescale the features or "
+            f"{name} holds a vector of norm {length:.8g}, above {limit}; rescale the features or "
             "pass a larger feature_bound"
         )

@@ -21,8 +21,9 @@ from ..theory import radii
 from . import layers
 from .arms import clip, observation
 from .layers import CURVATURE, NONE, NORM, PARAMETER, Fixed, Layered, Layers
+from .variance import VarianceModel
 
-NOISES = ("sub-gaussian", "bounded", "likelihood")
+NOISES = ("sub-gaussian", "bounded", "likelihood", "estimated")
 RADII = (*radii.RADII, "practical")
 GROWTH = 1.1
 
@@ -45,11 +46,15 @@ class FTRLUCB(Layered):
     Parameters
     ----------
     glm : GLM
-    noise : {"sub-gaussian", "bounded", "likelihood"}
+    noise : {"sub-gaussian", "bounded", "likelihood", "estimated"}
         What ``sigma`` means: a sub-Gaussian scale; an sd of noise within ``noise_bound``; or an sd
         relative to the family's own, 1/sqrt(n) for a mean of n trials (no floor, not zero).
+        "estimated" looks at no ``sigma``: a `VarianceModel` of the arm's features says, before the
+        reward is seen, what it counts with. **Without guarantee** that this is its variance. The
+        radius must be "practical"; `confidence` relies on ``noise_bound`` alone and is wide.
     noise_bound : float > 0, optional
-        Larger standard deviations are cut to it; needed for "bounded".
+        Larger standard deviations are cut to it; needed for "bounded", and for "estimated", where
+        it bounds every sub-Gaussian scale.
     noise_floor : float > 0
         Smaller standard deviations count as this one.
     radius : {"adaptive", "self-normalised", "freedman", "printed", "practical"}
@@ -86,14 +91,22 @@ class FTRLUCB(Layered):
         settle(self, "noise_floor", *(["noise_bound"] if self.noise_bound is not None else []))
         probability("delta", self.delta)
         positive("radius_scale", self.radius_scale, zero=True)
-        if self.noise == "bounded" and self.noise_bound is None:
-            raise ValueError("noise is 'bounded', but noise_bound is None; pass the largest noise")
+        if self.noise in ("bounded", "estimated") and self.noise_bound is None:
+            raise ValueError(
+                f"noise is {self.noise!r}, but noise_bound is None; pass the largest noise"
+            )
+        if self.noise == "estimated" and self.radius != "practical":
+            raise ValueError(
+                f"noise is 'estimated' and radius {self.radius!r}; pass radius='practical', or for "
+                "a guarantee noise='sub-gaussian' and tell noise_bound as every sigma, whose sets "
+                "are smaller"
+            )
         self.confidence(self.start(1))  # refuses a radius or family that does not fit the noise
 
     @property
     def not_promised(self) -> tuple[str, ...]:
-        """A moving ridge, and weights that look at the sets, depend on the order of rewards."""
-        late = self.moving or self.careful
+        """A moving ridge, and weights that look at the past, depend on the order of rewards."""
+        late = self.moving or self.careful or self.noise == "estimated"
         return ("late rewards give the same estimate",) if late else ()
 
     @property
@@ -112,6 +125,9 @@ class FTRLUCB(Layered):
         if self.noise == "bounded":
             assert self.noise_bound is not None
             return Bounded(self.noise_bound, 1.0, max_weight=self.noise_floor**-2.0)
+        if self.noise == "estimated":  # of a weight it is only known how large it may be
+            assert self.noise_bound is not None
+            return SubGaussian(self.noise_bound / self.noise_floor)
         return SubGaussian(1.0)
 
     def start(self, dim: int) -> Layers:
@@ -123,8 +139,16 @@ class FTRLUCB(Layered):
             self.glm, ridge, dim, [self._constant()], self._forms(),
             delta=self.delta, scale=self.radius_scale, gain=self.spread,
         )  # fmt: skip
+        if self.noise == "estimated":
+            state.variance = self.variances.start(dim)
         self._renew(state)
         return state
+
+    @cached_property
+    def variances(self) -> VarianceModel:
+        """The model behind "estimated"; its state is ``state.variance``."""
+        assert self.noise_bound is not None
+        return VarianceModel(self.noise_bound, self.noise_floor, self.glm.feature_bound)
 
     def _choose(self, state: Layers, arms: Array, fixed: Fixed | None = None) -> int:
         """Return the best arm by the kernels; -1 where the arms are bad."""
@@ -155,8 +179,11 @@ class FTRLUCB(Layered):
             return
         x, y, sd = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
         w, layer = self._weight(state, x, sd), state.layers[0]
+        predicted = float(self.glm.mean(x @ layer.theta))
         curvature = w * float(self.glm.slope(x @ layer.views.anchor))
         FTRL(self.glm).update(layer, x, y, w)
+        if state.variance is not None:
+            self.variances.update(state.variance, x, y - predicted)
         state.numbers[0, CURVATURE] += curvature
         state.rounds += 1
         self._renew(state)
@@ -170,6 +197,11 @@ class FTRLUCB(Layered):
             return False
         if not 0 < sigma < self._largest:
             return False
+        if state.variance is not None:
+            if arm.shape != (state.dim,):
+                return False
+            sigma = self.variances.sigma(state.variance, arm)
+            predicted = float(self.glm.mean(arm @ state.theta))
         if self.noise != "likelihood" and sigma < self.noise_floor:
             sigma = self.noise_floor
         a, (theta, inverse, s), w = state.layers[0].array, state.first, 1.0 / (sigma * sigma)
@@ -189,6 +221,8 @@ class FTRLUCB(Layered):
             return False
         if todo == kernels.BAD:
             return False
+        if state.variance is not None:
+            self.variances.update(state.variance, arm, reward - predicted)
         state.rounds += 1
         if todo != kernels.DONE:
             if todo == kernels.ATTEND:
@@ -205,6 +239,8 @@ class FTRLUCB(Layered):
     def _weight(self, state: Layers, x: Array, sd: float) -> float:
         if self.noise == "likelihood":
             return positive("sigma", sd) ** -2.0
+        if state.variance is not None:
+            return self.variances.sigma(state.variance, x) ** -2.0
         if self.noise_bound is not None:
             sd = clip(state, sd, self.noise_bound)
         w = max(sd, self.noise_floor) ** -2.0

@@ -11,7 +11,6 @@ from .. import linalg
 from ..inputs import dimension, one_of
 from ..protocols import Array
 from . import ridge
-from .arms import observation
 from .likelihood import LikelihoodOptimism
 from .ridge import LinearState
 
@@ -150,7 +149,7 @@ class GLBOMD(LikelihoodOptimism):
     def update(self, state: GLBOMDState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward; all weigh the same."""
         glm, g = self.glm, self.dispersion
-        x, y, _ = observation(arm, reward, sigma, state.dim, glm.feature_bound)
+        x, y = self.observed(state, arm, reward, sigma)
         step = self._linear if self.loss == "linear" else self._exact
         state.theta = step(state, x, y)
         ridge.learn(state.design, x, 0.0, float(glm.slope(x @ state.theta)) / g)
@@ -175,7 +174,7 @@ class GLBOMD(LikelihoodOptimism):
         if math.sqrt(float(free @ free)) <= B:
             return np.asarray(free)
         # on the sphere: (H/eta + nu I) theta = H theta_t/eta - pull x, in the eigenbasis of H
-        values, vectors = np.linalg.eigh(state.design.V / eta)
+        values, vectors = linalg.spectrum(state.design.V / eta)
         p, q = vectors.T @ x, values * (vectors.T @ state.theta)
 
         def point(nu: float) -> Array:
@@ -191,7 +190,7 @@ class GLBOMD(LikelihoodOptimism):
             high *= 2
         nu = brentq(miss, 0.0, high, xtol=1e-300, rtol=1e-14) if miss(0.0) > 0 else 0.0
         u = vectors @ point(nu)
-        return np.asarray(u * min(1.0, B / float(np.linalg.norm(u))))
+        return np.asarray(u * (B / max(B, float(np.linalg.norm(u)))))
 
     def _pull(self, a: float, q: float, y: float) -> float:
         """Return (phi(z) - y)/g at the root of z = a - q (phi(z) - y)/g."""

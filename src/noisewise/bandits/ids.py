@@ -129,7 +129,7 @@ class IDS:
             return np.zeros(len(x))
         # w^2 times the squared correlation with the top arm, at most w^2 whatever the rounding
         shared = np.minimum((x @ state.inverse @ x[top]) ** 2 / w2[top], w2)
-        return np.asarray(0.5 * np.log1p(shared / (rho2 + w2 - shared)))
+        return np.asarray(0.5 * np.log1p(shared / (rho2 + (w2 - shared))))
 
 
 def ratio(gap: Array, gain: Array) -> Array:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..glm import GLM
-from ..inputs import plain
+from ..inputs import longest, plain
 from ..protocols import Array, BanditRounds
 from ..regression.ftrl import FTRL
 from ..regression.state import FTRLState
@@ -29,7 +29,8 @@ GAIN, SCALE, LIMIT, PARAMETER, PRICE, SLOPE, CURVATURE, NORM = range(8)
 class Layers:
     """What an optimistic policy knows.
 
-    ``rounds`` counts the rewards, ``clipped`` the standard deviations cut to the noise bound.
+    ``rounds`` counts the rewards, ``clipped`` the standard deviations cut to the noise bound;
+    ``variance`` is the state of a `VarianceModel` where the policy has one.
     """
 
     layers: list[FTRLState]
@@ -38,6 +39,7 @@ class Layers:
     numbers: Array
     rounds: int = 0
     clipped: int = 0
+    variance: FTRLState | None = None
 
     def __post_init__(self) -> None:
         compiled = bool(self.layers) and self.layers[0].compiled is not None
@@ -95,7 +97,7 @@ def start(
     layers = [FTRL(glm, ridge).start(dim) for _ in constants]
     numbers = np.zeros((len(constants), 8))
     numbers[:, GAIN], numbers[:, SCALE] = gain, scale
-    numbers[:, LIMIT] = (glm.feature_bound * (1 + 1e-9)) ** 2
+    numbers[:, LIMIT] = longest(glm.feature_bound) ** 2
     numbers[:, PARAMETER] = numbers[:, NORM] = glm.parameter_bound
     numbers[:, PRICE] = math.log(1 / delta) * np.array(constants)
     numbers[:, SLOPE] = glm.min_slope

@@ -1,6 +1,7 @@
 """Optimism from the likelihood: what the policies that know the family of rewards share."""
 
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from ..inputs import positive, probability, settle
 from ..noise import Likelihood
 from ..protocols import Array
 from ..theory.radii import conversion_constant
-from .arms import candidates, first_best
+from .arms import candidates, first_best, observation
 
 
 @dataclass(frozen=True)
@@ -20,8 +21,8 @@ class LikelihoodOptimism:
     r"""Play :math:`\arg\max_x x\cdot\hat\theta + \beta\|x\|_{H^{-1}}`.
 
     Rewards are draws of the exponential family whose mean is the link (`Likelihood`), all of one
-    dispersion g. A policy says what its radius is; its state has ``theta``, ``inverse`` (of H) and
-    ``dim``.
+    dispersion g; one outside the family's range, such as 2 for the logistic link, is refused. A
+    policy says what its radius is; its state has ``theta``, ``inverse`` (of H) and ``dim``.
 
     Parameters
     ----------
@@ -74,6 +75,25 @@ class LikelihoodOptimism:
         """Return the arm of the largest upper bound; nothing is random."""
         x = candidates(arms, state.dim, self.glm.feature_bound)
         return first_best(self.index(state, x))
+
+    @cached_property
+    def reward_range(self) -> tuple[float, float]:
+        """The least and the largest reward of the family: where its means end."""
+        low, high = self.glm.link.mean(np.array([-np.inf, np.inf]))
+        return float(low), float(high)
+
+    def observed(
+        self, state: Any, arm: ArrayLike, reward: float, sigma: float
+    ) -> tuple[Array, float]:
+        """Return arm and reward, checked; no draw of the family is outside its range."""
+        x, y, _ = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
+        low, high = self.reward_range
+        if not low <= y <= high:
+            raise ValueError(
+                f"reward is {y:g}, but rewards of the {self.glm.link.name} family lie in "
+                f"[{low:g}, {high:g}]; pass such rewards, or use a policy that assumes no family"
+            )
+        return x, y
 
     def index(self, state: Any, x: Array) -> Array:
         """Return the upper bound of every arm."""

@@ -12,7 +12,6 @@ from ..inputs import dimension, numbers, one_of
 from ..protocols import Array
 from ..regression.newton import Point, visit
 from ..regression.rows import Rows
-from .arms import observation
 from .likelihood import LikelihoodOptimism
 
 
@@ -166,7 +165,7 @@ class OFUGLB(LikelihoodOptimism):
     def update(self, state: OFUGLBState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward; all weigh the same."""
         glm, g, B = self.glm, self.dispersion, self.glm.parameter_bound
-        x, y, _ = observation(arm, reward, sigma, state.dim, glm.feature_bound)
+        x, y = self.observed(state, arm, reward, sigma)
         length = math.sqrt(float(x @ x))
         furthest = np.abs(y - glm.mean(np.array([-1.0, 1.0]) * B * length)).max()
         state.rows.extend(x[None], np.array([[1 / g], [y / g], [0.0], [0.0]]))
@@ -193,10 +192,11 @@ class OFUGLB(LikelihoodOptimism):
             push = here.gradient
             if float(here.theta @ here.theta) > (B * (1 - 1e-12)) ** 2:
                 push = push - min(float(push @ here.theta), 0.0) / B**2 * here.theta
-            if float(np.linalg.norm(push)) <= here.blur:
+            size = np.trace(here.curvature)
+            if float(np.linalg.norm(push)) <= here.blur or size < 1e-280:  # arms next to nothing
                 break
             # rows may not span: the lift costs a few steps and no accuracy
-            H = here.curvature + 1e-8 * np.trace(here.curvature) * np.eye(state.dim)
+            H = here.curvature + 1e-8 * size * np.eye(state.dim)
             free = here.theta - linalg.solve(linalg.factor(H), here.gradient)
             step = linalg.project_ball(H, free, B) - here.theta
             if float(step @ step) <= (1e-10 * B) ** 2:

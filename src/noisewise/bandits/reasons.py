@@ -20,6 +20,10 @@ OUTGROWN = (
     "bound or rescale the rewards"
 )
 PRINTED = "the sets of the published algorithm are not all valid"
+ESTIMATED = (
+    "variances are estimated: the index has no guarantee, and the interval relies on noise_bound "
+    "alone"
+)
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,7 @@ def reasons(policy: Any, state: Any, arms: ArrayLike) -> list[Reason]:
         if scores is not None:
             columns["estimate"] = np.clip(columns["estimate"], lower, upper)
         valid = PRINTED if getattr(policy, "as_printed", False) else ""
+        valid = ESTIMATED if getattr(policy, "noise", "") == "estimated" else valid
         if scores is not None and bound is not None:
             length = np.sqrt(np.einsum("ij,ij->i", x, x))
             if (np.abs(scores) > 1.05 * bound * length + 1e-12).any():

@@ -12,7 +12,8 @@ class ResidualScale:
 
     for the residual r of a mean of n trials, s being the sd of one. Residual t has weight
     proportional to t + 1, so the first ones, taken while the estimate was poor, are forgotten like
-    1/t^2. The sd is at least ``floor``.
+    1/t^2. The sd is at least ``floor``. It includes the reward it is used for, and is one for all
+    arms; `VarianceModel` is of before the reward and a function of the arm.
 
     >>> scale = ResidualScale()
     >>> scale = scale.after(2.0)  # 1 + 2/3 (4 - 1)

@@ -12,7 +12,7 @@ from .. import linalg
 from ..inputs import dimension
 from ..protocols import Array
 
-RENEWAL = 200
+RENEWAL, STEEP = 200, 1e4
 
 
 @dataclass(eq=False)
@@ -49,13 +49,13 @@ def start(dim: int, ridge: float) -> LinearState:
 
 
 def learn(state: LinearState, x: Array, y: float, weight: float = 1.0) -> None:
-    """Add a row: a rank-one change, and every so often a new factor against rounding."""
+    """Add a row: a rank-one change, or a new factor every so often and where that would cancel."""
     k = state.inverse @ x
     growth = weight * float(x @ k)
     state.V += weight * np.outer(x, x)
     state.b += weight * y * x
     state.count += 1
-    if growth < 0 or state.count % RENEWAL == 0:
+    if not 0 <= growth < STEEP or state.count % RENEWAL == 0:
         c = linalg.factor(state.V)
         state.inverse = linalg.invert(c)
         state.log_det = linalg.log_det(c) - state.dim * math.log(2 * state.ridge)

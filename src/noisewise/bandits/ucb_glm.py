@@ -38,9 +38,10 @@ class UCBGLM:
     The estimate is that of maximum likelihood, by `FTRL`. The warm-up ends when the least
     eigenvalue of V is A^2 (``state.warm``), or after ``warmup`` rounds. Two things differ from the
     paper: the link is extended linearly, so that its slope stays above kappa, and a tiny ridge
-    keeps V invertible. The constants of alpha are recalled from the paper and not verified: once
-    warm, 2 alpha is proved here (V is at least half of V + A^2 I), so ``radius_scale=2`` is safe.
-    The reward's ``sigma`` is not used.
+    keeps V invertible. So kappa is the least slope on [-S, S], and not near the truth. The
+    constants of alpha are recalled from the paper and not verified: once warm, 2 alpha is proved
+    here (V is at least half of V + A^2 I), so ``radius_scale=2`` is safe. The reward's ``sigma`` is
+    not used.
 
     Use it as the classical yardstick. Costs K d^2 a round, and the update of `FTRL`.
 

@@ -30,6 +30,7 @@ def policy_checks(policy: Any) -> Iterator[tuple[str, Check]]:
         _one_dimension_works,
         _ties_give_the_lowest_index,
         _a_zero_arm_is_legal,
+        _arms_of_single_precision_may_be_of_the_largest_norm,
         _bad_input_leaves_the_state_alone,
         args=(policy,),
     )
@@ -176,6 +177,15 @@ def _a_zero_arm_is_legal(policy: Any) -> None:
     state = _played(policy)
     policy.update(state, np.zeros(3), 1.0, 0.5)
     _select(policy, state, np.zeros((2, 3)))
+
+
+def _arms_of_single_precision_may_be_of_the_largest_norm(policy: Any) -> None:
+    """Scaled in float32 about half of them exceed it by rounding."""
+    state, arms = _played(policy), _rows(policy, 40).astype(np.float32)
+    arms *= np.float32(_reach(policy) or 1.0) / np.linalg.norm(arms, axis=1, keepdims=True)
+    for arm in arms:
+        _select(policy, state, arms)
+        policy.update(state, arm, 0.5, 0.5)
 
 
 def _bad_input_leaves_the_state_alone(policy: Any) -> None:

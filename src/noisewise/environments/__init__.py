@@ -1,7 +1,7 @@
 """Worlds: features, parameters, noise and labels, drawn first and played later."""
 
 from .adversary import Adversary
-from .bandits import WORLDS, FamilyBandit, NoisyBandit
+from .bandits import WORLDS, FamilyBandit, LogLinearBandit, NoisyBandit
 from .draws import ClippedGaussian, Gaussian, Rademacher, Sparse, Uniform
 from .features import Ball, Correlated, CyclicBasis, Drifting, GaussianRows, Given, Sphere
 from .glm import Family, Noisy, Stream
@@ -26,6 +26,7 @@ __all__ = [
     "Hard",
     "HardPrior",
     "Levels",
+    "LogLinearBandit",
     "LogUniform",
     "MostlyLoud",
     "Noisy",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..glm import GLM
-from ..inputs import probability, whole
+from ..inputs import positive, probability, whole
 from ..protocols import Array, BanditRounds
 from .draws import Draw, Gaussian, Sparse
 from .features import Sphere
@@ -67,6 +67,31 @@ class NoisyBandit(Arena):
 
 
 @dataclass(frozen=True)
+class LogLinearBandit(Arena):
+    r"""Rewards whose noise a log-linear function of the arm's features explains.
+
+    .. math:: \sigma(a) = \sqrt{lh}\,e^{s\,g\cdot a/A}\quad\text{cut to } [l, h]
+
+    with l ``low``, h ``high``, s ``strength`` and a direction g of length 1, drawn once. Standard
+    deviations are told before choosing.
+    """
+
+    low: float = 0.05
+    high: float = 0.5
+    strength: float = 2.0
+    noise: Draw = field(default_factory=Gaussian)
+
+    def draw(self, rng: np.random.Generator) -> BanditRounds:
+        """Draw the world."""
+        x, means, theta = self.means(rng)
+        low, high, s = (positive(n, getattr(self, n)) for n in ("low", "high", "strength"))
+        g = OnSphere(s / self.glm.feature_bound).draw(rng, x.shape[-1])
+        sd = np.clip(np.sqrt(low * high) * np.exp(x @ g), low, high)
+        sd = np.tile(sd, (len(means), 1)) if self.fixed else sd
+        return BanditRounds(x, means, means + self.noise.draw(rng, sd), sd, theta)
+
+
+@dataclass(frozen=True)
 class FamilyBandit(Arena):
     """Rewards that are means of n draws from the link's family, n uniform from 1 to ``most``.
 
@@ -86,7 +111,7 @@ class FamilyBandit(Arena):
         return BanditRounds(x, means, y, 1 / np.sqrt(n), theta)
 
 
-World = NoisyBandit | FamilyBandit
+World = NoisyBandit | LogLinearBandit | FamilyBandit
 
 
 def _named() -> dict[str, World]:
@@ -98,6 +123,7 @@ def _named() -> dict[str, World]:
             f"fixed-{model}": NoisyBandit(glm=glm, fixed=True),
             f"log-uniform-{model}": NoisyBandit(LogUniform(0.05, 0.5), glm=glm, fixed=True),
             f"tied-{model}": NoisyBandit(glm=glm, fixed=True, tied=True),
+            f"explained-{model}": LogLinearBandit(glm=glm, fixed=True),
             f"quiet-{model}": NoisyBandit(MostlyLoud(0.05, 0.5), glm=glm, fixed=True),
             f"long-{model}": NoisyBandit(glm=GLM(link, parameter_bound=4.0), fixed=True),
             f"sparse-{model}": NoisyBandit(noise=Sparse(1.0), glm=glm, fixed=True),

@@ -10,6 +10,7 @@ EXPERIMENTS = {
     "lower-bound": "noisewise.experiments.lower_bound",
     "regressors": "noisewise.experiments.regressors",
     "bandits": "noisewise.experiments.bandits",
+    "unknown-variance": "noisewise.experiments.unknown_variance",
     "real-data": "noisewise.experiments.real_data",
     "replay": "noisewise.experiments.replay",
 }

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..inputs import dimension, positive, short_steps
+from ..inputs import dimension, longest, positive, short_steps
 from ..protocols import Array
 from .rowwise import RowWise
 
@@ -82,11 +82,11 @@ class ExponentiatedGradient(RowWise):
 
     def _refuse(self, state: ExponentiatedGradientState, x: Array, y: Array, w: Array) -> None:
         spread = np.ptp(x, axis=1) if self.bound is None else 2 * np.abs(x).max(axis=1)
-        if len(x) and spread.max() > self.feature_range * (1 + 1e-9):
+        if len(x) and spread.max() > longest(self.feature_range):
             at = int(np.argmax(spread))
             raise ValueError(
-                f"x has range {spread[at]:.6g} at row {at}, above feature_range "
-                f"{self.feature_range:g}; scale the features or pass a larger feature_range"
+                f"x has range {spread[at]:.8g} at row {at}, above feature_range "
+                f"{self.feature_range:.8g}; scale the features or pass a larger feature_range"
             )
         short_steps(self.rate * (spread / self.feature_range) ** 2, w)
 

@@ -14,6 +14,7 @@ from ..inputs import (
     computable,
     dimension,
     features,
+    longest,
     numbers,
     one_of,
     plain,
@@ -94,7 +95,7 @@ class FTRL:
         a[at.DIM], a[at.PADDED] = d, at.padded(d)
         a[at.CODE] = self._code()
         a[at.BOUND] = glm.score_bound
-        a[at.LIMIT] = (glm.feature_bound * (1 + 1e-9)) ** 2
+        a[at.LIMIT] = longest(glm.feature_bound) ** 2
         a[at.SPREAD] = np.sqrt(glm.max_slope / glm.min_slope)
         a[at.TOLERANCE] = self.tolerance * np.sqrt(d)
         a[at.SCALE] = a[at.STALE_LOW] = a[at.STALE_HIGH] = 1.0
@@ -166,8 +167,9 @@ class FTRL:
         square = np.einsum("ij,ij->i", x, x)
         A = self.glm.feature_bound
         row = int(np.argmax(square)) if len(x) else 0
-        if len(x) and not square[row] <= (A * (1 + 1e-9)) ** 2:
-            words = f"x has norm {np.sqrt(square[row]):.6g} at row {row}, above feature_bound {A:g}"
+        if len(x) and not square[row] <= longest(A) ** 2:
+            size = np.sqrt(square[row])
+            words = f"x has norm {size:.8g} at row {row}, above feature_bound {A:.8g}"
             if self.oversize == "raise" or not np.isfinite(square[row]):
                 raise ValueError(f"{words}; scale the features or pass a larger feature_bound")
             warnings.warn(f"{words}; the guarantees do not cover such rows", stacklevel=3)

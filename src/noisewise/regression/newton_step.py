@@ -11,7 +11,7 @@ from ..inputs import dimension, positive, short_rows
 from ..protocols import Array
 from .rowwise import RowWise
 
-RENEWAL = 256
+RENEWAL, STEEP = 256, 1e4
 
 
 @dataclass(eq=False)
@@ -83,8 +83,9 @@ class NewtonStep(RowWise):
         state.metric += w * np.outer(x, x)
         state.count += 1
         old = state.inverse @ x
-        new = old / (1 + w * float(x @ old))  # the inverse times x, with the row in V
-        if state.count % RENEWAL:
+        growth = w * float(x @ old)
+        new = old / (1 + growth)  # the inverse times x, with the row in V
+        if state.count % RENEWAL and 0 <= growth < STEEP:  # else the difference would cancel
             state.inverse -= w * np.outer(old, new)
         else:
             state.inverse = linalg.invert(linalg.factor(state.metric))

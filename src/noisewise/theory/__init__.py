@@ -1,7 +1,7 @@
 """The theory as functions: regret, its upper and lower bounds, radii, and the lemmas' two sides."""
 
 from . import bandits, bounds, guarantees, lemmas, lower, radii, regret
-from .bandits import certificate, ftrl_ucb_bound, mor_ucb_bound
+from .bandits import certificate, family_sigma, ftrl_ucb_bound, mor_ucb_bound
 from .bounds import mean_bound, printed_bound, repaired_bound, sharp_bound
 from .guarantees import (
     aggregating_bound,
@@ -42,6 +42,7 @@ __all__ = [
     "design_terms",
     "exponentiated_gradient_bound",
     "exponentiated_gradient_rate",
+    "family_sigma",
     "forward_bound",
     "free_forward_bound",
     "ftrl_ucb_bound",

@@ -12,7 +12,10 @@ from numpy.typing import ArrayLike
 
 from ..glm import GLM
 from ..inputs import column, numbers, positive
+from ..links import LINKS
 from ..protocols import Array
+
+CANONICAL = ("identity", "logistic", "exponential", "tanh")  # the slope is the variance
 
 
 def certificate(glm: GLM, radii: ArrayLike, widths: ArrayLike) -> Array:
@@ -87,6 +90,32 @@ def ftrl_ucb_bound(
     if noise_bound is not None:
         total += 2.01 * glm.max_slope * positive("noise_bound", noise_bound) * beta**2 * gamma
     return total
+
+
+def family_sigma(glm: GLM, lower: ArrayLike, upper: ArrayLike, dispersion: float = 1.0) -> Array:
+    r"""Return the largest sd of a draw of the link's family whose score lies between two bounds.
+
+    :math:`\sqrt{g\max_z\varphi'(z)}` over the scores between ``lower`` and ``upper`` within
+    [-S, S]; g is the ``dispersion``. With bounds from a confidence set of before the reward this is
+    a sd for a policy that must be told one: it holds wherever the set does, so a set and a policy
+    of delta/2 each hold together with 1 - delta. A mean of n trials has 1/sqrt(n) of it.
+
+    >>> family_sigma(GLM("logistic", parameter_bound=3.0), [-1.0, 2.0], [1.0, 9.0])  # 1/2 at z = 0
+    array([0.5       , 0.32402714])
+    """
+    name, S = glm.link.name, glm.score_bound
+    if name not in CANONICAL or glm.link != LINKS[name]:
+        raise ValueError(
+            f"glm has link {name!r}, whose slope is not the variance of a family; pass one of "
+            f"{', '.join(CANONICAL)}, or tell the standard deviation"
+        )
+    low, high = (np.clip(numbers(k, v), -S, S) for k, v in (("lower", lower), ("upper", upper)))
+    if not (low <= high).all():
+        raise ValueError("lower is above upper; pass the ends of an interval of scores")
+    most = np.maximum(glm.slope(low), glm.slope(high))
+    for turn in glm.link.turning_points or ():
+        most = np.where((low <= turn) & (turn <= high), np.maximum(most, glm.slope(turn)), most)
+    return np.sqrt(positive("dispersion", dispersion) * most)
 
 
 def _trivial(glm: GLM) -> float:

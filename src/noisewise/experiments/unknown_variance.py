@@ -1,0 +1,328 @@
+"""Study `unknown-variance`: what can be done without being told the noise, and what it costs."""
+
+import dataclasses
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..agent import Agent
+from ..bandits.ftrl_ucb import FTRLUCB
+from ..bandits.losan import LOSAN
+from ..bandits.mor_ucb import MORUCB
+from ..bandits.save import SAVE
+from ..bandits.variance import INFLATION
+from ..confidence import Ellipsoid
+from ..environments import WORLDS, FamilyBandit
+from ..glm import GLM
+from ..protocols import Array, BanditRounds
+from ..theory.bandits import family_sigma
+from ..theory.regret import bandit_regret
+from . import canvas
+from .verdicts import Verdict, rare
+
+TITLE = "Bandits that are not told the noise"
+CLAIM = (
+    "Ten features, unit-sphere arms, Gaussian noise of sd 0.05 to 0.5. The sd is a log-linear "
+    "function of the features (explained), drawn once for every arm (tied) or anew every round "
+    "(unexplained); binary rewards are 0 or 1 with chances between 0.02 and 0.98. Arms are fixed "
+    "but in one world. All meet the same drawn rewards; told knows every sd, the others know that "
+    "none exceeds 1 (1/2 for binary rewards). Of these, crude counts every reward with that bound, "
+    "running sd with one sd of past residuals, as an Agent does, and estimated with the variance "
+    "that a log-linear model fits to squared one-step-ahead residuals, doubled: FTRLUCB with "
+    'noise="estimated". Down to likelihood all play the practical index, without a regret proof; '
+    "told variances or a bound keep its sets valid, a running sd does not. What the runs say: most "
+    "of the loss of a crude sd is its level, and both estimates recover that. The model finds the "
+    "variances where features explain them, yet on fixed arms one running sd does better, since "
+    "the doubling is paid in exploration; with the index scaled by 0.7, which undoes it, the model "
+    "does about as well as that. Where nothing explains the noise both stay far from being told. "
+    "Guaranteed ways without variances (a crude sd, LOSAN) pay for the bound and differ "
+    "little; SAVE is at the start of its first layers. Draws of a family need no sd at all: their "
+    "likelihood weighs them."
+)
+TRIALS = 4
+ROUNDS = 1000
+CRUDE, FLOOR, DELTA = 1.0, 0.05, 0.05
+FIXED = ("explained", "explained, logistic", "tied to the arm", "tied, one-hot")
+UNEXPLAINED, FRESH, BINARY = "unexplained", "explained, fresh arms", "binary rewards"
+TOLD, ESTIMATED, NARROW = "told", "estimated", "estimated, index × 0.7"
+RUNNING, ROUGH, LIKELIHOOD = "running sd", "crude", "likelihood"
+SURE = {who: f"{who}, guaranteed" for who in (TOLD, ROUGH, LIKELIHOOD)}
+LAYERS = "MOR-UCB, sd from a set"
+
+
+def cells(rounds: int) -> list[dict[str, Any]]:
+    """One cell a world."""
+    return [{"world": name, "rounds": rounds} for name in (*FIXED, FRESH, UNEXPLAINED, BINARY)]
+
+
+def draw(name: str, rounds: int, rng: np.random.Generator) -> tuple[GLM, BanditRounds]:
+    """Draw a world; its table has the true sd of every arm, (T, K)."""
+    linear, tied = WORLDS["explained-linear"], WORLDS["tied-linear"]
+    world = {
+        "explained": linear,
+        "explained, logistic": WORLDS["explained-logistic"],
+        "tied to the arm": tied,
+        "tied, one-hot": dataclasses.replace(tied, arms=tied.dim),
+        FRESH: dataclasses.replace(linear, fixed=False),
+        UNEXPLAINED: WORLDS["fixed-linear"],
+        BINARY: FamilyBandit(glm=GLM("logistic", parameter_bound=4.0), fixed=True, most=1),
+    }[name]
+    table = dataclasses.replace(world, rounds=rounds).draw(rng)
+    arms, means, noise, sd = table.arms, table.means, table.rewards - table.means, table.sigma
+    if name.endswith("one-hot"):
+        arms, means = np.eye(tied.dim), np.tile(table.theta, (rounds, 1))  # type: ignore[arg-type]
+    if name == BINARY:
+        sd = np.sqrt(means * (1 - means))
+    sd = np.broadcast_to(sd.reshape(rounds, -1), means.shape)
+    return world.glm, BanditRounds(arms, means, means + noise, sd, table.theta)
+
+
+@dataclass(frozen=True)
+class Door:
+    """An `Agent` that learns rewards without a sd, so that it counts with a running one."""
+
+    policy: FTRLUCB
+
+    def start(self, dim: int) -> Agent:
+        """Make an agent."""
+        return Agent(self.policy, dim, sigma="estimated")
+
+    def select(self, state: Agent, arms: Array, rng: np.random.Generator) -> int:
+        """Ask the agent."""
+        return state.choose(arms)
+
+    def update(self, state: Agent, arm: Array, reward: float, sigma: float) -> None:
+        """Tell the agent all but the standard deviation."""
+        state.learn(arm, reward)
+
+
+@dataclass(frozen=True)
+class SetThenLayers:
+    """`MORUCB`, told of draws of a family the largest sd that a likelihood set allows."""
+
+    glm: GLM
+
+    @cached_property
+    def _parts(self) -> tuple[FTRLUCB, MORUCB]:
+        half = DELTA / 2
+        return FTRLUCB(self.glm, "likelihood", delta=half), MORUCB(self.glm, 1.0, 0.1, half)
+
+    def start(self, dim: int) -> tuple[Any, Any]:
+        """Start both."""
+        known, layers = self._parts
+        return known.start(dim), layers.start(dim)
+
+    def select(self, state: tuple[Any, Any], arms: Array, rng: np.random.Generator) -> int:
+        """Ask the layers."""
+        return self._parts[1].select(state[1], arms, rng)
+
+    def update(self, state: tuple[Any, Any], arm: Array, reward: float, sigma: float) -> None:
+        """Teach both."""
+        known, layers = self._parts
+        forms = state[0].forms
+        sd = family_sigma(self.glm, -forms.upper(-arm[None]), forms.upper(arm[None]))
+        layers.update(state[1], arm, reward, float(sd[0]))
+        known.update(state[0], arm, reward)
+
+    def confidence(self, state: tuple[Any, Any]) -> tuple[Ellipsoid, ...]:
+        """Return the sets of both, which hold together."""
+        known, layers = self._parts
+        return known.confidence(state[0]) + layers.confidence(state[1])
+
+
+def bound(name: str) -> float:
+    """Return the largest sub-Gaussian scale in a world; a number within [0, 1] has at most 1/2."""
+    return 0.5 if name == BINARY else CRUDE
+
+
+def contestants(name: str, glm: GLM, rounds: int) -> dict[str, Any]:
+    """Return the policies that play in a world; of those not `TOLD`, none sees a true sd."""
+    plain = told = FTRLUCB(glm, noise_floor=FLOOR, delta=DELTA)
+    if name == BINARY:  # the sd of a 0/1 reward is no sub-Gaussian scale
+        told = FTRLUCB(glm, "bounded", 1.0, FLOOR, DELTA)
+    found: dict[str, Any] = {
+        TOLD: dataclasses.replace(told, radius="practical"),
+        ESTIMATED: FTRLUCB(glm, "estimated", bound(name), FLOOR, DELTA, "practical"),
+        NARROW: FTRLUCB(glm, "estimated", bound(name), FLOOR, DELTA, "practical", 0.5**0.5),
+        RUNNING: Door(dataclasses.replace(plain, radius="practical")),
+        ROUGH: dataclasses.replace(plain, radius="practical"),
+        SURE[TOLD]: told,
+        SURE[ROUGH]: plain,
+    }
+    if name == BINARY:
+        likely = FTRLUCB(glm, "likelihood", delta=DELTA)
+        found |= {
+            LIKELIHOOD: dataclasses.replace(likely, radius="practical"),
+            SURE[LIKELIHOOD]: likely,
+            LAYERS: SetThenLayers(glm),
+        }
+    if glm.linear:
+        found["LOSAN"] = LOSAN(CRUDE, delta=DELTA)
+    if name == "explained":  # elsewhere it would be at the start of its first layers just so
+        found["SAVE"] = SAVE(CRUDE, rounds, delta=DELTA)
+    return found
+
+
+def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]:
+    """Play everyone on one drawn world; regret at 13 moments, and how sets and variances did."""
+    name, T = cell["world"], cell["rounds"]
+    glm, rounds = draw(name, T, rng)
+    moments = np.unique(np.geomspace(1, T, 13).round().astype(int))
+    rows = []
+    for who, policy in contestants(name, glm, T).items():
+        sd = rounds.sigma if who.startswith(TOLD) else np.full_like(rounds.sigma, bound(name))
+        played, missed, ratio = _play(policy, rounds, sd)
+        regret = bandit_regret(rounds, played)
+        late = ratio[T // 2 :]
+        rows += [
+            {
+                "world": name,
+                "policy": who,
+                "rounds": int(t),
+                "regret": float(regret[t - 1]),
+                "missed": missed,
+                "near": _share(np.abs(np.log2(late)) <= 1, late),
+                "below": _share(INFLATION * late < 1, late),
+            }
+            for t in moments
+        ]
+    return rows
+
+
+def _share(true: Any, among: Array) -> float:
+    return float("nan") if np.isnan(among).all() else float(np.mean(true))
+
+
+def _play(policy: Any, rounds: BanditRounds, told: Array) -> tuple[Any, bool | None, Array]:
+    """Return choices, whether a set missed, and the fitted over the true variance of each reward.
+
+    Sets are looked at in every twentieth round.
+    """
+    T, rng = len(rounds.means), np.random.default_rng(0)  # no policy here draws
+    state, sure = policy.start(rounds.arms.shape[-1]), hasattr(policy, "confidence")
+    played, ratio, missed = np.empty(T, dtype=np.int64), np.full(T, np.nan), False
+    for t in range(T):
+        arms = rounds.arms if rounds.arms.ndim == 2 else rounds.arms[t]
+        k = policy.select(state, arms, rng)
+        if t % 20 == 0 and sure and not missed:
+            missed = not all(each.contains(rounds.theta) for each in policy.confidence(state))
+        if getattr(policy, "noise", "") == "estimated":
+            fitted = policy.variances.variance(state.variance, arms[k])
+            ratio[t] = fitted / rounds.sigma[t, k] ** 2
+        policy.update(state, arms[k], float(rounds.rewards[t, k]), float(told[t, k]))
+        played[t] = k
+    return played, missed if sure else None, ratio
+
+
+def numbers(table: pd.DataFrame) -> pd.DataFrame:
+    """One line a world and policy: mean regret, standard error, worst run, misses, variances."""
+    last = table[table["rounds"] == table["rounds"].max()]
+    grouped = last.groupby(["world", "policy"], sort=False)
+    lines = grouped["regret"].agg(["mean", "sem", "max"])
+    lines.columns = pd.Index(["regret", "standard error", "worst run"])
+    lines["sets missed"] = grouped["missed"].apply(lambda v: v.astype("float").mean())
+    lines["variance within factor 2"] = grouped["near"].mean()
+    lines["counted as too small"] = grouped["below"].mean()
+    return lines.reset_index()
+
+
+def holds(table: pd.DataFrame) -> dict[str, Any]:
+    """What theory promises, and what estimating variances was worth on this run."""
+    last = table[table["rounds"] == table["rounds"].max()]
+    sets = last.dropna(subset="missed").set_index(["policy", "trial"])["missed"].astype("bool")
+    fitted = last[last["policy"] == ESTIMATED].groupby("world")["near"].mean()
+    explained = fitted[[*FIXED, FRESH]]
+    found = bool(explained.min() >= 0.75 and fitted[UNEXPLAINED] < 0.5)
+    return {
+        "every set that is promised, also with estimated variances, holds the parameter as often "
+        "as promised": rare(sets, DELTA),
+        "where features explain the noise, the fitted variance of at least three late rewards in "
+        "four is within a factor of two of the truth, where nothing does, of less than half": (
+            Verdict(
+                found if table["rounds"].max() >= ROUNDS else None,
+                f"{explained.min():.0%} at least, and {fitted[UNEXPLAINED]:.0%}",
+            )
+        ),
+        "on fixed arms whose features explain the noise, estimating variances takes the regret of "
+        "a crude sd to less than three quarters": _ratio(last, ESTIMATED, ROUGH, FIXED, 0.75),
+        "and being told them to less again": _ratio(last, TOLD, ESTIMATED, FIXED, 1.0),
+        "on all fixed arms, one running sd takes the regret of estimated variances to less": (
+            _ratio(last, RUNNING, ESTIMATED, (*FIXED, UNEXPLAINED), 1.0)
+        ),
+        "for draws of a family, the guaranteed index of likelihood noise takes the regret of that "
+        "told every sd to less": _ratio(last, SURE[LIKELIHOOD], SURE[TOLD], (BINARY,), 1.0),
+    }
+
+
+def _ratio(last: pd.DataFrame, who: str, whom: str, worlds: Any, limit: float) -> Verdict:
+    """Judge the geometric mean of the ratio of regrets on the same drawn worlds.
+
+    The chance is Student's, of a mean so far below the limit if that were the true one.
+    """
+    from scipy.stats import t
+
+    part = last[last["world"].isin(worlds)].set_index(["world", "trial", "policy"])["regret"]
+    mine, theirs = (part.xs(each, level="policy").clip(lower=1e-9) for each in (who, whom))
+    log = np.log(mine / theirs)
+    if len(log) < 2:
+        return Verdict(None, "needs at least two trials")
+    ratio, away = np.exp(log.mean()), log.mean() - np.log(limit)
+    chance = t.cdf(away / max(log.sem(), 1e-12), len(log) - 1)
+    return Verdict(
+        bool(away < 0),
+        f"to {ratio:.2f}, geometric mean of {len(log)} pairs; chance {chance:.1g} if it were "
+        f"{limit:g} in truth",
+    )
+
+
+BARE = (ESTIMATED, NARROW, RUNNING, ROUGH, LIKELIHOOD)
+ORDER = (TOLD, *BARE, *SURE.values(), LAYERS, "LOSAN", "SAVE")
+
+
+def plot(table: pd.DataFrame) -> Any:
+    """A panel a world: regret of every run, a row a policy; the last: variances near the truth."""
+    last = table[table["rounds"] == table["rounds"].max()]
+    figure, axes = canvas.panels(2, 4, width=11.0, height=3.3)
+    told, bare, sound = canvas.COLOURS[-1], *canvas.COLOURS[:2]
+    worlds = list(dict.fromkeys(last["world"]))
+    least = max(0.8 * last["regret"].quantile(0.01), 1e-3)  # dots below are drawn there
+    for axis, world in zip(axes.flat, worlds, strict=False):
+        part = last[last["world"] == world].groupby("policy")["regret"]
+        for place, who in enumerate(ORDER):
+            if who in part.groups:
+                colour = told if who.startswith(TOLD) else bare if who in BARE else sound
+                _dots(axis, part.get_group(who).clip(lower=least), place, colour)
+        axis.axvline(part.get_group(TOLD).mean(), color=told, ls="--", lw=0.8)
+        axis.set(
+            xscale="log", xlim=(least, 1.25 * last["regret"].max()), title=world, xlabel="regret"
+        )
+        canvas.plain_logs(axis.xaxis)
+        _rows(axis, ORDER, shown=axis in axes[:, 0])
+    axis = axes.flat[-1]
+    fitted = last[last["policy"] == ESTIMATED].groupby("world")["near"]
+    for place, world in enumerate(worlds):
+        _dots(axis, fitted.get_group(world), place, bare)
+        axis.annotate(world, (0, place - 0.24), fontsize=8, va="bottom")
+    axis.set(xlim=(-0.03, 1.03), title="variance within 2×", xlabel="share of late rewards")
+    _rows(axis, worlds, shown=False)
+    for name, colour in (("told every sd", told), ("not told, no guarantee of regret", bare),
+                         ("not told, guaranteed", sound)):  # fmt: skip
+        axes[0, 0].plot([], [], "o", ms=5, mew=0, color=colour, label=name)
+    axes[0, 0].plot([], [], "--", lw=0.8, color=told, label="mean of told")
+    figure.legend(loc="outside lower center", ncols=4)
+    return figure
+
+
+def _dots(axis: Any, values: pd.Series, place: float, colour: str) -> None:
+    axis.plot(values, np.full(len(values), place), "o", ms=4, alpha=0.35, mew=0, color=colour)
+    axis.plot(values.mean(), place, "|", ms=9, mew=2, color=colour)
+
+
+def _rows(axis: Any, labels: Any, *, shown: bool) -> None:
+    axis.set_yticks(range(len(labels)), labels if shown else [""] * len(labels), fontsize=8)
+    axis.set_ylim(len(labels) - 0.5, -0.7)
+    axis.tick_params(axis="y", length=0)
+    axis.grid(axis="y", visible=False)
