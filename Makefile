@@ -6,7 +6,7 @@ JOBS ?= 2
 # One BLAS thread a process: parallelism is over trials and tests, and results do not depend on it.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: venv reproduce test test-all check docs pictures bench lock wheel clean
+.PHONY: venv reproduce test test-all check docs pictures field bench lock wheel clean
 
 venv: .venv/stamp  ## the environment, from the lock file
 
@@ -51,6 +51,10 @@ docs: venv  ## the site, into site/index.html; a warning is an error
 
 pictures: reproduce  ## figures and verdicts of the studies anew, for the site
 	$(BIN)/python docs/refresh.py results
+
+field: venv  ## every policy in every world, for its page of the site; about half an hour
+	$(BIN)/noisewise reproduce bandits --policies all --trials 10 --out results/field
+	$(BIN)/python docs/refresh.py results/field
 
 bench: .venv-bench/stamp  ## speed against peers and the limit
 	.venv-bench/bin/python -m benchmarks

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 COLUMNS = ["section", "stream", "dim", "rounds", "what", "us", "ratio", "passes", "factors",
-           "certificate", "error", "seconds", "bytes", "regret", "worst", "lead",
+           "certificate", "error", "seconds", "bytes", "regret", "worst", "lead", "asked",
            "verdict"]  # fmt: skip
 
 
@@ -34,14 +34,17 @@ def main(names, repeats, largest, out):
     out.parent.mkdir(parents=True, exist_ok=True)
     machine = {"python": platform.python_version(), "cpu": platform.machine()}
     out.write_text(json.dumps({"machine": machine, "repeats": repeats, "rows": rows}, indent=1))
-    click.echo(f"\n{out}")
+    missed = [row for row in rows if row.get("verdict") == "MISSED"]
+    click.echo(f"\n{len(missed)} of {sum('verdict' in row for row in rows)} targets missed; {out}")
 
 
 def _show(column, value):
     if column in ("dim", "rounds", "passes", "factors"):
         return f"{column} {value:>7}"
-    if column in ("stream", "what", "verdict"):
+    if column in ("stream", "what"):
         return f"{value:<22}"
+    if column in ("asked", "verdict"):
+        return f"{value:<7}"
     return f"{column} {value:9.3g}"
 
 

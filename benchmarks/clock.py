@@ -1,4 +1,4 @@
-"""Interleaved timing: every candidate once a round, CPU time, medians."""
+"""Interleaved timing: every candidate once a round, CPU time, medians; and targets."""
 
 import time
 
@@ -16,3 +16,10 @@ def interleave(candidates, repeats=15):
             run()
             spent[name].append(time.process_time() - began)
     return {name: float(np.median(times)) for name, times in spent.items()}
+
+
+def asked(measured, most=None, least=None):
+    """Return the columns of a ratio that has a target: what is asked, and whether it holds."""
+    if most is not None:
+        return {"asked": f"<= {most:g}", "verdict": "holds" if measured <= most else "MISSED"}
+    return {"asked": f">= {least:g}", "verdict": "holds" if measured >= least else "MISSED"}

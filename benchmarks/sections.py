@@ -16,6 +16,7 @@ from . import limit
 from .arena import arena
 from .bandits import decisions, flat
 from .clock import interleave
+from .field import field
 from .streams import STREAMS, isotropic, labels
 
 ROUND_PEERS = ["plain_numpy", "scipy_blas", "padasip_rls", "river_blr", "vowpal_wabbit"]
@@ -240,4 +241,4 @@ def processes(repeats, largest):
     yield {"section": "cold start", "what": "noisewise --help", "seconds": help_}
 
 
-SECTIONS = [identity, calls, logistic, links, refits, processes, decisions, flat, arena]
+SECTIONS = [identity, calls, logistic, links, refits, processes, decisions, flat, field, arena]

@@ -131,11 +131,6 @@ def _study(name):
         LOG.warning("study %s has no picture; make them with: make pictures", name)
         return ""
     summary = json.loads(run.read_text())
-    marks = {True: "✓", False: "✗", None: "?"}  # None: the run is too small to tell
-    held = "\n".join(
-        f"- {marks[summary['holds'].get(claim)]} {claim}" + (f" ({found})" if found else "")
-        for claim, found in summary["measured"].items()
-    )
     return f"""{_heading(study.TITLE)}
 {study.CLAIM}
 
@@ -143,25 +138,37 @@ def _study(name):
    :alt: {study.TITLE}
    :target: _images/{name}.svg
 
-.. rst-class:: verdicts
-
-{held}
-
+{verdicts(summary)}
 {_table(**summary["numbers"]) if "numbers" in summary else ""}
-.. code-block:: console
+{console(summary)}"""
 
-   $ {summary["command"]}
 
-"""
+def verdicts(summary):
+    """Write what a run claimed, whether it held and what was measured."""
+    marks = {True: "✓", False: "✗", None: "?"}  # None: the run is too small to tell
+    held = "\n".join(
+        f"- {marks[summary['holds'].get(claim)]} {claim}" + (f" ({found})" if found else "")
+        for claim, found in summary["measured"].items()
+    )
+    return f".. rst-class:: verdicts\n\n{held}\n"
+
+
+def console(summary):
+    """Write the command of a run."""
+    return f".. code-block:: console\n\n   $ {summary['command']}\n\n"
 
 
 def _table(columns, data):
+    return grid([[_cell(value) for value in line] for line in [columns, *data]], "numbers")
+
+
+def grid(lines, style, *options):
+    """Write a table of cells that are reStructuredText, the first line its head."""
     rows = "\n".join(
-        f"   {'  -' if i else '* -'} {_cell(value)}"
-        for line in [columns, *data]
-        for i, value in enumerate(line)
+        f"   {'  -' if i else '* -'} {cell}" for line in lines for i, cell in enumerate(line)
     )
-    return f".. list-table::\n   :class: numbers\n   :header-rows: 1\n\n{rows}\n"
+    settings = "".join(f"   {each}\n" for each in (f":class: {style}", ":header-rows: 1", *options))
+    return f".. list-table::\n{settings}\n{rows}\n"
 
 
 def _cell(value):

@@ -18,6 +18,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "catalogue",
     "mathml",
+    "standings",
 ]
 myst_enable_extensions = ["deflist", "dollarmath"]
 myst_heading_anchors = 3

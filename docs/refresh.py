@@ -5,6 +5,8 @@ import re
 import sys
 from pathlib import Path
 
+import pandas as pd
+
 from noisewise.experiments import EXPERIMENTS
 
 PICTURES = Path(__file__).parent / "pictures"
@@ -18,12 +20,32 @@ def shrink(svg: str) -> str:
     return paths.sub(lambda p: number.sub(lambda n: f"{float(n[0]):.2f}", p[0]), svg)
 
 
+def everyone(table: pd.DataFrame) -> list[dict[str, object]]:
+    """Return a line a world and policy: mean regret at the end, its standard error, the worst
+    seed's, and the median over trials of the microseconds a decision."""
+    last = table[table["rounds"] == table["rounds"].max()]
+    grouped = last.groupby(["world", "policy"], sort=False)
+    lines = grouped["regret"].agg(["mean", "sem", "max"])
+    lines["microseconds"] = grouped["microseconds"].median()
+    return json.loads(lines.reset_index().to_json(orient="records", double_precision=4))
+
+
 def main(results: Path) -> None:
-    """Write picture, verdicts and table of every study that was run."""
+    """Write picture, verdicts and table of every study that was run.
+
+    A run of all policies goes to the page of the field, the study keeps that of the usual ones.
+    """
     for name in EXPERIMENTS:
         if not (results / f"{name}.json").exists():
             continue
         run = json.loads((results / f"{name}.json").read_text())
+        if "--policies all" in run["command"]:
+            lines = everyone(pd.read_parquet(results / f"{name}.parquet"))
+            kept = {key: run[key] for key in ("command", "trials", "holds", "measured")}
+            text = json.dumps(kept | {"lines": lines}, indent=1)
+            (PICTURES / "field.json").write_text(f"{text}\n")
+            print(f"field: {len(lines)} lines")
+            continue
         kept = {key: run[key] for key in ("command", "holds", "measured", "numbers")}
         (PICTURES / f"{name}.json").write_text(f"{json.dumps(kept, indent=1)}\n")
         picture = shrink((results / f"{name}.svg").read_text())

@@ -9,11 +9,14 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+import noisewise
+from noisewise.bandits import POLICIES
 from noisewise.cli import main
-from noisewise.experiments import EXPERIMENTS
+from noisewise.experiments import EXPERIMENTS, bandits, field
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
@@ -75,3 +78,57 @@ def test_shrunk_figures_keep_all_but_decimals():
     shrink = runpy.run_path(str(ROOT / "docs" / "refresh.py"))["shrink"]
     before = '<path d="M 1.23456 -7.0009" transform="scale(0.015625)"/>'
     assert shrink(before) == '<path d="M 1.23 -7.00" transform="scale(0.015625)"/>'
+
+
+@pytest.fixture
+def standings(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    return runpy.run_path(str(ROOT / "docs" / "standings.py"))
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_policy_has_formula_reference_use_and_cost(name, standings):
+    words = getattr(noisewise, name).__doc__
+    assert "math:" in words
+    assert "References\n" in words or name == "Uniform"
+    use, cost = standings["advice"](name)
+    assert use
+    assert " a round" in cost
+
+
+def test_the_field_shows_every_policy_in_every_world(standings):
+    """`make field` makes its table; contestants that changed since would be missing."""
+    run = json.loads((ROOT / "docs" / "pictures" / "field.json").read_text())
+    played = {(line["world"], line["policy"]) for line in run["lines"]}
+    worlds = [cell["world"] for cell in bandits.cells(10, "all")]
+    expected = {(w, name) for w in worlds for name in field.contestants(w, 10, everyone=True)}
+    assert played == expected
+    assert run["trials"] >= 10
+    text = "".join(
+        standings["standings"](run["lines"], m) for m in ("linear", "logistic", "binomial")
+    )
+    linked = set(re.findall(r"<noisewise\.(\w+)>", text))
+    assert linked == set(POLICIES)
+    line = next(line for line in run["lines"] if line["policy"] == "OFUL")
+    assert f"± {line['sem']:.{1 if line['sem'] >= 0.95 else 2}f} (" in text
+    for reason in field.REASONS.values():
+        assert reason in text
+
+
+def test_a_line_of_the_field_by_hand(standings):
+    everyone = runpy.run_path(str(ROOT / "docs" / "refresh.py"))["everyone"]
+    ends = {"regret": [1.0, 3.0], "microseconds": [5.0, 7.0]}
+    rows = [
+        {"world": "fixed-linear", "policy": "OFUL", "rounds": t, "trial": trial, "regret": regret,
+         "microseconds": spent}
+        for trial, (regret, spent) in enumerate(zip(*ends.values(), strict=True))
+        for t, regret in ((1, 0.0), (50, regret))
+    ]  # fmt: skip
+    (line,) = everyone(pd.DataFrame(rows))
+    assert line == {
+        "world": "fixed-linear", "policy": "OFUL", "mean": 2.0, "sem": 1.0, "max": 3.0,
+        "microseconds": 6.0,
+    }  # fmt: skip
+    assert standings["_cell"](line, 2.0, None) == "| **2.0** ± 1.0 (3.0)\n       | 6.0 µs"
+    assert standings["_cell"](line, 1.0, None).startswith("| 2.0 ±")
+    assert standings["_cell"](None, 1.0, "why") == "*why*"

@@ -669,6 +669,32 @@ def test_normal_bandits_know_no_features(policy):
 
 
 @pytest.mark.parametrize(
+    "policy", [nw.NormalUCB(), nw.NormalUCB("original"), nw.UCB1Normal()], ids=repr
+)
+def test_normal_bandits_compiled_and_readable_agree(policy):
+    """Lists go the readable way, arrays the compiled one; arms in changing order, some missing."""
+    rng, fast, slow = RNG(3), policy.start(5), policy.start(5)
+    for _ in range(400):
+        arms = np.eye(5)[rng.permutation(5)[: rng.integers(1, 6)]]
+        k = policy.select(fast, arms, rng)
+        assert k == policy.select(slow, arms.tolist(), rng)
+        reward = float(rng.normal(arms[k].argmax(), 2.0))
+        policy.update(fast, arms[k], reward, 1.0)
+        policy.update(slow, arms[k].tolist(), reward, 1.0)
+    assert fast.count == slow.count == 400 == fast.pulls.sum()
+    for name in ("pulls", "means", "squares"):
+        np.testing.assert_allclose(getattr(fast, name), getattr(slow, name), rtol=1e-12)
+    for bad in ([0.5, 0, 0, 0, 0.5], [1.0, 1, 0, 0, 0], [0.0] * 5, [np.nan, 1, 0, 0, 0]):
+        with pytest.raises(ValueError, match=r"unit vector|index"):
+            policy.select(fast, np.array([bad]), rng)
+        with pytest.raises(ValueError, match=r"unit vector|index"):
+            policy.update(fast, np.array(bad), 1.0, 1.0)
+    with pytest.raises(ValueError, match="reward"):
+        policy.update(fast, arms[k], np.nan, 1.0)
+    assert fast.count == 400 == fast.pulls.sum()
+
+
+@pytest.mark.parametrize(
     "policy",
     [
         nw.IDS(),

@@ -7,8 +7,12 @@ import pandas as pd
 import pytest
 
 import noisewise as nw
-from noisewise.experiments import arena, regressors, unknown_variance
+from noisewise.bandits import POLICIES
+from noisewise.experiments import arena, bandits, field, regressors, unknown_variance
+from noisewise.experiments.runner import Run
 from noisewise.regression import REGRESSORS
+
+EVERY_WORLD = [cell["world"] for cell in bandits.cells(10, "all")]
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +75,60 @@ def test_worlds_are_within_everyones_assumptions(name):
         sd = arena.QUIET / np.sqrt(world.weight)
         assert sd.min() >= arena.QUIET * (1 - 1e-12)
         assert sd.max() <= arena.LOUD * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("world", EVERY_WORLD)
+def test_every_policy_plays_or_has_a_reason(world):
+    playing, away = field.contestants(world, 50, everyone=True), field.absent(world)
+    assert sorted([*playing, *away]) == sorted(field.ENTRIES)
+    usual = field.contestants(world, 50)
+    assert list(playing)[: len(usual)] == list(usual)  # who come first draw the same numbers
+
+
+def test_every_policy_of_the_registry_plays_somewhere():
+    playing = [field.contestants(world, 50, everyone=True).values() for world in EVERY_WORLD]
+    assert {type(policy).__name__ for group in playing for policy in group} == set(POLICIES)
+    losses = {policy.loss for group in playing for policy in group if hasattr(policy, "loss")}
+    assert losses == {"linear", "exact"}
+
+
+@pytest.mark.parametrize("world", bandits.MORE)
+def test_all_policies_play_the_worlds_they_need(world):
+    (cell,) = [cell for cell in bandits.cells(60, "all") if cell["world"] == world]
+    table = pd.DataFrame(bandits.data(cell, np.random.default_rng(1)))
+    assert set(table["policy"]) == set(field.contestants(world, 60, everyone=True))
+    end = table[table["rounds"] == 60].set_index("policy")
+    rounds = field.world(world, 60).draw(np.random.default_rng(1))
+    most = (rounds.means.max(axis=1) - rounds.means.min(axis=1)).sum()
+    assert end["regret"].between(0, most).all()
+    assert end["regret"].nunique() > 5
+    assert (end["microseconds"] > 0).all()
+    if world == "tied-linear":  # a reward's own noise, so it depends on who plays
+        assert end["total_variance"].nunique() > 5
+
+
+def test_more_policies_leave_the_usual_ones_alone():
+    runs = []
+    for policies in (None, "all"):
+        cell = bandits.cells(40, policies)[0]
+        rows = pd.DataFrame(bandits.data(cell, np.random.default_rng(2)))
+        runs.append(rows[rows["policy"].isin(field.contestants(cell["world"], 40))])
+    few, many = (rows.drop(columns="microseconds").reset_index(drop=True) for rows in runs)
+    pd.testing.assert_frame_equal(few, many)
+
+
+def test_clocks_do_not_change_the_digest(tmp_path, monkeypatch):
+    monkeypatch.setattr(bandits, "MAIN", bandits.MAIN[:2])
+    found = []
+    for place in ("a", "b"):
+        run = Run("bandits", tmp_path / place, trials=1, rounds=20)
+        frame = pd.DataFrame(bandits.data(run.cells[0], np.random.default_rng(0))).assign(trial=0)
+        monkeypatch.setattr(bandits, "holds", lambda table: {})
+        found.append((run._summary(frame, 0.0)["digest"], list(frame["microseconds"])))
+    assert found[0][0] == found[1][0]
+    assert found[0][1] != found[1][1]
+    frame.loc[0, "regret"] += 1e-9
+    assert run._summary(frame, 0.0)["digest"] != found[0][0]
 
 
 @pytest.fixture(scope="module")

@@ -37,7 +37,7 @@ def main() -> None:
 @click.option(
     "--policies",
     type=click.Choice(["all"]),
-    help="In the study bandits: also those that are slow or whose radii are far too large.",
+    help="In the study bandits: every policy, also slow ones, and worlds that some need.",
 )
 def reproduce(
     names: tuple[str, ...],

@@ -55,6 +55,9 @@ class GLMUCB:
     is extended linearly so that its slope stays above kappa. The constants are recalled from the
     paper and not verified.
 
+    Use it as the first yardstick of generalised linear rewards, with a ``radius_scale`` far below
+    1. Costs K d^2 a round, and the update of `FTRL`.
+
     Parameters
     ----------
     glm : GLM

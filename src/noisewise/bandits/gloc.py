@@ -40,12 +40,12 @@ class GLOC(Optimism):
 
     where q bounds :math:`\sum(z_s - x_s\cdot\theta^*)^2` and is the root `score_error` of an
     inequality in the learner's regret. Constants are derived here; the learner's matrix begins as V
-    does. No history, order Kd^2 a round and d^3 where the learner leaves the ball. The reward's
-    ``sigma`` is not used.
+    does. The reward's ``sigma`` is not used.
 
     Use it for any sub-Gaussian reward where the family is not known; it pays the least slope twice,
     so with steep links it explores more than `GLBOMD`. Measured at delta = 0.1, logistic, the
-    0.9-quantile over runs of the largest error/radius: 0.28, where 1 would be calibrated.
+    0.9-quantile over runs of the largest error/radius: 0.28, where 1 would be calibrated. Costs
+    K d^2 a round, and d^3 where the learner leaves the ball; no history.
 
     Parameters
     ----------

@@ -19,6 +19,9 @@ class Greedy:
 
     A reward has weight :math:`\max(\sigma, \text{floor})^{-2}`.
 
+    Use it where arms change so much that they explore by themselves, and as a yardstick. Costs K d
+    a round, and the update of `FTRL`.
+
     Parameters
     ----------
     glm : GLM
@@ -32,6 +35,12 @@ class Greedy:
     >>> policy.update(state, [0.0, 1.0], 1.0)
     >>> policy.select(state, np.eye(2), np.random.default_rng(0))
     1
+
+    References
+    ----------
+    Bastani, Bayati and Khosravi (2021), "Mostly exploration-free algorithms for contextual
+    bandits": greedy play is rate optimal where contexts are diverse enough; with fixed arms it may
+    never find the best.
     """
 
     glm: GLM = field(default_factory=GLM)

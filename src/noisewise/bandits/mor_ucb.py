@@ -35,6 +35,10 @@ class MORUCB(Layered):
     is for noise within R, sd :math:`\min(R, 2^{l+1}\bar\sigma)` and probability delta/L. Empty
     layers are skipped; the link is left out, since it changes no maximum.
 
+    Use it where noise is bounded and its standard deviation known but not sub-Gaussian, or not to
+    be trusted (``nested``); `FTRLUCB` is better where it is. Costs L K d^2 a round, L the number
+    of layers.
+
     Parameters
     ----------
     glm : GLM

@@ -1,7 +1,10 @@
 """Arms without features: a mean and a variance for each, as the normal bandits keep them."""
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import cache
+from importlib import import_module
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,26 +16,35 @@ from .arms import candidates, first_best, observation
 
 @dataclass(eq=False)
 class NormalState:
-    """Number, mean and sum of squared deviations of the rewards of each arm."""
+    """What is known of each arm, a column of ``table``, after ``count`` rewards in all."""
 
-    pulls: NDArray[np.int64]
-    means: Array
-    squares: Array
+    table: Array
+    count: int = 0
 
     @property
     def dim(self) -> int:
         """The number of arms."""
-        return len(self.pulls)
+        return self.table.shape[1]
+
+    @property
+    def pulls(self) -> Array:
+        """How many rewards each arm has given."""
+        return self.table[0]
+
+    @property
+    def means(self) -> Array:
+        """The mean of each arm's rewards, 0 before the first."""
+        return self.table[1]
+
+    @property
+    def squares(self) -> Array:
+        """The sum of squared deviations from that mean."""
+        return self.table[2]
 
     @property
     def theta(self) -> Array:
-        """The mean of each arm's rewards, 0 before the first."""
+        """The means, as what a policy estimates."""
         return self.means.copy()
-
-    @property
-    def count(self) -> int:
-        """The number of rewards learnt."""
-        return int(self.pulls.sum())
 
 
 @dataclass(frozen=True)
@@ -51,8 +63,7 @@ class NormalBandit:
 
     def start(self, dim: int) -> NormalState:
         """Make the state of a fresh learner of ``dim`` arms."""
-        d = dimension(dim)
-        return NormalState(np.zeros(d, dtype=np.int64), np.zeros(d), np.zeros(d))
+        return NormalState(np.zeros((3, dimension(dim))))
 
     def select(
         self,
@@ -62,6 +73,13 @@ class NormalBandit:
         sigma: ArrayLike | None = None,
     ) -> int:
         """Return the least played arm while that is rare, else that of the largest bound."""
+        if type(arms) is np.ndarray:
+            try:
+                found = _kernels().choose(arms, state.table, state.count, self.form)
+            except TypeError:  # not a matrix of floats
+                found = -1
+            if found >= 0:
+                return int(found)
         k = _which("arms", candidates(arms, state.dim))
         pulls = state.pulls[k]
         if pulls.min() < self.enough(state):
@@ -70,8 +88,17 @@ class NormalBandit:
 
     def update(self, state: NormalState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward of one arm."""
+        if type(arm) is np.ndarray and isinstance(sigma, float) and 0 <= sigma < math.inf:
+            try:
+                done = _kernels().learn(arm, reward, state.table) >= 0
+            except TypeError:  # not a row of floats, or no number
+                done = False
+            if done:
+                state.count += 1
+                return
         x, y, _ = observation(arm, reward, sigma, state.dim)
         k = int(_which("arm", x[None])[0])
+        state.count += 1
         state.pulls[k] += 1
         away = y - state.means[k]
         state.means[k] += away / state.pulls[k]
@@ -84,6 +111,16 @@ class NormalBandit:
     def bounds(self, state: NormalState) -> Array:
         """Return the upper bound of every arm; that of a rare one means nothing."""
         raise NotImplementedError
+
+    @property
+    def form(self) -> int:
+        """The number of the bound in kernels/normal.py."""
+        raise NotImplementedError
+
+
+@cache
+def _kernels() -> Any:
+    return import_module("noisewise.kernels.normal")
 
 
 def _which(name: str, rows: Array) -> NDArray[np.intp]:

@@ -60,3 +60,8 @@ class NormalUCB(NormalBandit):
         T = np.maximum(state.pulls, 3)
         exponent = 2 * math.log(max(state.count, 1)) / (T - 2 if self.variant == "corrected" else T)
         return np.asarray(state.means + np.sqrt(state.squares / T * np.expm1(exponent)))
+
+    @property
+    def form(self) -> int:
+        """The number of the bound in kernels/normal.py."""
+        return 0 if self.variant == "corrected" else 1

@@ -53,12 +53,12 @@ class OFUGLB(LikelihoodOptimism):
     .. math:: \|\theta - \hat\theta\|_H^2 \le 2\eta b + 8\lambda B^2
 
     Constants are derived here; what the solver leaves undone is added to b. The reward's
-    ``sigma`` is not used. Equal arms are merged: a reward costs a few passes over the distinct arms
-    so far, order n d^2. A decision costs Kd^2; with ``form="set"`` a constrained program per arm,
-    of n d a step (small problems), but only for arms whose ellipsoid reaches beyond the best so
-    far.
+    ``sigma`` is not used. Equal arms are merged. With ``form="set"`` a decision is a constrained
+    program of n d a step (small problems), but only for arms whose ellipsoid reaches beyond the
+    best so far.
 
-    Use it where rewards are of a known family, few, and dear. Measured at delta = 0.1, logistic,
+    Use it where rewards are of a known family, few, and dear. Costs K d^2 a round, and n d^2 for
+    each of a few passes over the n distinct arms so far. Measured at delta = 0.1, logistic,
     the 0.9-quantile over runs of the largest error/radius: 0.44 (ellipsoid), 0.56 (set, as the root
     of the ratio of losses), where 1 would be calibrated.
 

@@ -17,6 +17,9 @@ class OFUL(Optimism):
 
     .. math:: \beta = \sigma\sqrt{2\log(1/\delta) + \log\det(V/2\lambda)} + \sqrt{2\lambda}\,S
 
+    Use it where all rewards have the same noise, and as the yardstick of linear optimism. Costs
+    K d^2 a round.
+
     Parameters
     ----------
     sigma : float > 0

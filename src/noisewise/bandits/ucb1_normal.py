@@ -16,8 +16,10 @@ class UCB1Normal(NormalBandit):
     .. math:: \bar X_k + \sqrt{16\,\frac{\sum(X - \bar X_k)^2}{T_k - 1}\,\frac{\log(n - 1)}{T_k}}
 
     in round n, unless an arm was played less than :math:`\lceil 8\log n\rceil` times (or twice),
-    which is then played. A baseline: `NormalUCB` is better. Costs K a round. Arms are rows of the
-    identity matrix.
+    which is then played.
+
+    Use it as a baseline: `NormalUCB` is better. Costs K a round. Arms are rows of the identity
+    matrix.
 
     Examples
     --------
@@ -46,3 +48,8 @@ class UCB1Normal(NormalBandit):
         T = np.maximum(state.pulls, 2)
         rate = math.log(max(state.count, 1)) / T
         return np.asarray(state.means + np.sqrt(16 * state.squares / (T - 1) * rate))
+
+    @property
+    def form(self) -> int:
+        """The number of the bound in kernels/normal.py."""
+        return 2

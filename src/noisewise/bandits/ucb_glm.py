@@ -43,7 +43,7 @@ class UCBGLM:
     here (V is at least half of V + A^2 I), so ``radius_scale=2`` is safe. The reward's ``sigma`` is
     not used.
 
-    Use it as the classical yardstick. A decision is of order Kd^2; the estimate is `FTRL`'s.
+    Use it as the classical yardstick. Costs K d^2 a round, and the update of `FTRL`.
 
     Parameters
     ----------

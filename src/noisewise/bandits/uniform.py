@@ -20,7 +20,11 @@ class UniformState:
 
 @dataclass(frozen=True)
 class Uniform:
-    """Play each arm with the same probability.
+    r"""Play each arm with the same probability; regret is :math:`\sum_t(\max_a\mu_{t,a} -
+    \bar\mu_t)` on average, the gap to the mean of all arms.
+
+    Use it as the yardstick of no learning, and to log data for replay. Costs K d a round, for
+    looking at the arms.
 
     >>> policy = Uniform()
     >>> policy.select(policy.start(dim=1), [[1.0], [2.0]], np.random.default_rng(0)) in (0, 1)

@@ -21,6 +21,9 @@ class WeightedLeastSquaresUCB(Optimism):
     The noise of a reward must be sub-Gaussian of the scale told, and that scale must not depend on
     the noise itself.
 
+    Use it for linear rewards whose noise is told and differs from reward to reward. Costs K d^2 a
+    round.
+
     Parameters
     ----------
     parameter_bound : float > 0

@@ -30,6 +30,8 @@ class WeightedOFULPlus(Optimism):
     recalled from the paper and not verified, the floor alpha is a guess; the radius is so wide that
     coverage tells nothing about them. Use ``radius_scale`` to play well.
 
+    Use it to look at the theory without a term in sqrt(T). Costs K d^2 a round.
+
     Parameters
     ----------
     noise_bound : float > 0

@@ -7,13 +7,17 @@ A study is a module with
 ``TRIALS``, ``ROUNDS``
     the default scale;
 ``cells(rounds)``
-    the settings, a list of dicts; a user's regressors are added to each as ``own``. Raises
-    `MissingData` where a package is not installed whose data the study reads;
+    the settings, a list of dicts; a user's regressors are added to each as ``own``; a study with
+    more ``policies`` takes that word too. Raises `MissingData` where a package is not installed
+    whose data the study reads;
 ``data(cell, rng)``
     the rows of one trial of one cell, a list of dicts;
 ``plot(table)``, ``holds(table)``, ``numbers(table)``
     the figure, what is claimed and whether it held (a bool, or a `Verdict` that says what was
-    measured), and a small table for the page.
+    measured), and a small table for the page;
+``CLOCKED``
+    (optional) columns that are measured times: they differ from run to run, the digest leaves
+    them out.
 
 Every (cell, trial) has its own child of the seed, so the table does not depend on the number of
 jobs, on the order of work, or on how often the run was interrupted.
@@ -113,10 +117,10 @@ class Run:
     @property
     def cells(self) -> list[dict[str, Any]]:
         """The settings of the study."""
-        cells = list(self.study.cells(self.rounds or self.study.ROUNDS))
-        more: dict[str, Any] = {"own": [asdict(guest) for guest in self.guests]}
-        more["policies"] = self.policies
-        return [cell | {key: value for key, value in more.items() if value} for cell in cells]
+        more = {"policies": self.policies} if self.policies else {}
+        cells = list(self.study.cells(self.rounds or self.study.ROUNDS, **more))
+        own = {"own": [asdict(guest) for guest in self.guests]} if self.guests else {}
+        return [cell | own for cell in cells]
 
     @property
     def lack(self) -> str:
@@ -206,15 +210,21 @@ class Run:
     def _table(self) -> pd.DataFrame:
         table = pd.concat(self._frames())
         table = table[table["trial"] < self.scale].sort_values(["_cell", "trial"], kind="stable")
-        table = table.drop_duplicates(ignore_index=True)  # of runs at the same time
+        drawn = table.columns.drop(self._clocked)
+        table = table.drop_duplicates(drawn, ignore_index=True)  # of runs at the same time
         return table.drop(columns="_cell").reset_index(drop=True)
+
+    @property
+    def _clocked(self) -> list[str]:
+        return list(getattr(self.study, "CLOCKED", ()))
 
     def _summary(self, table: pd.DataFrame, seconds: float) -> dict[str, Any]:
         study, verdicts = self.study, self.study.holds(table)
         judged = {
             claim: verdict for claim, verdict in verdicts.items() if _held(verdict) is not None
         }
-        digest = hashlib.sha256(table.to_csv(index=False, float_format="%r").encode()).hexdigest()
+        drawn = table.drop(columns=self._clocked).to_csv(index=False, float_format="%r")
+        digest = hashlib.sha256(drawn.encode()).hexdigest()
         return {
             "study": self.name,
             "title": study.TITLE,

@@ -1,0 +1,115 @@
+"""Pages about all policies together: when to use which, and how they fared."""
+
+import json
+import re
+from collections import defaultdict
+from importlib import import_module
+
+from catalogue import PICTURES, Written, console, grid, verdicts
+from sphinx.application import Sphinx
+
+from noisewise.bandits import POLICIES
+from noisewise.experiments import field
+
+# for docstrings that say neither "Use it" nor "Costs"
+USES = {
+    "FTRLUCB": (
+        "where the noise of every reward is told with it: the practical index to play, the "
+        "guaranteed one where a proof is needed",
+        "K d^2 a round, or K d where arms stay the same, and the update of `FTRL`",
+    )
+}
+
+
+class Overview(Written):
+    """Every policy in a line: when to use it and what it costs."""
+
+    def text(self):
+        """Write a table."""
+        rows = [[_link(name), *advice(name)] for name in POLICIES]
+        return grid([["policy", "use it", "costs"], *rows], "overview", ":widths: 22 46 32")
+
+
+class LeftOut(Written):
+    """Why some algorithms are not there, as their room says."""
+
+    def text(self):
+        """Write the paragraph."""
+        return import_module("noisewise.bandits").__doc__.partition("\n\n")[2]
+
+
+class Field(Written):
+    """Regret and time of every policy in the worlds of a model: linear, logistic, binomial."""
+
+    required_arguments = 1
+
+    def text(self, model):
+        """Write a table."""
+        return standings(json.loads((PICTURES / "field.json").read_text())["lines"], model)
+
+
+class FieldRun(Written):
+    """Verdicts and command of the run behind the field."""
+
+    def text(self):
+        """Write a list and a command."""
+        run = json.loads((PICTURES / "field.json").read_text())
+        return f"{verdicts(run)}\n{console(run)}"
+
+
+def advice(name):
+    """Return when to use a policy and what it costs, as its docstring says."""
+    module, _, home = POLICIES[name].partition(":")
+    words = " ".join(getattr(import_module(module), home).__doc__.split())
+    told = [re.search(rf"{first} (.*?)\.(?= [A-Z`*>])", words) for first in ("Use it", "Costs")]
+    return [found[1] if found else USES[name][i] for i, found in enumerate(told)]
+
+
+def standings(lines, model):
+    """Write the table of a model, a line a policy, a column a world; below, who plays in none."""
+    worlds = [w for w in dict.fromkeys(line["world"] for line in lines) if f"-{model}" in w]
+    worlds.sort(key=lambda w: " x " in w)
+    found = {(line["policy"], line["world"]): line for line in lines}
+    best = {w: min(line["mean"] for line in lines if line["world"] == w) for w in worlds}
+    away = {w: field.absent(w) for w in worlds}
+    rows, nowhere = [["policy", *worlds]], defaultdict(list)
+    for policy in field.ENTRIES:
+        cells = [_cell(found.get((policy, w)), best[w], away[w].get(policy)) for w in worlds]
+        if any((policy, w) in found for w in worlds):
+            rows.append([_entrant(policy, worlds), *cells])
+        else:
+            nowhere[away[worlds[0]][policy]].append(_entrant(policy, field.WORLDS))
+    rest = "; ".join(f"{', '.join(names)} ({why})" for why, names in nowhere.items())
+    return f"{grid(rows, 'numbers field', ':stub-columns: 1')}\nNot in these worlds: {rest}.\n"
+
+
+def _cell(line, best, reason):
+    if line is None:
+        return f"*{reason}*"
+    mean = f"**{_short(line['mean'])}**" if line["mean"] <= best else _short(line["mean"])
+    error, worst = _short(line["sem"] or 0.0), _short(line["max"])
+    return f"| {mean} ± {error} ({worst})\n       | {_short(line['microseconds'])} µs"
+
+
+def _short(value):
+    return f"{value:.{0 if value >= 99.5 else 1 if value >= 0.95 else 2}f}"
+
+
+def _entrant(policy, worlds):
+    """Return a link to the class that plays under a name, in the first world that has it."""
+    for world in worlds:
+        told = field.setting(world, 1)
+        if told.has.issuperset({*field.ENTRIES[policy].needs} - {"time"}):
+            return _link(type(field.ENTRIES[policy].make(told)).__name__, policy)
+    raise ValueError(f"no world for {policy}")
+
+
+def _link(name, shown=None):
+    return f":py:obj:`{shown or name} <noisewise.{name}>`"
+
+
+def setup(app: Sphinx):
+    """Register the directives."""
+    for directive in (Overview, LeftOut, Field, FieldRun):
+        app.add_directive(directive.__name__.lower(), directive)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

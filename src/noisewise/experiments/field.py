@@ -1,0 +1,174 @@
+"""Who plays in the study `bandits`: the worlds, the policies of each, why the others stay away."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..bandits.adaoful import AdaOFUL
+from ..bandits.ftrl_ucb import FTRLUCB
+from ..bandits.glb_omd import GLBOMD
+from ..bandits.glm_ucb import GLMUCB
+from ..bandits.gloc import GLOC
+from ..bandits.greedy import Greedy
+from ..bandits.ids import IDS
+from ..bandits.laplace_thompson import LaplaceThompson
+from ..bandits.linear_thompson import LinearThompson
+from ..bandits.linucb import LinUCB
+from ..bandits.losan import LOSAN
+from ..bandits.mor_ucb import MORUCB
+from ..bandits.normal_ucb import NormalUCB
+from ..bandits.ofuglb import OFUGLB
+from ..bandits.oful import OFUL
+from ..bandits.save import SAVE
+from ..bandits.ucb1_normal import UCB1Normal
+from ..bandits.ucb_glm import UCBGLM
+from ..bandits.uniform import Uniform
+from ..bandits.weighted_least_squares import WeightedLeastSquaresUCB
+from ..bandits.weighted_oful import WeightedOFUL
+from ..bandits.weighted_oful_plus import WeightedOFULPlus
+from ..environments import WORLDS, ClippedGaussian, NoisyBandit, geometric
+from ..glm import GLM
+
+NOISE_BOUND, NOISE_FLOOR, LAYER_FLOOR, LARGEST_SD = 1.0, 0.05, 0.1, 0.5
+# what a policy may need of a world, and the reason it stays away without
+REASONS = {
+    "linear": "linear rewards only",
+    "curved": "both losses are one here",
+    "family": "noise not of its family",
+    "fixed": "no features: fixed arms only",
+    "tied": "needs σ before choosing",
+    "time": "left out: 30 ms a decision",
+}
+
+
+def world(name: str, rounds: int) -> Any:
+    """Return a named world; noise is clipped to the bound, and scaled where the name says so."""
+    base, _, scale = name.partition(" x ")
+    found, c = replace(WORLDS[base], rounds=rounds), float(scale or 1)
+    if not isinstance(found, NoisyBandit):
+        return found
+    sds = geometric(0.05 * c, LARGEST_SD * c, 7)
+    return replace(found, noise=ClippedGaussian(NOISE_BOUND), scales=sds)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What policies are told of a world."""
+
+    glm: GLM
+    rounds: int
+    scale: float
+    has: frozenset[str]
+
+    @property
+    def binomial(self) -> bool:
+        """Whether rewards are means of 0/1 draws, ``sigma`` relative to the family's own."""
+        return "family" in self.has and not self.glm.linear
+
+    @property
+    def layers(self) -> MORUCB:
+        """The policy of layers that others vary."""
+        return MORUCB(self.glm, NOISE_BOUND, LAYER_FLOOR * self.scale)
+
+    def likelihood(self, policy: type, **more: Any) -> Any:
+        """Return a policy of a known family, told the largest dispersion."""
+        g = LARGEST_SD**2 if self.glm.linear else 1.0
+        return policy(self.glm, dispersion=g, **more)
+
+    def ftrl(self, **more: Any) -> FTRLUCB:
+        """Return FTRL-UCB with what it may know of the noise."""
+        kind = "likelihood" if self.binomial else "sub-gaussian"
+        return FTRLUCB(self.glm, kind, noise_floor=NOISE_FLOOR * self.scale, **more)
+
+    def thompson(self) -> Any:
+        """Return Thompson sampling for the link."""
+        if self.glm.linear:
+            return LinearThompson()
+        return LaplaceThompson(self.glm, scale=1.0 if self.binomial else 2.0)
+
+
+def setting(name: str, rounds: int) -> Setting:
+    """Return what policies are told of a named world."""
+    found = world(name, 1)
+    linear, noisy = found.glm.linear, isinstance(found, NoisyBandit)
+    has = {
+        "linear": linear,
+        "curved": not linear,
+        # for the identity link the family's sets hold for any sub-Gaussian noise
+        "family": linear or not noisy,
+        "fixed": found.fixed,
+        "tied": noisy and found.tied,
+    }
+    scale = float(name.partition(" x ")[2] or 1)
+    return Setting(found.glm, rounds, scale, frozenset(key for key, yes in has.items() if yes))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A policy in the study: how it is made, what it ``needs``, whether only ``all`` has it."""
+
+    make: Callable[[Setting], Any]
+    needs: tuple[str, ...] = ()
+    extra: bool = False
+
+
+def _usual(make: Callable[[Setting], Any], *needs: str) -> Entry:
+    return Entry(make, needs)
+
+
+def _extra(make: Callable[[Setting], Any], *needs: str) -> Entry:
+    """Return the entry of a policy that is slow, has far too large a radius, or needs more."""
+    return Entry(make, needs, extra=True)
+
+
+ENTRIES = {
+    "FTRL-UCB": _usual(lambda s: s.ftrl(radius="practical")),
+    "FTRL-UCB, guaranteed": _usual(lambda s: s.ftrl()),
+    "MOR-UCB": _usual(lambda s: s.layers),
+    "MOR-UCB, nested": _usual(lambda s: replace(s.layers, nested=True)),
+    "MOR-UCB, printed radius": _usual(lambda s: replace(s.layers, radius="printed")),
+    "OFUL": _usual(lambda s: OFUL(sigma=LARGEST_SD), "linear"),
+    "LinUCB": _usual(lambda s: LinUCB(), "linear"),
+    "weighted LinUCB": _usual(
+        lambda s: WeightedLeastSquaresUCB(noise_floor=NOISE_FLOOR * s.scale), "linear"
+    ),
+    "Thompson": _usual(lambda s: s.thompson()),
+    "greedy": _usual(lambda s: Greedy(s.glm)),
+    "uniform": _usual(lambda s: Uniform()),
+    "MOR-UCB, as printed": _extra(lambda s: replace(s.layers, as_printed=True)),
+    "GLM-UCB": _extra(lambda s: GLMUCB(s.glm, horizon=s.rounds)),
+    "UCB-GLM": _extra(lambda s: UCBGLM(s.glm, sigma=LARGEST_SD, horizon=s.rounds)),
+    "GLOC": _extra(lambda s: GLOC(s.glm, sigma=LARGEST_SD)),
+    "Weighted OFUL": _extra(lambda s: WeightedOFUL(noise_bound=NOISE_BOUND), "linear"),
+    "Weighted OFUL+": _extra(lambda s: WeightedOFULPlus(NOISE_BOUND, horizon=s.rounds), "linear"),
+    "LOSAN": _extra(lambda s: LOSAN(sigma=LARGEST_SD), "linear"),
+    "SAVE": _extra(lambda s: SAVE(NOISE_BOUND, horizon=s.rounds), "linear"),
+    "AdaOFUL": _extra(lambda s: AdaOFUL(horizon=s.rounds), "linear"),
+    "IDS": _extra(lambda s: IDS(noise_floor=NOISE_FLOOR), "linear", "tied"),
+    "IDS, randomised": _extra(
+        lambda s: IDS(noise_floor=NOISE_FLOOR, randomised=True), "linear", "tied"
+    ),
+    "Normal-UCB": _extra(lambda s: NormalUCB(), "fixed"),
+    "UCB1-Normal": _extra(lambda s: UCB1Normal(), "fixed"),
+    "GLB-OMD": _extra(lambda s: s.likelihood(GLBOMD), "family"),
+    "GLB-OMD, exact loss": _extra(lambda s: s.likelihood(GLBOMD, loss="exact"), "family", "curved"),
+    "OFUGLB": _extra(lambda s: s.likelihood(OFUGLB), "family"),
+    "OFUGLB, set": _extra(lambda s: s.likelihood(OFUGLB, form="set"), "family", "time"),
+}
+
+
+def contestants(name: str, rounds: int, everyone: bool = False) -> dict[str, Any]:
+    """Return the policies that play in a named world."""
+    told = setting(name, rounds)
+    return {
+        policy: entry.make(told)
+        for policy, entry in ENTRIES.items()
+        if told.has.issuperset(entry.needs) and (everyone or not entry.extra)
+    }
+
+
+def absent(name: str) -> dict[str, str]:
+    """Return the policies that do not play in a named world, each with the reason."""
+    has = setting(name, 1).has
+    lacks = {policy: [n for n in entry.needs if n not in has] for policy, entry in ENTRIES.items()}
+    return {policy: REASONS[lack[0]] for policy, lack in lacks.items() if lack}
