@@ -11,15 +11,6 @@ from sphinx.application import Sphinx
 from noisewise.bandits import POLICIES
 from noisewise.experiments import field
 
-# for docstrings that say neither "Use it" nor "Costs"
-USES = {
-    "FTRLUCB": (
-        "where the noise of every reward is told with it: the practical index to play, the "
-        "guaranteed one where a proof is needed",
-        "K d^2 a round, or K d where arms stay the same, and the update of `FTRL`",
-    )
-}
-
 
 class Overview(Written):
     """Every policy in a line: when to use it and what it costs."""
@@ -62,7 +53,9 @@ def advice(name):
     module, _, home = POLICIES[name].partition(":")
     words = " ".join(getattr(import_module(module), home).__doc__.split())
     told = [re.search(rf"{first} (.*?)\.(?= [A-Z`*>])", words) for first in ("Use it", "Costs")]
-    return [found[1] if found else USES[name][i] for i, found in enumerate(told)]
+    if None in told:
+        raise ValueError(f"the docstring of {name} lacks a sentence with 'Use it' or 'Costs'")
+    return [found[1] for found in told if found]
 
 
 def standings(lines, model):

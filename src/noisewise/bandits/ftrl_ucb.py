@@ -43,6 +43,10 @@ class FTRLUCB(Layered):
     or delta, and its ridge moves: :math:`2\lambda = dg/N^2`, N the parameter bound and then the
     estimate's norm whenever that exceeds N by a tenth.
 
+    Use it where the noise of every reward is told with it: the practical index to play, the
+    guaranteed one where a proof is needed. Costs K d^2 a round, or K d where arms stay the same,
+    and the update of `FTRL`.
+
     Parameters
     ----------
     glm : GLM
