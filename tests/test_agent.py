@@ -1,6 +1,7 @@
 """The agent: keys, late rewards, files, reasons, and doors that work untuned."""
 
 import copy
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from instances import CAUCHIT, POLICIES, sphere
 import noisewise as nw
 from noisewise import environments as env
 from noisewise.checks.comparison import same
+from noisewise.kernels.layout import HEAVIEST
 from noisewise.regression.sets import curvature_inverse
 from noisewise.theory import bandit_regret
 
@@ -415,7 +417,7 @@ def test_the_running_sd_converges():
     assert "not guaranteed" in note
     known = agent.scale
     agent.learn(arms[0], 0.0, sigma=0.1)  # a reward with its own sd tells nothing of the others
-    assert agent.scale is known
+    assert agent.scale == replace(known, counted=None)
 
 
 def test_doors_hold_the_policies_they_promise():
@@ -547,3 +549,60 @@ def test_a_bound_found_later_is_as_if_known_from_the_start():
             assert two.radius == pytest.approx(one.radius)
     with pytest.raises(ValueError, match="identity"):
         nw.FTRLUCB(nw.GLM("logistic")).rebound(nw.FTRLUCB(nw.GLM("logistic")).start(2), 2.0)
+
+
+def test_a_refused_arm_leaves_units_alone():
+    """A reward larger than all before, of an arm that is too long: nothing has moved."""
+    agent = nw.Agent.for_continuous_rewards(2)
+    agent.learn([0.6, 0.8], 1.0)
+    before = pickle.dumps((agent.state, agent.policy, agent.unit, agent.scale))
+    with pytest.raises(ValueError, match="feature_bound"):
+        agent.learn([3.0, 0.0], 1e6)
+    assert pickle.dumps((agent.state, agent.policy, agent.unit, agent.scale)) == before
+
+
+def test_purchases_that_begin_with_none_have_no_unit_either():
+    """First rewards of zero tell no unit: they count as soon as the first other one tells it."""
+    played, estimates = [], []
+    for unit in (1.0, 2.0**-20, 2.0**20):
+        rng, agent = RNG(8), nw.Agent.for_continuous_rewards(dim=3)
+        played.append([])
+        for t in range(300):
+            k = agent.choose(np.eye(3))
+            agent.learn(None, unit * (t > 4) * (rng.random() < 0.1 * (k + 1)))
+            played[-1].append(k)
+        estimates.append(agent.state.theta / unit)
+        assert agent.unit == unit
+        assert agent.scale.count < 295  # zeros before it say nothing of the noise
+    assert played[0] == played[1] == played[2]
+    np.testing.assert_allclose(estimates[1:], np.tile(estimates[0], (2, 1)), rtol=1e-9)
+
+
+def test_rewards_without_sd_count_with_one_sd():
+    """The first residual is small by accident; its reward weighs no more than the later ones."""
+    rng, agent = RNG(9), nw.Agent.for_continuous_rewards(dim=2)
+    agent.learn([1.0, 0.0], 1e-4)
+    for _ in range(200):
+        agent.learn([0.0, 1.0], 1.0 + 0.3 * rng.normal())
+    nw.FTRL(nw.GLM()).solve(agent.state.layers[0])
+    weight = agent.state.layers[0].gram.diagonal() * agent.scale.sd**2
+    np.testing.assert_array_less(np.abs(np.log(weight / [1, 200])), 2 * np.log(1.1))
+    agent.learn([1.0, 0.0], 0.5, sigma=0.1)  # from now on sds differ, and weights stay
+    assert agent.scale.counted is None
+    agent.learn([0.0, 1.0], 1e3)
+    assert agent.state.layers[0].array[HEAVIEST] >= 99
+
+
+@pytest.mark.parametrize("guaranteed", [True, False])
+def test_a_bound_that_was_passed_sets_the_unit(guaranteed):
+    played = []
+    for unit in (1.0, 2.0**-20, 2.0**20):
+        rng = RNG(10)
+        agent = nw.Agent.for_continuous_rewards(2, parameter_bound=unit, guaranteed=guaranteed)
+        played.append([])
+        for t in range(100):
+            k = agent.choose(np.eye(2))
+            sigma = None if t % 3 else 0.3 * unit
+            agent.learn(None, unit * ([0.3, 0.6][k] + 0.3 * rng.normal()), sigma=sigma)
+            played[-1].append(k)
+    assert played[0] == played[1] == played[2]

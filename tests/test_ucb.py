@@ -11,7 +11,7 @@ from scipy.stats import binom
 import noisewise as nw
 from noisewise import environments as env
 from noisewise import theory
-from noisewise.regression.moving import move_ridge
+from noisewise.regression.moving import move_ridge, reweigh
 from noisewise.regression.sets import excess, uniform
 
 DELTA = 0.1
@@ -525,3 +525,29 @@ def test_tiny_ridges_with_heavy_rows_do_not_break():
             sd = float(10 ** rng.uniform(-4, 0))
             policy.update(state, arm / np.linalg.norm(arm), float(rng.random()), sd)
         assert np.isfinite(state.theta).all()
+
+
+def test_other_weights_are_as_if_they_had_been_there_from_the_start():
+    """Estimate and inverse are those of a learner of these weights; what was played costs more."""
+    rng, glm = np.random.default_rng(5), nw.GLM()
+    x, y, w = sphere(rng, 600, 3), rng.normal(size=600), rng.uniform(0.5, 3.0, 600)
+    learner = nw.FTRL(glm, 0.7)
+    first, second = learner.start(3), learner.start(3)
+    z = np.array([learner.update(first, *row) for row in zip(x, y, w, strict=True)])
+    learner.update(second, x, y, 4 * w)
+    reweigh(glm, first, 4.0)
+    np.testing.assert_allclose(first.theta, second.theta, rtol=1e-10)
+    np.testing.assert_allclose(first.inverse(), second.inverse(), rtol=1e-9)
+    assert first.gap <= 1e-9
+    least = 0.7 * first.theta @ first.theta + 4 * w @ (
+        0.5 * (x @ first.theta) ** 2 - y * (x @ first.theta)
+    )
+    played = 4 * w @ (0.5 * np.clip(z, -1, 1) ** 2 - y * np.clip(z, -1, 1))
+    assert excess(glm, first) == pytest.approx(played - least, rel=1e-9)
+    with pytest.raises(ValueError, match="identity"):
+        nw.FTRLUCB(nw.GLM("logistic")).reweigh(nw.FTRLUCB(nw.GLM("logistic")).start(2), 2.0)
+
+
+def test_estimated_variances_are_learnt_by_the_kernels_whatever_sigma_says():
+    policy = nw.FTRLUCB(nw.GLM(), "estimated", 0.5, radius="practical")
+    assert policy._teach(policy.start(2), np.array([0.6, 0.8]), 0.1, 1.0)

@@ -289,3 +289,17 @@ def test_layers_told_the_sd_of_a_set_hold_the_parameter():
             inside &= all(each.contains(rounds.theta) for each in layers.confidence(b))
         missed += not inside
     assert missed <= binom.isf(1e-8, 12, 0.1)
+
+
+def test_the_sd_of_many_rows_and_bad_ones():
+    x, e = log_linear(np.random.default_rng(11), 40, np.array([1.0, -1.0]), -3.0)
+    state = taught(MODEL, x, e)
+    many = MODEL.sigma(state, x)
+    np.testing.assert_allclose(many, [MODEL.sigma(state, row) for row in x], rtol=1e-12)
+    np.testing.assert_allclose(
+        many, np.clip(np.sqrt(INFLATION * MODEL.variance(state, x)), 0.02, 1.0), rtol=1e-12
+    )
+    with pytest.raises(ValueError, match="x holds nan"):
+        MODEL.sigma(state, [np.nan, 0.0])
+    with pytest.raises(ValueError, match="dim is -1"):
+        MODEL.start(-1)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import archive
-from .bandits.arms import observation
+from .bandits.arms import norm_bound, observation
 from .bandits.ftrl_ucb import FTRLUCB
 from .bandits.reasons import Reason, means, reasons
 from .bandits.residuals import ResidualScale
@@ -164,8 +164,15 @@ class Agent:
         """
         known = guaranteed or parameter_bound is not None
         glm = GLM("identity", feature_bound, 1.0 if parameter_bound is None else parameter_bound)
-        policy = FTRLUCB(glm, radius="adaptive" if guaranteed else "practical")
+        size, ridge = glm.score_bound, glm.ridge / glm.parameter_bound**2
+        policy = FTRLUCB(
+            glm,
+            noise_floor=0.05 * size,
+            radius="adaptive" if guaranteed else "practical",
+            ridge=ridge if guaranteed else None,
+        )
         agent = cls(policy, dim, seed, sigma="estimated")
+        agent.scale = ResidualScale(size * size, floor=LEAST_NOISE * size)
         agent.unit = None if known else 0.0
         return agent
 
@@ -230,8 +237,9 @@ class Agent:
         arms = [self._waiting[each] if _is_key(each) else each for each in told]
         sds = [None] * len(told) if sigma is None else _levels("sigma", sigma, len(told), single)
         ns = _levels("trials", 1.0 if trials is None else trials, len(told), single)
+        longest = norm_bound(self.policy, "feature_bound") or math.inf
         rows = [
-            (*observation(arm, each, 1.0, self.dim)[:2], sd, n)
+            (*observation(arm, each, 1.0, self.dim, longest)[:2], sd, n)
             for arm, each, sd, n in zip(arms, np.atleast_1d(y).tolist(), sds, ns, strict=True)
         ]
         if not single:  # rehearsed, so that a row which is refused leaves the agent as it was
@@ -246,21 +254,26 @@ class Agent:
         self, state: Any, rows: Iterable[Any]
     ) -> tuple[Policy[Any], float | None, ResidualScale | None]:
         """Teach the state rewards; return policy, unit and scale of residuals after them."""
-        policy, unit, scale = self.policy, self.unit, self.scale
+        policy: Any = self.policy
+        unit, scale = self.unit, self.scale
         for x, y, sd, n in rows:
-            if unit is not None and abs(y) > GROWTH * unit:
-                if unit == 0 and scale is not None and not scale.count:
-                    scale = ResidualScale(y * y, floor=LEAST_NOISE * abs(y))
-                unit = abs(y)
+            if unit is not None and (size := abs(y) or sd or 0.0) > GROWTH * unit:
+                if not unit:  # rewards so far were zero, and counted as if their sd were 1
+                    policy.reweigh(state, size**-2.0)
+                    scale = ResidualScale(size * size, floor=LEAST_NOISE * size)
+                unit = size
                 policy = _in_units(policy, state, unit)
-            if sd is None:
-                one = self.sigma
-                if scale is not None:
-                    mean = means(policy, state, x[None])
-                    assert mean is not None  # asked for when the agent was made
-                    scale = scale.after(y - float(mean[0]), n)
-                    one = scale.sd
-                sd = one / math.sqrt(n)
+            if sd is not None:
+                scale = scale and scale.mixed()
+            elif scale is None or unit == 0:
+                sd = self.sigma / math.sqrt(n)
+            else:
+                mean = means(policy, state, x[None])
+                assert mean is not None  # asked for when the agent was made
+                scale, factor = scale.after(y - float(mean[0]), n).settled()
+                if factor != 1.0 and _reweighs(policy):
+                    policy.reweigh(state, factor)
+                sd = scale.sd / math.sqrt(n)
             policy.update(state, x, y, sd)
         return policy, unit, scale
 
@@ -351,6 +364,10 @@ def _in_units(policy: Any, state: Any, unit: float) -> Any:
     """Return the policy with norm bound and least noise that suit rewards of this size."""
     scaled = dataclasses.replace(policy, noise_floor=LEAST_NOISE * unit)
     return scaled.rebound(state, unit / policy.glm.feature_bound)
+
+
+def _reweighs(policy: Any) -> bool:
+    return isinstance(policy, FTRLUCB) and policy.glm.linear
 
 
 def _is_key(thing: Any) -> bool:

@@ -15,7 +15,7 @@ from ..noise import Bounded, Likelihood, Noise, SubGaussian
 from ..protocols import Array
 from ..regression import solver
 from ..regression.ftrl import FTRL
-from ..regression.moving import move_ridge
+from ..regression.moving import move_ridge, reweigh
 from ..regression.sets import adaptive, curvature_inverse, ellipsoids
 from ..theory import radii
 from . import layers
@@ -202,7 +202,7 @@ class FTRLUCB(Layered):
         if not 0 < sigma < self._largest:
             return False
         if state.variance is not None:
-            if arm.shape != (state.dim,):
+            if arm.shape != (state.dim,) or not np.isfinite(arm).all():
                 return False
             sigma = self.variances.sigma(state.variance, arm)
             predicted = float(self.glm.mean(arm @ state.theta))
@@ -238,7 +238,9 @@ class FTRLUCB(Layered):
     @cached_property
     def _largest(self) -> float:
         """The least standard deviation that asks for the readable way."""
-        return 1e100 if self.noise_bound is None else math.nextafter(self.noise_bound, math.inf)
+        if self.noise_bound is None or self.noise == "estimated":
+            return 1e100
+        return math.nextafter(self.noise_bound, math.inf)
 
     def _weight(self, state: Layers, x: Array, sd: float) -> float:
         if self.noise == "likelihood":
@@ -303,14 +305,24 @@ class FTRLUCB(Layered):
 
         For the identity link only: curved losses depend on the bound themselves.
         """
-        if not self.glm.linear:
-            raise ValueError(f"the link is {self.glm.link.name}; rebound needs the identity")
+        self._needs_identity("rebound")
         policy = replace(self, glm=replace(self.glm, parameter_bound=parameter_bound))
         state.numbers[0, PARAMETER] = policy.glm.parameter_bound
         if self.moving:
             self._move(state, max(policy.glm.parameter_bound, float(np.linalg.norm(state.theta))))
         policy._renew(state)
         return policy
+
+    def reweigh(self, state: Layers, factor: float) -> None:
+        """Let all rewards so far count ``factor`` times as much; for the identity link only."""
+        self._needs_identity("reweigh")
+        reweigh(self.glm, state.layers[0], factor)
+        state.numbers[0, CURVATURE] *= factor
+        self._renew(state)
+
+    def _needs_identity(self, what: str) -> None:
+        if not self.glm.linear:
+            raise ValueError(f"the link is {self.glm.link.name}; {what} needs the identity")
 
     def confidence(self, state: Layers) -> tuple[Ellipsoid, ...]:
         """Return sets that hold the parameter together, for all rounds, with 1 - delta."""

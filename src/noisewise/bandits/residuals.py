@@ -3,6 +3,8 @@
 import math
 from dataclasses import dataclass, replace
 
+GROWTH = 1.1
+
 
 @dataclass
 class ResidualScale:
@@ -15,6 +17,11 @@ class ResidualScale:
     1/t^2. The sd is at least ``floor``. It includes the reward it is used for, and is one for all
     arms; `VarianceModel` is of before the reward and a function of the arm.
 
+    A first residual that is small by accident would let its reward count for ever as an exact one.
+    So ``counted`` is the sd of all rewards so far, 0 before the first, and `settled` says what
+    their weights are to be multiplied with once it is a tenth off; None where some rewards came
+    with an sd of their own.
+
     >>> scale = ResidualScale()
     >>> scale = scale.after(2.0)  # 1 + 2/3 (4 - 1)
     >>> scale.square, round(scale.sd, 4), scale.count
@@ -24,6 +31,7 @@ class ResidualScale:
     square: float = 1.0
     count: int = 0
     floor: float = 1e-3
+    counted: float | None = 0.0
 
     @property
     def sd(self) -> float:
@@ -36,3 +44,16 @@ class ResidualScale:
         step = 2 / (count + 2)
         square = self.square + step * (trials * residual**2 - self.square)
         return replace(self, square=square, count=count)
+
+    def settled(self) -> tuple["ResidualScale", float]:
+        """Return what is known once past rewards count with the sd of now, and by what factor."""
+        if self.counted is None:
+            return self, 1.0
+        ratio = self.counted / self.sd
+        if 1 / GROWTH < ratio < GROWTH:
+            return self, 1.0
+        return replace(self, counted=self.sd), ratio * ratio or 1.0
+
+    def mixed(self) -> "ResidualScale":
+        """Return what is known after a reward with an sd of its own."""
+        return self if self.counted is None else replace(self, counted=None)

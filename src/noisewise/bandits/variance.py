@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..glm import GLM
-from ..inputs import column, features, settle, short_rows
+from ..inputs import column, dimension, features, settle, short_rows
 from ..protocols import Array
 from ..regression.ftrl import FTRL
 from ..regression.state import FTRLState
@@ -79,7 +79,7 @@ class VarianceModel:
 
     def start(self, dim: int) -> FTRLState:
         """Make the state of a fresh learner: the variance of every arm is the largest."""
-        return self._ftrl.start(dim + 1)
+        return self._ftrl.start(dimension(dim) + 1)
 
     def variance(self, state: FTRLState, x: ArrayLike) -> Any:
         """Return the fitted variance at each row of ``x``."""
@@ -87,10 +87,11 @@ class VarianceModel:
         v = np.exp(2 * math.log(self.noise_bound) - self._row(rows) @ state.theta)
         return float(v[0]) if single else v
 
-    def sigma(self, state: FTRLState, x: Array) -> float:
-        """Return the standard deviation that a reward of the arm counts with."""
-        log = 0.5 * (math.log(INFLATION) - float(self._row(np.asarray(x)) @ state.theta))
-        return max(self.noise_floor, self.noise_bound * math.exp(min(log, 0.0)))
+    def sigma(self, state: FTRLState, x: ArrayLike) -> Any:
+        """Return the standard deviation that a reward of each row of ``x`` counts with."""
+        sd = np.sqrt(INFLATION * np.asarray(self.variance(state, x)))
+        held = np.clip(sd, self.noise_floor, self.noise_bound)
+        return held if held.ndim else float(held)
 
     def update(self, state: FTRLState, x: ArrayLike, residual: float) -> None:
         """Learn the residual of a reward, taken before the estimate has learnt it."""

@@ -1,4 +1,4 @@
-"""Another ridge for a state that has learnt: everything else it knows stays."""
+"""Another ridge, or other weights, for a state that has learnt: all else it knows stays."""
 
 import numpy as np
 
@@ -51,3 +51,19 @@ def move_ridge(glm: GLM, state: FTRLState, ridge: float) -> None:
     state.kernels.restep(a)
     if a[at.STRAINED]:
         solver.refresh(glm, state)
+
+
+def reweigh(glm: GLM, state: FTRLState, factor: float) -> None:
+    """Make the state that of the same rows with all weights times ``factor``; identity link only.
+
+    What was played costs ``factor`` times as much; the minimum is half the gradient at zero times
+    the estimate.
+    """
+    a, v, c = state.array, state.views, positive("factor", factor)
+    solver.solve(glm, state)  # all rows into the Gram matrix
+    played = a[at.PLAYED] + 0.5 * state.theta @ v.gradient
+    state.gram *= c
+    v.gradient *= c
+    a[[at.HEAVIEST, at.TOTAL, at.CURVED]] *= c
+    solver.solve(glm, state)
+    a[at.PLAYED] = c * played - 0.5 * state.theta @ v.gradient

@@ -27,9 +27,11 @@ def write(folder: Path, tell: Callable[[str], object] = print) -> Path:
     order = list(EXPERIMENTS)
     studies.sort(key=lambda s: order.index(s["study"]) if s["study"] in order else len(order))
     held = sum(all(study["holds"].values()) for study in studies)
+    open_claims = sum(len(study["measured"]) - len(study["holds"]) for study in studies)
+    undecided = f", and leave {open_claims} undecided" if open_claims else ""
     page = _template("page.html").substitute(
         style=(resources(__package__) / "style.css").read_text(),
-        verdict=f"{held} of {len(studies)} studies confirm every claim on this run.",
+        verdict=f"{held} of {len(studies)} studies confirm every claim they decide{undecided}.",
         contents="".join(
             f'<li><a href="#{study["study"]}">{html.escape(study["title"])}</a></li>'
             for study in studies
