@@ -1,7 +1,10 @@
 """What policies see, checked, and the rule for ties."""
 
+import math
 import warnings
-from typing import Any
+from functools import cache
+from importlib import import_module
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,19 +15,47 @@ from ..protocols import Array
 LARGEST = 1e50
 
 
+@cache
+def compiled() -> Any:
+    """Return the kernels for arms."""
+    return import_module("noisewise.kernels.arms")
+
+
+def block(arms: Any, dim: int) -> TypeGuard[Array]:
+    """Whether arms are as kernels take them: one block of floats, a row an arm."""
+    return type(arms) is np.ndarray and len(arms) > 0 and _ready(arms, (len(arms), dim))
+
+
+def _ready(array: Any, shape: tuple[int, ...]) -> TypeGuard[Array]:
+    return (
+        type(array) is np.ndarray
+        and array.shape == shape
+        and array.dtype == np.float64
+        and array.flags.c_contiguous
+        and array.flags.writeable
+    )
+
+
 def candidates(arms: ArrayLike, dim: int, feature_bound: float = np.inf) -> Array:
     """Return the arms to choose from as ``(K, dim)``, K at least 1, none beyond the bound."""
+    most = min(longest(feature_bound), LARGEST)
+    if block(arms, dim) and compiled().longest(arms) <= most * most:  # NaN fails it too
+        return arms
     array = numbers("arms", arms)
     if array.ndim != 2 or array.shape[1] != dim or len(array) == 0:
         raise ValueError(f"arms has shape {array.shape}; pass (K, {dim}) with at least one arm")
     _within("arms", array, feature_bound)
-    return array
+    return np.array(array, order="C")
 
 
 def observation(
     arm: ArrayLike, reward: float, sigma: float, dim: int, feature_bound: float = np.inf
 ) -> tuple[Array, float, float]:
     """Return arm ``(dim,)``, reward and standard deviation, checked."""
+    if _ready(arm, (dim,)) and isinstance(reward, float) and isinstance(sigma, float):
+        most = min(longest(feature_bound), LARGEST)
+        if arm @ arm <= most * most and abs(reward) <= LARGEST and 0 <= sigma < math.inf:
+            return arm, float(reward), float(sigma)
     x = numbers("arm", arm)
     if x.shape != (dim,):
         raise ValueError(f"arm has shape {x.shape}; pass ({dim},), the features of the arm played")
@@ -34,7 +65,7 @@ def observation(
         raise ValueError(f"reward has shape {r.shape}; pass one number")
     if abs(float(r)) > LARGEST:
         raise ValueError(f"reward is {reward:g}, too large to compute with; rescale rewards")
-    return x, float(r), positive("sigma", sigma, zero=True)
+    return np.array(x), float(r), positive("sigma", sigma, zero=True)
 
 
 def spreads(sigma: ArrayLike | None, count: int) -> Array:
@@ -78,8 +109,7 @@ def first_best(index: Array) -> int:
     >>> first_best(np.array([0.0, 1.0 - 1e-15, 1.0]))
     1
     """
-    top = float(index.max())
-    return int(np.argmax(index >= top - 1e-12 * abs(top)))
+    return int(compiled().best(np.ascontiguousarray(index)))
 
 
 def _within(name: str, rows: Array, bound: float) -> None:

@@ -18,7 +18,7 @@ from ..inputs import longest, plain
 from ..protocols import Array, BanditRounds
 from ..regression.ftrl import FTRL
 from ..regression.state import FTRLState
-from .arms import candidates, first_best
+from .arms import block, candidates, first_best
 from .forms import Forms
 
 # where the kernels find the numbers of a policy, see kernels/optimism.py
@@ -117,19 +117,6 @@ def best(state: Layers, arms: Array, quads: Array | None = None) -> int:
     return int(state.kernels.choose_upper(forms.centres, forms.inverses, forms.radii, s, arms))
 
 
-def block(state: Layers, arms: Any) -> bool:
-    """Whether arms are as the kernels take them: one block of floats, a row an arm."""
-    return (
-        type(arms) is np.ndarray
-        and arms.ndim == 2
-        and arms.dtype == np.float64
-        and arms.shape[0] > 0
-        and arms.shape[1] == state.dim
-        and arms.flags.c_contiguous
-        and arms.flags.writeable
-    )
-
-
 def local(glm: GLM) -> bool:
     """Whether the adaptive radius has a local form."""
     return not glm.linear and glm.self_concordance is not None
@@ -175,8 +162,8 @@ class Layered:
         sigma: ArrayLike | None = None,
     ) -> int:
         """Return the arm of the largest index; nothing is random."""
-        if block(state, arms):
-            k = self._choose(state, arms)  # type: ignore[arg-type]
+        if block(arms, state.dim):
+            k = self._choose(state, arms)
             if k >= 0:
                 return k
         return first_best(self.index(state, candidates(arms, state.dim, self.glm.feature_bound)))

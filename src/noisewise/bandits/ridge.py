@@ -11,6 +11,7 @@ import numpy as np
 from .. import linalg
 from ..inputs import dimension
 from ..protocols import Array
+from .arms import compiled
 
 RENEWAL, STEEP = 200, 1e4
 
@@ -50,20 +51,18 @@ def start(dim: int, ridge: float) -> LinearState:
 
 def learn(state: LinearState, x: Array, y: float, weight: float = 1.0) -> None:
     """Add a row: a rank-one change, or a new factor every so often and where that would cancel."""
-    k = state.inverse @ x
-    growth = weight * float(x @ k)
-    state.V += weight * np.outer(x, x)
-    state.b += weight * y * x
+    growth = compiled().add_row(state.V, state.inverse, state.b, x, y, weight, STEEP)
     state.count += 1
     if not 0 <= growth < STEEP or state.count % RENEWAL == 0:
         c = linalg.factor(state.V)
-        state.inverse = linalg.invert(c)
+        state.inverse = np.ascontiguousarray(linalg.invert(c))
         state.log_det = linalg.log_det(c) - state.dim * math.log(2 * state.ridge)
     else:
-        state.inverse -= np.outer(weight / (1 + growth) * k, k)
         state.log_det += math.log1p(growth)
 
 
 def widths(state: LinearState, x: Array) -> Array:
     r"""Return :math:`\|x\|_{V^{-1}}` of each row."""
-    return np.sqrt(np.maximum(np.einsum("ij,ij->i", x @ state.inverse, x), 0.0))
+    quads = np.empty(len(x))
+    compiled().forms_of(x, state.inverse, quads)
+    return np.sqrt(quads)

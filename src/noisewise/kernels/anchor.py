@@ -1,14 +1,12 @@
 """The certificate, and moving the anchor: propose a point, scan the rows at it, judge."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 from numba import float64, int64, njit, uint64, void
 
 from . import layout
-from .cache import forget_stale
-from .lanes import FAST
+from .flags import ENTRY, INNER
 from .layout import (
     BLUR,
     BOUND,
@@ -59,11 +57,6 @@ from .layout import (
 from .links import parts, transcend
 from .vectors import sweep
 
-forget_stale(Path(__file__).parent)
-
-SPEED = {"fastmath": {*FAST}, "no_cfunc_wrapper": True}
-INNER = {**SPEED, "no_cpython_wrapper": True, "forceinline": True, "cache": True}
-ENTRY = {**SPEED, "cache": True, "nogil": True}
 HEADER = np.uint64(layout.HEADER)
 STEP, GRADIENT, SLOTS = np.uint64(layout.STEP), np.uint64(layout.GRADIENT), np.uint64(layout.SLOTS)
 TRIAL, TRIAL_GRADIENT = np.uint64(layout.TRIAL), np.uint64(layout.TRIAL_GRADIENT)

@@ -4,7 +4,8 @@ import numpy as np
 from numba import float64, njit, void
 from numba.extending import intrinsic
 
-from .anchor import ENTRY, HEADER, VECTORS
+from .anchor import HEADER, VECTORS
+from .flags import ENTRY
 from .lanes import NUMBER, WORD, written
 from .layout import BUFFERED, DIM, PADDED
 

@@ -8,8 +8,8 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-# sums may be reordered, but NaN and infinity keep their meaning: the input checks need them
-FAST = ("reassoc", "contract", "arcp", "nsz")
+from .flags import FAST
+
 NUMBER, WORD, INDEX = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
 EIGHT = ir.VectorType(NUMBER, 8)
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 from numba import float64, int64, njit
 
-from .anchor import ENTRY, INNER
-from .optimism import LARGEST, first_best
+from .arms import LARGEST, first_best
+from .flags import ENTRY, INNER
 
 # which index: that of NormalUCB, its original variant, that of UCB1Normal
 CORRECTED, ORIGINAL, CLASSICAL = 0, 1, 2
@@ -16,12 +16,15 @@ BAD = -1
 @njit(**INNER)
 def which(rows, i):
     """Return the position of the 1 in a row of the identity matrix, `BAD` for any other row."""
-    found, others = BAD, 0
+    entries = 0
     for j in range(rows.shape[1]):
-        if rows[i, j] != 0.0:
-            others += found != BAD or rows[i, j] != 1.0
-            found = j
-    return BAD if others else found
+        entries += rows[i, j] != 0.0
+    if entries != 1:
+        return BAD
+    found = i if i < rows.shape[1] and rows[i, i] != 0.0 else 0  # mostly all arms in order
+    while rows[i, found] == 0.0:
+        found += 1
+    return found if rows[i, found] == 1.0 else BAD
 
 
 @njit(int64(float64[:, ::1], float64[:, ::1], int64, int64), **ENTRY)

@@ -7,10 +7,12 @@ streaming state, and ``centres, inverses, radii`` ellipsoids that hold together.
 import math
 
 import numpy as np
-from numba import float64, int64, njit, void
+from numba import float64, int64, njit
 
 from . import layout
-from .anchor import ENTRY, EPS, HEADER, INNER, SLOTS, STEP, VECTORS
+from .anchor import EPS, HEADER, SLOTS, STEP, VECTORS
+from .arms import BLOCK, LARGEST, TIE, dot, first_best, forms_of
+from .flags import ENTRY, INNER
 from .layout import (
     BLUR,
     BUFFERED,
@@ -56,33 +58,8 @@ SIZE = 8
 # sets need the readable way; the input is bad and nothing was learnt
 DONE, OUTGROWN, ATTEND, DOUBT, BAD = 0, 1, 2, 3, 4
 GROWTH = 1.1
-TIE = 1e-12
-BLOCK = 128  # arms whose products stay in the cache
-LARGEST = 1e50  # reward, as the readable way has it
 ZERO, ONE, TWO = np.uint64(0), np.uint64(1), np.uint64(2)
 BUFFER = np.uint64(layout.BUFFER)
-
-
-@njit(**INNER)
-def first_best(index):
-    """Return the lowest position whose index equals the largest to a relative 1e-12."""
-    top = index[0]
-    for i in range(index.shape[0]):
-        top = max(top, index[i])
-    least = top - TIE * abs(top)
-    for i in range(index.shape[0]):
-        if index[i] >= least:
-            return i
-    return -1
-
-
-@njit(**INNER)
-def dot(v, arms, row):
-    """Return the product of ``v`` with one row of ``arms``."""
-    total = 0.0
-    for j in range(arms.shape[1]):
-        total += v[j] * arms[row, j]
-    return total
 
 
 @njit(**INNER)
@@ -91,18 +68,6 @@ def lower(quads, arms, k, share):
     for i in range(arms.shape[0]):
         inner = dot(k, arms, i)
         quads[i] = max(quads[i] - share * inner * inner, 0.0)
-
-
-@njit(void(float64[:, ::1], float64[:, ::1], float64[::1]), **ENTRY)
-def forms_of(arms, inverse, quads):
-    """Set the quadratic forms x'Px of all arms."""
-    K, d = arms.shape
-    products = np.empty((min(K, BLOCK), d))
-    for first in range(0, K, BLOCK):
-        n = min(BLOCK, K - first)
-        np.dot(arms[first : first + n], inverse, products[:n])
-        for i in range(n):
-            quads[first + i] = max(dot(products[i], arms, first + i), 0.0)
 
 
 @njit(int64(float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64[:, ::1]), **ENTRY)

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import float64, njit
 
-from .anchor import ENTRY
+from .flags import ENTRY
 from .layout import CONCORDANCE, STATUS
 from .step import enter, fold
 

@@ -14,7 +14,8 @@ import numpy as np
 from numba import float64, int64, njit
 
 from . import layout
-from .anchor import ENTRY, HEADER, INNER, certify, judge, propose, restep, scan
+from .anchor import HEADER, certify, judge, propose, restep, scan
+from .flags import ENTRY, INNER
 from .layout import (
     ATTENTION,
     BOUND,

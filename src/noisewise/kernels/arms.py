@@ -1,0 +1,95 @@
+"""Arms, compiled: how long they are, their quadratic forms, which index is largest; and ridge
+regression, which most policies learn by.
+"""
+
+import math
+
+import numpy as np
+from numba import float64, int64, njit, void
+
+from .flags import ENTRY, INNER
+
+TIE = 1e-12
+BLOCK = 128  # arms whose products stay in the cache
+LARGEST = 1e50  # reward, as the readable way has it
+
+
+@njit(**INNER)
+def first_best(index):
+    """Return the lowest position whose index equals the largest to a relative 1e-12."""
+    top = index[0]
+    for i in range(index.shape[0]):
+        top = max(top, index[i])
+    least = top - TIE * abs(top)
+    for i in range(index.shape[0]):
+        if index[i] >= least:
+            return i
+    return -1
+
+
+@njit(**INNER)
+def dot(v, arms, row):
+    """Return the product of ``v`` with one row of ``arms``."""
+    total = 0.0
+    for j in range(arms.shape[1]):
+        total += v[j] * arms[row, j]
+    return total
+
+
+@njit(float64(float64[:, ::1]), **ENTRY)
+def longest(rows):
+    """Return the largest squared length of a row, NaN or infinite where a row is."""
+    most = 0.0
+    for i in range(rows.shape[0]):
+        square = 0.0
+        for j in range(rows.shape[1]):
+            square += rows[i, j] * rows[i, j]
+        if not square <= most:
+            most = square
+            if not most < math.inf:
+                return most
+    return most
+
+
+@njit(void(float64[:, ::1], float64[:, ::1], float64[::1]), **ENTRY)
+def forms_of(arms, inverse, quads):
+    """Set the quadratic forms x'Px of all arms."""
+    K, d = arms.shape
+    products = np.empty((min(K, BLOCK), d))
+    for first in range(0, K, BLOCK):
+        n = min(BLOCK, K - first)
+        np.dot(arms[first : first + n], inverse, products[:n])
+        for i in range(n):
+            quads[first + i] = max(dot(products[i], arms, first + i), 0.0)
+
+
+@njit(int64(float64[::1]), **ENTRY)
+def best(index):
+    """Return `first_best`."""
+    return first_best(index)
+
+
+@njit(
+    float64(
+        float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64, float64, float64
+    ),
+    **ENTRY,
+)
+def add_row(V, inverse, b, x, y, w, steep):
+    """Add a row to a ridge regression; return w x'V^-1 x of before.
+
+    The inverse changes by rank one unless that would cancel, at ``steep`` and beyond.
+    """
+    d = x.shape[0]
+    k = np.empty(d)
+    growth = 0.0
+    for i in range(d):
+        k[i] = dot(x, inverse, i)
+        growth += w * k[i] * x[i]
+    share = w / (1.0 + growth) if 0.0 <= growth < steep else 0.0
+    for i in range(d):
+        b[i] += w * y * x[i]
+        for j in range(d):
+            V[i, j] += w * x[i] * x[j]
+            inverse[i, j] -= share * k[i] * k[j]
+    return growth
