@@ -74,6 +74,7 @@ def decisions(repeats, largest):
             policies = {
                 "FTRLUCB practical": nw.FTRLUCB(world.glm, radius="practical"),
                 "FTRLUCB adaptive": nw.FTRLUCB(world.glm),
+                "FTRLUCB bounded": nw.FTRLUCB(world.glm, "bounded", 1.0),
                 "MORUCB adaptive": nw.MORUCB(world.glm, 1.0, 0.1),
             }
             last = rounds.arms[1000:].copy()

@@ -55,7 +55,7 @@ def advice(name):
     told = [re.search(rf"{first} (.*?)\.(?= [A-Z`*>])", words) for first in ("Use it", "Costs")]
     if None in told:
         raise ValueError(f"the docstring of {name} lacks a sentence with 'Use it' or 'Costs'")
-    return [found[1] for found in told if found]
+    return [re.sub(r"\^(\w)", r"\\ :sup:`\1`", found[1]) for found in told if found]
 
 
 def standings(lines, model):

@@ -567,13 +567,17 @@ def test_an_absurd_reward_does_no_harm(size, link):
 def test_rewards_outside_the_family_are_refused(link, low, high):
     """Before the state is touched; both ends belong to it."""
     glm = nw.GLM(link)
-    for policy in (nw.GLBOMD(glm), nw.GLBOMD(glm, "exact"), nw.OFUGLB(glm)):
+    for policy in (
+        nw.GLBOMD(glm), nw.GLBOMD(glm, "exact"), nw.OFUGLB(glm), nw.FTRLUCB(glm, "likelihood"),
+        nw.FTRLUCB(glm, "likelihood", radius="practical"),
+    ):  # fmt: skip
         assert policy.reward_range == (low, high)
         state = policy.start(2)
         for bad in (low - 1e-6, high + 1e-6):
             if np.isfinite(bad):
-                with pytest.raises(ValueError, match=f"rewards of the {link} family lie in"):
-                    policy.update(state, [1.0, 0.0], bad)
+                for arm in ([1.0, 0.0], np.array([1.0, 0.0])):
+                    with pytest.raises(ValueError, match=f"rewards of the {link} family lie in"):
+                        policy.update(state, arm, bad)
         assert state.count == 0
         assert not state.theta.any()
         for good in np.clip((low, high), -9, 9):

@@ -21,6 +21,7 @@ from ..theory import radii
 from . import layers
 from .arms import clip, observation
 from .layers import CURVATURE, NONE, NORM, PARAMETER, Fixed, Layered, Layers
+from .likelihood import refuse_outside, reward_range
 from .variance import VarianceModel
 
 NOISES = ("sub-gaussian", "bounded", "likelihood", "estimated")
@@ -182,6 +183,7 @@ class FTRLUCB(Layered):
         if self._teach(state, arm, reward, sigma):
             return
         x, y, sd = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
+        refuse_outside(self.glm, self.reward_range, y)
         w, layer = self._weight(state, x, sd), state.layers[0]
         predicted = float(self.glm.mean(x @ layer.theta))
         curvature = w * float(self.glm.slope(x @ layer.views.anchor))
@@ -201,6 +203,10 @@ class FTRLUCB(Layered):
             return False
         if not 0 < sigma < self._largest:
             return False
+        if self.noise == "likelihood":
+            low, high = self.reward_range
+            if not isinstance(reward, float) or not low <= reward <= high:
+                return False
         if state.variance is not None:
             if arm.shape != (state.dim,) or not np.isfinite(arm).all():
                 return False
@@ -234,6 +240,11 @@ class FTRLUCB(Layered):
             self._renew(state)
             fixed.renew(state)
         return True
+
+    @cached_property
+    def reward_range(self) -> tuple[float, float]:
+        """The range of rewards, that of the family where it is relied on."""
+        return reward_range(self.glm) if self.noise == "likelihood" else (-math.inf, math.inf)
 
     @cached_property
     def _largest(self) -> float:

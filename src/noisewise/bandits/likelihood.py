@@ -16,6 +16,21 @@ from ..theory.radii import conversion_constant
 from .arms import candidates, first_best, observation
 
 
+def reward_range(glm: GLM) -> tuple[float, float]:
+    """Return the least and the largest reward of the link's family: where its means end."""
+    low, high = glm.link.mean(np.array([-np.inf, np.inf]))
+    return float(low), float(high)
+
+
+def refuse_outside(glm: GLM, ends: tuple[float, float], reward: float) -> None:
+    """Refuse a reward that no draw of the link's family gives."""
+    if not ends[0] <= reward <= ends[1]:
+        raise ValueError(
+            f"reward is {reward:g}, but rewards of the {glm.link.name} family lie in "
+            f"[{ends[0]:g}, {ends[1]:g}]; pass such rewards, or use a policy that assumes no family"
+        )
+
+
 @dataclass(frozen=True)
 class LikelihoodOptimism:
     r"""Play :math:`\arg\max_x x\cdot\hat\theta + \beta\|x\|_{H^{-1}}`.
@@ -78,21 +93,15 @@ class LikelihoodOptimism:
 
     @cached_property
     def reward_range(self) -> tuple[float, float]:
-        """The least and the largest reward of the family: where its means end."""
-        low, high = self.glm.link.mean(np.array([-np.inf, np.inf]))
-        return float(low), float(high)
+        """The least and the largest reward of the family."""
+        return reward_range(self.glm)
 
     def observed(
         self, state: Any, arm: ArrayLike, reward: float, sigma: float
     ) -> tuple[Array, float]:
         """Return arm and reward, checked; no draw of the family is outside its range."""
         x, y, _ = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
-        low, high = self.reward_range
-        if not low <= y <= high:
-            raise ValueError(
-                f"reward is {y:g}, but rewards of the {self.glm.link.name} family lie in "
-                f"[{low:g}, {high:g}]; pass such rewards, or use a policy that assumes no family"
-            )
+        refuse_outside(self.glm, self.reward_range, y)
         return x, y
 
     def index(self, state: Any, x: Array) -> Array:
