@@ -543,6 +543,7 @@ def test_a_bound_found_later_is_as_if_known_from_the_start():
         assert late == early
         assert second.layers[0].ridge == pytest.approx(first.layers[0].ridge)
         np.testing.assert_allclose(first.theta, second.theta, rtol=1e-10)
+        np.testing.assert_allclose(first.forms.radii, second.forms.radii, rtol=1e-9)  # compiled
         (one,), (two,) = early.confidence(first), late.confidence(second)
         np.testing.assert_allclose(one.inverse, two.inverse, rtol=1e-9)
         if not early.moving:  # else other points were played
@@ -606,3 +607,23 @@ def test_a_bound_that_was_passed_sets_the_unit(guaranteed):
             agent.learn(None, unit * ([0.3, 0.6][k] + 0.3 * rng.normal()), sigma=sigma)
             played[-1].append(k)
     assert played[0] == played[1] == played[2]
+
+
+def test_a_reward_next_to_nothing_is_one_of_zero():
+    agent, other = (nw.Agent.for_continuous_rewards(2) for _ in range(2))
+    agent.learn([0.6, 0.8], 1e-200)
+    other.learn([0.6, 0.8], 0.0)
+    for each in (agent, other):
+        each.learn([0.8, 0.6], 1e-30)
+    np.testing.assert_allclose(agent.state.theta, other.state.theta, rtol=1e-12)
+    assert agent.unit == 1e-30
+
+
+def test_a_told_sd_is_a_unit_until_there_is_a_reward():
+    agent = nw.Agent.for_continuous_rewards(2)
+    agent.learn([0.6, 0.8], 0.0, sigma=1e3)
+    assert agent.unit == 1e3
+    agent.learn([0.6, 0.8], 0.0, sigma=1e6)
+    assert agent.unit == 1e3
+    agent.learn([0.6, 0.8], -2e3, sigma=1e6)
+    assert agent.unit == agent.policy.glm.parameter_bound == 2e3

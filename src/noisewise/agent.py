@@ -26,6 +26,7 @@ from .protocols import Array, Policy
 Key = str | int | None
 GROWTH = 1.1  # of the largest reward, before the norm bound follows it
 LEAST_NOISE = 1e-3  # sd told apart, as a share of the largest reward
+LEAST_UNIT = 1e-40  # smaller rewards are as good as zero
 
 
 @dataclass(eq=False)
@@ -157,10 +158,11 @@ class Agent:
         """Return an agent for rewards linear in the features with sub-Gaussian noise.
 
         Pass the sd of each reward to `learn` where it is known; without, the running sd of the
-        residuals stands in. Pass ``parameter_bound``, the largest norm of the parameter, where it
-        is known; without, the largest reward so far stands in, so that the unit of the rewards does
-        not matter (with ``guaranteed`` it is 1). Intervals are guaranteed where both were passed,
-        and `explain` says so.
+        residuals stands in, one for all rewards as long as none came with its own. Pass
+        ``parameter_bound``, the largest norm of the parameter, where it is known; without, the
+        largest reward so far stands in (with ``guaranteed`` it is 1). Either sets the unit of the
+        rewards, which does not matter. Intervals are guaranteed where both were passed, and
+        `explain` says so.
         """
         known = guaranteed or parameter_bound is not None
         glm = GLM("identity", feature_bound, 1.0 if parameter_bound is None else parameter_bound)
@@ -257,7 +259,8 @@ class Agent:
         policy: Any = self.policy
         unit, scale = self.unit, self.scale
         for x, y, sd, n in rows:
-            if unit is not None and (size := abs(y) or sd or 0.0) > GROWTH * unit:
+            size = abs(y) or (0.0 if unit else sd or 0.0)  # the first sd tells a unit too
+            if unit is not None and size > max(GROWTH * unit, LEAST_UNIT):
                 if not unit:  # rewards so far were zero, and counted as if their sd were 1
                     policy.reweigh(state, size**-2.0)
                     scale = ResidualScale(size * size, floor=LEAST_NOISE * size)

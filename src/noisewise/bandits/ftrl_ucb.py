@@ -210,7 +210,7 @@ class FTRLUCB(Layered):
         if state.variance is not None:
             if arm.shape != (state.dim,) or not np.isfinite(arm).all():
                 return False
-            sigma = self.variances.sigma(state.variance, arm)
+            sigma = self.variances.of_row(state.variance, arm)
             predicted = float(self.glm.mean(arm @ state.theta))
         if self.noise != "likelihood" and sigma < self.noise_floor:
             sigma = self.noise_floor
@@ -257,7 +257,7 @@ class FTRLUCB(Layered):
         if self.noise == "likelihood":
             return positive("sigma", sd) ** -2.0
         if state.variance is not None:
-            return self.variances.sigma(state.variance, x) ** -2.0
+            return self.variances.of_row(state.variance, x) ** -2.0
         if self.noise_bound is not None:
             sd = clip(state, sd, self.noise_bound)
         w = max(sd, self.noise_floor) ** -2.0

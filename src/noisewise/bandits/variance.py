@@ -89,9 +89,14 @@ class VarianceModel:
 
     def sigma(self, state: FTRLState, x: ArrayLike) -> Any:
         """Return the standard deviation that a reward of each row of ``x`` counts with."""
-        sd = np.sqrt(INFLATION * np.asarray(self.variance(state, x)))
-        held = np.clip(sd, self.noise_floor, self.noise_bound)
-        return held if held.ndim else float(held)
+        rows, single = features(x, state.dim - 1)
+        sds = [self.of_row(state, row) for row in rows]
+        return sds[0] if single else np.array(sds)
+
+    def of_row(self, state: FTRLState, x: Array) -> float:
+        """Return `sigma` of one row that was checked."""
+        log = 0.5 * (math.log(INFLATION) - float(self._row(x) @ state.theta))
+        return max(self.noise_floor, self.noise_bound * math.exp(min(log, 0.0)))
 
     def update(self, state: FTRLState, x: ArrayLike, residual: float) -> None:
         """Learn the residual of a reward, taken before the estimate has learnt it."""
