@@ -453,3 +453,10 @@ def test_kernels_for_arms_written_out():
     before = inverse.copy()
     assert kernels.add_row(V, inverse, b, x[1], 0.5, 4.0, 1e-9) > 0  # too steep: left as it was
     np.testing.assert_array_equal(inverse, before)
+
+
+@pytest.mark.parametrize("arms", [np.array(3.0), 3.0, np.empty(0), np.empty((0, 2)), np.ones(2)])
+@pytest.mark.parametrize("policy", [nw.OFUL(), nw.FTRLUCB(radius="practical"), nw.Uniform()])
+def test_what_is_no_table_of_arms_is_refused(policy, arms):
+    with pytest.raises(ValueError, match="arms has shape"):
+        policy.select(policy.start(2), arms, np.random.default_rng(0))

@@ -23,7 +23,8 @@ def compiled() -> Any:
 
 def block(arms: Any, dim: int) -> TypeGuard[Array]:
     """Whether arms are as kernels take them: one block of floats, a row an arm."""
-    return type(arms) is np.ndarray and len(arms) > 0 and _ready(arms, (len(arms), dim))
+    ours = type(arms) is np.ndarray and arms.ndim == 2 and len(arms) > 0
+    return ours and _ready(arms, (len(arms), dim))
 
 
 def _ready(array: Any, shape: tuple[int, ...]) -> TypeGuard[Array]:
