@@ -13,7 +13,7 @@ from .peers.bayesian_bandits import Player
 
 
 @njit(fastmath=True, cache=True)
-def bare(P, b, arms, x_all, y, w, gain):
+def bare(P, b, arms, y, w, gain):
     """The same arithmetic with nothing around it: index of fresh arms, argmax, rank-one update."""
     T, K, d = arms.shape
     theta, k, total = np.zeros(d), np.empty(d), 0.0
@@ -81,7 +81,7 @@ def decisions(repeats, largest):
             y, w = rounds.rewards[1000:].copy(), rounds.sigma[1000:] ** -2.0
             candidates = {
                 "bare kernel": lambda a=last, y=y, w=w, d=d: bare(
-                    np.eye(d), np.zeros(d), a, a, y, w, 1.0
+                    np.eye(d), np.zeros(d), a, y, w, 1.0
                 ),
                 "products": products(last, T),
                 "bayesianbandits": _peer(rounds, link == "identity", T),

@@ -1,4 +1,6 @@
-"""Policies against the packages that have the same algorithm, or the nearest: a round's time."""
+"""A round's time of every policy but MORUCB and FTRLUCB (see bandits.py), against the packages that
+have the same algorithm, or the nearest.
+"""
 
 from functools import partial
 from importlib import import_module
@@ -22,14 +24,21 @@ PAIRS = [
     (nw.NormalUCB(), ["mabwiser_arms: UCB1", "river_bandits: UCB"]),
     (nw.UCB1Normal(), ["mabwiser_arms: UCB1", "river_bandits: UCB"]),
 ]  # fmt: skip
+# no package has these
+ALONE = [
+    nw.OFUL(), nw.WeightedLeastSquaresUCB(), nw.WeightedOFUL(), nw.WeightedOFULPlus(), nw.LOSAN(),
+    nw.SAVE(), nw.AdaOFUL(), nw.GLMUCB(LOGISTIC), nw.UCBGLM(LOGISTIC), nw.GLOC(LOGISTIC),
+    nw.GLBOMD(LOGISTIC), nw.GLBOMD(LOGISTIC, "exact"), nw.OFUGLB(LOGISTIC),
+]  # fmt: skip
 WARM = 100
 
 
 def field(repeats, largest):
-    """Decision and update of policies that some package has too, ten features."""
+    """Decision and update of the other policies, ten features, beside packages that have them."""
     for K, T in ((20, 300), (100, 100)):
         rounds = NoisyBandit(arms=K, rounds=WARM + T).draw(np.random.default_rng(K))
-        players = {_name(policy): _ours(policy, rounds) for policy, _ in PAIRS}
+        ours = [*(policy for policy, _ in PAIRS), *ALONE]
+        players = {_name(policy): _ours(policy, rounds) for policy in ours}
         for peer in dict.fromkeys(peer for _, peers in PAIRS for peer in peers):
             home, _, name = peer.partition(": ")
             players[peer] = import_module(f"benchmarks.peers.{home}").player(rounds, name)
@@ -45,10 +54,13 @@ def field(repeats, largest):
                 us, ratio = 1e6 * times[peer] / T, times[peer] / own
                 row = {**same, "what": f"  {peer}", "us": us, "ratio": ratio}
                 yield row | asked(ratio, least=5)
+        for policy in ALONE:
+            yield {**same, "what": _name(policy), "us": 1e6 * times[_name(policy)] / T}
 
 
 def _name(policy):
-    return type(policy).__name__ + (", randomised" if getattr(policy, "randomised", False) else "")
+    form = "randomised" if getattr(policy, "randomised", False) else getattr(policy, "loss", "")
+    return type(policy).__name__ + (f", {form}" if form else "")
 
 
 def _ours(policy, rounds):

@@ -627,3 +627,17 @@ def test_a_told_sd_is_a_unit_until_there_is_a_reward():
     assert agent.unit == 1e3
     agent.learn([0.6, 0.8], -2e3, sigma=1e6)
     assert agent.unit == agent.policy.glm.parameter_bound == 2e3
+
+
+@pytest.mark.parametrize(
+    ("make", "word"),
+    [
+        (lambda: nw.Agent("x", 3), "policy"),
+        (lambda: nw.Agent(nw.FTRLUCB, 3), "policy"),
+        (lambda: nw.Agent(nw.Uniform(), 3, rewards=(1.0, 0.0)), "rewards"),
+        (lambda: nw.FTRLUCB(noise_bound=0.01), "noise_floor"),
+    ],
+)
+def test_agents_of_nothing_are_refused(make, word):
+    with pytest.raises(ValueError, match=word):
+        make()

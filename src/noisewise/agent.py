@@ -87,11 +87,15 @@ class Agent:
         rewards: tuple[float, float] | None = None,
         capacity: int = 10_000,
     ) -> None:
+        if isinstance(policy, type) or not hasattr(policy, "select"):
+            raise ValueError(f"policy is {policy!r}; pass one that is made, such as FTRLUCB()")
         self.policy, self.dim = policy, dimension(dim)
         self.state = policy.start(self.dim)
         self.rng = np.random.default_rng(whole("seed", seed, least=0))
         self.capacity, self.dropped = whole("capacity", capacity), 0
         self._waiting: dict[Key, Array] = {}
+        if rewards is not None and not rewards[0] < rewards[1]:
+            raise ValueError(f"rewards is {rewards}; pass the least and the largest reward")
         self.rewards = rewards
         self.scale = ResidualScale() if sigma == "estimated" else None
         self.sigma = 1.0 if self.scale else positive("sigma", sigma)
@@ -232,7 +236,10 @@ class Agent:
         many = not single and isinstance(arm_or_key, Iterable) and not isinstance(arm_or_key, str)
         told = list(arm_or_key) if many else [arm_or_key]
         if y.shape not in ((), (len(told),)):
-            raise ValueError(f"reward has shape {y.shape}, but {len(told)} arms or keys are told")
+            raise ValueError(
+                f"reward has shape {y.shape}, but {len(told)} arms or keys are told; pass one "
+                "reward each"
+            )
         if sigma is not None and trials is not None:
             raise ValueError(f"sigma is {sigma} and trials {trials}; pass one of them")
         keys = self._known([each for each in told if _is_key(each)])

@@ -84,7 +84,7 @@ def reproduce(
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     _writable(out)
-    began, claims = perf_counter(), 0
+    began, claims, undecided = perf_counter(), 0, 0
     failed = []
     try:
         for name in names or EXPERIMENTS:
@@ -96,6 +96,7 @@ def reproduce(
                 continue
             summary = run.execute()
             claims += len(summary["holds"])
+            undecided += len(summary["measured"]) - len(summary["holds"])
             failed += [name for held in summary["holds"].values() if not held]
             _verdicts(name, summary)
         page = report.write(out, click.echo)
@@ -107,7 +108,8 @@ def reproduce(
         raise click.ClickException(str(error)) from None
     click.echo(f"page: {page}")
     mark = click.style(f"{len(failed)} of {claims} claims failed", fg="red" if failed else "green")
-    click.echo(f"{mark}; {perf_counter() - began:.0f} s")
+    rest = f", {undecided} undecided" if undecided else ""
+    click.echo(f"{mark}{rest}; {perf_counter() - began:.0f} s")
 
 
 def _verdicts(name: str, summary: dict[str, Any]) -> None:

@@ -94,6 +94,11 @@ class FTRLUCB(Layered):
         one_of("noise", self.noise, NOISES)
         one_of("radius", self.radius, RADII)
         settle(self, "noise_floor", *(["noise_bound"] if self.noise_bound is not None else []))
+        if self.noise_bound is not None and self.noise_floor > self.noise_bound:
+            raise ValueError(
+                f"noise_floor is {self.noise_floor:g}, above noise_bound {self.noise_bound:g}; "
+                "pass the least standard deviation told apart"
+            )
         probability("delta", self.delta)
         positive("radius_scale", self.radius_scale, zero=True)
         if self.noise in ("bounded", "estimated") and self.noise_bound is None:
