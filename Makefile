@@ -52,7 +52,7 @@ docs: venv  ## the site, into site/index.html; a warning is an error
 pictures: reproduce  ## figures and verdicts of the studies anew, for the site
 	$(BIN)/python docs/refresh.py results
 
-field: venv  ## every policy in every world, for its page of the site; about half an hour
+field: venv  ## every policy in every world, for its page of the site; about six minutes
 	$(BIN)/noisewise reproduce bandits --policies all --trials 10 --out results/field
 	$(BIN)/python docs/refresh.py results/field
 

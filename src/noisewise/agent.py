@@ -18,15 +18,13 @@ from .bandits.arms import norm_bound, observation
 from .bandits.ftrl_ucb import FTRLUCB
 from .bandits.reasons import Reason, means, reasons
 from .bandits.residuals import ResidualScale
+from .bandits.units import LEAST_NOISE, teach
 from .glm import GLM
 from .inputs import column, dimension, numbers, positive, whole
 from .links import Link
 from .protocols import Array, Policy
 
 Key = str | int | None
-GROWTH = 1.1  # of the largest reward, before the norm bound follows it
-LEAST_NOISE = 1e-3  # sd told apart, as a share of the largest reward
-LEAST_UNIT = 1e-40  # smaller rewards are as good as zero
 
 
 @dataclass(eq=False)
@@ -251,41 +249,14 @@ class Agent:
             (*observation(arm, each, 1.0, self.dim, longest)[:2], sd, n)
             for arm, each, sd, n in zip(arms, np.atleast_1d(y).tolist(), sds, ns, strict=True)
         ]
+        known = self.sigma, self.unit, self.scale
         if not single:  # rehearsed, so that a row which is refused leaves the agent as it was
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                self._teach(self.policy.start(self.dim), rows)
-        self.policy, self.unit, self.scale = self._teach(self.state, rows)
+                teach(self.policy, self.policy.start(self.dim), rows, *known)
+        self.policy, self.unit, self.scale = teach(self.policy, self.state, rows, *known)
         for key in keys:
             del self._waiting[key]
-
-    def _teach(
-        self, state: Any, rows: Iterable[Any]
-    ) -> tuple[Policy[Any], float | None, ResidualScale | None]:
-        """Teach the state rewards; return policy, unit and scale of residuals after them."""
-        policy: Any = self.policy
-        unit, scale = self.unit, self.scale
-        for x, y, sd, n in rows:
-            size = abs(y) or (0.0 if unit else sd or 0.0)  # the first sd tells a unit too
-            if unit is not None and size > max(GROWTH * unit, LEAST_UNIT):
-                if not unit:  # rewards so far were zero, and counted as if their sd were 1
-                    policy.reweigh(state, size**-2.0)
-                    scale = ResidualScale(size * size, floor=LEAST_NOISE * size)
-                unit = size
-                policy = _in_units(policy, state, unit)
-            if sd is not None:
-                scale = scale and scale.mixed()
-            elif scale is None or unit == 0:
-                sd = self.sigma / math.sqrt(n)
-            else:
-                mean = means(policy, state, x[None])
-                assert mean is not None  # asked for when the agent was made
-                scale, factor = scale.after(y - float(mean[0]), n).settled()
-                if factor != 1.0 and _reweighs(policy):
-                    policy.reweigh(state, factor)
-                sd = scale.sd / math.sqrt(n)
-            policy.update(state, x, y, sd)
-        return policy, unit, scale
 
     def forget(self, key: Key) -> None:
         """Give up waiting for the reward of a decision."""
@@ -368,16 +339,6 @@ class Agent:
             )
         self.dropped += 1
         del self._waiting[next(iter(self._waiting))]
-
-
-def _in_units(policy: Any, state: Any, unit: float) -> Any:
-    """Return the policy with norm bound and least noise that suit rewards of this size."""
-    scaled = dataclasses.replace(policy, noise_floor=LEAST_NOISE * unit)
-    return scaled.rebound(state, unit / policy.glm.feature_bound)
-
-
-def _reweighs(policy: Any) -> bool:
-    return isinstance(policy, FTRLUCB) and policy.glm.linear
 
 
 def _is_key(thing: Any) -> bool:
