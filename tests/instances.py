@@ -135,3 +135,14 @@ def least(x, y, penalty):
 
 def close(a, b, tolerance=1e-9):
     np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+def learnt(policy, seed=0, count=30, dim=3, sigma=None, reach=1.0):
+    """A state, and the arms, rewards and standard deviations it has learnt."""
+    rng = np.random.default_rng(seed)
+    x, y = sphere(rng, count, dim, reach), rng.normal(size=count)
+    s = rng.uniform(0.2, 1.0, size=count) if sigma is None else np.full(count, sigma)
+    state = policy.start(dim)
+    for row in zip(x, y, s, strict=True):
+        policy.update(state, *row)
+    return state, x, y, s

@@ -1,7 +1,6 @@
 """The agent: keys, late rewards, files, reasons, and doors that work untuned."""
 
 import copy
-import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,6 @@ from instances import CAUCHIT, POLICIES, sphere
 import noisewise as nw
 from noisewise import environments as env
 from noisewise.checks.comparison import same
-from noisewise.kernels.layout import HEAVIEST
 from noisewise.regression.sets import curvature_inverse
 from noisewise.theory import bandit_regret
 
@@ -389,37 +387,6 @@ def test_files_that_hold_no_agent_are_refused(tmp_path):
         nw.Agent.load(tmp_path / "b.npz")
 
 
-def test_the_residual_scale_is_a_weighted_mean():
-    r, scale = RNG(3).normal(size=50), nw.ResidualScale()
-    for each in r:
-        scale = scale.after(each)
-    weight = np.arange(1, 52)
-    assert scale.square == pytest.approx(np.average([1.0, *r**2], weights=weight), rel=1e-12)
-    assert nw.ResidualScale(1e-9, 10).after(0.0).sd == 1e-3  # the floor
-
-
-def test_the_running_sd_converges():
-    """Noise 0.3, averages of n too: s^2 within six standard errors of 0.09.
-
-    The relative variance of s^2 is 2 * 4/(3T); the estimate's own error adds about d log T / T, a
-    tenth of the tolerance. False alarm below 1e-7.
-    """
-    agent, rng, T = nw.Agent.for_continuous_rewards(dim=4, parameter_bound=1.0), RNG(12), 3000
-    theta = sphere(rng, 1, 4)[0]
-    assert agent.explain(np.eye(4))[0].note == ""
-    for _ in range(T):
-        arms, n = sphere(rng, 5, 4), int(rng.integers(1, 20))
-        x = arms[agent.choose(arms)]
-        agent.learn(None, x @ theta + 0.3 * rng.normal() / np.sqrt(n), trials=n)
-    assert abs(agent.scale.square / 0.09 - 1) < 6 * np.sqrt(8 / (3 * T))
-    note = agent.explain(np.eye(4))[0].note
-    assert "3000 rewards" in note
-    assert "not guaranteed" in note
-    known = agent.scale
-    agent.learn(arms[0], 0.0, sigma=0.1)  # a reward with its own sd tells nothing of the others
-    assert agent.scale == replace(known, counted=None)
-
-
 def test_doors_hold_the_policies_they_promise():
     for door in ("for_binary_rewards", "for_means", "for_continuous_rewards"):
         for guaranteed, radius in ((False, "practical"), (True, "adaptive")):
@@ -494,139 +461,6 @@ def test_counts_are_no_shares():
             with pytest.raises(ValueError, match="reward"):
                 agent.learn([0.6, 0.8], reward, trials=100)
         assert agent.state.count == 0
-
-
-def test_an_estimate_beyond_the_bound_is_told():
-    agent = nw.Agent.for_continuous_rewards(2, parameter_bound=1.0)
-    for _ in range(200):
-        agent.learn([0.6, 0.8], 50.0, sigma=1.0)
-    assert "outgrown parameter_bound" in agent.explain(np.array([[0.6, 0.8]]))[0].note
-
-
-@pytest.mark.parametrize("told", [True, False])
-def test_the_unit_of_rewards_does_not_matter(told, tmp_path):
-    """In units of a power of two, where rounding is the same, all choices are the same."""
-    rounds = replace(env.WORLDS["fixed-linear"], rounds=400).draw(RNG(5))
-    played = []
-    for unit in (1.0, 2.0**-20, 2.0**20):
-        agent = nw.Agent.for_continuous_rewards(dim=10)
-        played.append([])
-        for t in range(400):
-            k = agent.choose(rounds.arms)
-            sigma = unit * rounds.sigma[t] if told else None
-            agent.learn(None, unit * rounds.rewards[t, k], sigma=sigma)
-            played[-1].append(k)
-            if t == 200:
-                agent.save(tmp_path / "agent")
-                agent = nw.Agent.load(tmp_path / "agent")
-        largest = max(rounds.rewards[np.arange(400), played[-1]])
-        assert unit * largest / 1.1 <= agent.unit <= unit * largest
-        assert agent.policy.glm.parameter_bound == agent.unit
-        reason = agent.explain(rounds.arms[:1])[0]
-        assert "largest reward" in reason.note
-    assert played[0] == played[1] == played[2]
-
-
-def test_a_bound_found_later_is_as_if_known_from_the_start():
-    """Ridge, estimate and set after `rebound` are those of a learner that had the bound."""
-    rng = RNG(6)
-    x, y = sphere(rng, 30, 3), rng.normal(size=30)
-    for radius, ridge in (("practical", None), ("practical", 2.0), ("adaptive", None)):
-        early = nw.FTRLUCB(nw.GLM("identity", 1.0, 40.0), radius=radius, ridge=ridge)
-        late = nw.FTRLUCB(nw.GLM(), radius=radius, ridge=ridge)
-        first, second = early.start(3), late.start(3)
-        for t in range(30):
-            early.update(first, x[t], float(y[t]), 0.5)
-            late.update(second, x[t], float(y[t]), 0.5)
-            if t == 20:
-                late = late.rebound(second, 40.0)
-        assert late == early
-        assert second.layers[0].ridge == pytest.approx(first.layers[0].ridge)
-        np.testing.assert_allclose(first.theta, second.theta, rtol=1e-10)
-        np.testing.assert_allclose(first.forms.radii, second.forms.radii, rtol=1e-9)  # compiled
-        (one,), (two,) = early.confidence(first), late.confidence(second)
-        np.testing.assert_allclose(one.inverse, two.inverse, rtol=1e-9)
-        if not early.moving:  # else other points were played
-            assert two.radius == pytest.approx(one.radius)
-    with pytest.raises(ValueError, match="identity"):
-        nw.FTRLUCB(nw.GLM("logistic")).rebound(nw.FTRLUCB(nw.GLM("logistic")).start(2), 2.0)
-
-
-def test_a_refused_arm_leaves_units_alone():
-    """A reward larger than all before, of an arm that is too long: nothing has moved."""
-    agent = nw.Agent.for_continuous_rewards(2)
-    agent.learn([0.6, 0.8], 1.0)
-    before = pickle.dumps((agent.state, agent.policy, agent.unit, agent.scale))
-    with pytest.raises(ValueError, match="feature_bound"):
-        agent.learn([3.0, 0.0], 1e6)
-    assert pickle.dumps((agent.state, agent.policy, agent.unit, agent.scale)) == before
-
-
-def test_purchases_that_begin_with_none_have_no_unit_either():
-    """First rewards of zero tell no unit: they count as soon as the first other one tells it."""
-    played, estimates = [], []
-    for unit in (1.0, 2.0**-20, 2.0**20):
-        rng, agent = RNG(8), nw.Agent.for_continuous_rewards(dim=3)
-        played.append([])
-        for t in range(300):
-            k = agent.choose(np.eye(3))
-            agent.learn(None, unit * (t > 4) * (rng.random() < 0.1 * (k + 1)))
-            played[-1].append(k)
-        estimates.append(agent.state.theta / unit)
-        assert agent.unit == unit
-        assert agent.scale.count < 295  # zeros before it say nothing of the noise
-    assert played[0] == played[1] == played[2]
-    np.testing.assert_allclose(estimates[1:], np.tile(estimates[0], (2, 1)), rtol=1e-9)
-
-
-def test_rewards_without_sd_count_with_one_sd():
-    """The first residual is small by accident; its reward weighs no more than the later ones."""
-    rng, agent = RNG(9), nw.Agent.for_continuous_rewards(dim=2)
-    agent.learn([1.0, 0.0], 1e-4)
-    for _ in range(200):
-        agent.learn([0.0, 1.0], 1.0 + 0.3 * rng.normal())
-    nw.FTRL(nw.GLM()).solve(agent.state.layers[0])
-    weight = agent.state.layers[0].gram.diagonal() * agent.scale.sd**2
-    np.testing.assert_array_less(np.abs(np.log(weight / [1, 200])), 2 * np.log(1.1))
-    agent.learn([1.0, 0.0], 0.5, sigma=0.1)  # from now on sds differ, and weights stay
-    assert agent.scale.counted is None
-    agent.learn([0.0, 1.0], 1e3)
-    assert agent.state.layers[0].array[HEAVIEST] >= 99
-
-
-@pytest.mark.parametrize("guaranteed", [True, False])
-def test_a_bound_that_was_passed_sets_the_unit(guaranteed):
-    played = []
-    for unit in (1.0, 2.0**-20, 2.0**20):
-        rng = RNG(10)
-        agent = nw.Agent.for_continuous_rewards(2, parameter_bound=unit, guaranteed=guaranteed)
-        played.append([])
-        for t in range(100):
-            k = agent.choose(np.eye(2))
-            sigma = None if t % 3 else 0.3 * unit
-            agent.learn(None, unit * ([0.3, 0.6][k] + 0.3 * rng.normal()), sigma=sigma)
-            played[-1].append(k)
-    assert played[0] == played[1] == played[2]
-
-
-def test_a_reward_next_to_nothing_is_one_of_zero():
-    agent, other = (nw.Agent.for_continuous_rewards(2) for _ in range(2))
-    agent.learn([0.6, 0.8], 1e-200)
-    other.learn([0.6, 0.8], 0.0)
-    for each in (agent, other):
-        each.learn([0.8, 0.6], 1e-30)
-    np.testing.assert_allclose(agent.state.theta, other.state.theta, rtol=1e-12)
-    assert agent.unit == 1e-30
-
-
-def test_a_told_sd_is_a_unit_until_there_is_a_reward():
-    agent = nw.Agent.for_continuous_rewards(2)
-    agent.learn([0.6, 0.8], 0.0, sigma=1e3)
-    assert agent.unit == 1e3
-    agent.learn([0.6, 0.8], 0.0, sigma=1e6)
-    assert agent.unit == 1e3
-    agent.learn([0.6, 0.8], -2e3, sigma=1e6)
-    assert agent.unit == agent.policy.glm.parameter_bound == 2e3
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from instances import BARE, sphere
+from instances import BARE, learnt, sphere
 from instances import POLICIES as INSTANCES
 
 import noisewise as nw
@@ -19,16 +19,6 @@ RNG = np.random.default_rng
 
 def small(seed=0, **kwargs):
     return env.NoisyBandit(**{"dim": 4, "arms": 6, "rounds": 150, **kwargs}).draw(RNG(seed))
-
-
-def learnt(policy, seed=0, count=30, dim=3, sigma=None):
-    rng = RNG(seed)
-    x, y = sphere(rng, count, dim), rng.normal(size=count)
-    s = rng.uniform(0.2, 1.0, size=count) if sigma is None else np.full(count, sigma)
-    state = policy.start(dim)
-    for row in zip(x, y, s, strict=True):
-        policy.update(state, *row)
-    return state, x, y, s
 
 
 def test_ridge_state_equals_the_matrices_written_out():
