@@ -146,3 +146,22 @@ def learnt(policy, seed=0, count=30, dim=3, sigma=None, reach=1.0):
     for row in zip(x, y, s, strict=True):
         policy.update(state, *row)
     return state, x, y, s
+
+
+def family_reward(glm, z, rng):
+    mean = float(glm.mean(z))
+    if glm.linear:
+        return mean + rng.normal()
+    return float(rng.poisson(mean) if glm.link.name == "exponential" else rng.random() < mean)
+
+
+def family_learnt(policy, count=40, dim=3, seed=0, size=1.0):
+    """A state, and the rows it has learnt; the truth has ``size`` times the largest norm."""
+    rng, glm = np.random.default_rng([seed, 9]), policy.glm
+    theta = size * glm.parameter_bound * sphere(rng, 1, dim)[0]
+    x = glm.feature_bound * rng.uniform(0.3, 1.0, size=(count, 1)) * sphere(rng, count, dim)
+    y = np.array([family_reward(glm, row @ theta, rng) for row in x])
+    state = policy.start(dim)
+    for row, r in zip(x, y, strict=True):
+        policy.update(state, row, r)
+    return state, x, y

@@ -1,0 +1,156 @@
+"""GLBOMD: steps, ridge and radius against what they solve and are."""
+
+import numpy as np
+import pytest
+from instances import family_learnt, family_reward, sphere
+from scipy.integrate import quad
+from scipy.stats import norm
+
+import noisewise as nw
+from noisewise.bandits.glb_omd import spread_factor
+
+RNG = np.random.default_rng
+
+
+FAMILIES = ("identity", "logistic", "exponential", "tanh", "probit")
+
+
+@pytest.mark.parametrize("loss", ["linear", "exact"])
+def test_gaussian_glb_omd_is_ridge(loss):
+    """In a ball never left, with any dispersion: estimate, matrix and (M = 0) radius."""
+    g = 0.3
+    policy = nw.GLBOMD(nw.GLM("identity", 1.0, 50.0), loss, dispersion=g, ridge=0.7, delta=0.1)
+    state, x, y = family_learnt(policy, size=0.02)
+    H = 1.4 * np.eye(3) + x.T @ x / g
+    np.testing.assert_allclose(state.theta, np.linalg.solve(H, x.T @ y / g), atol=1e-10)
+    np.testing.assert_allclose(state.inverse @ H, np.eye(3), atol=1e-10)
+    square = 1.4 * 2500 + 2 * np.log(10) + np.linalg.slogdet(H / 1.4)[1]
+    assert policy.radius(state) == pytest.approx(np.sqrt(square), rel=1e-10)
+
+
+def test_both_losses_are_one_for_the_identity_link():
+    """With projections too: the loss is quadratic."""
+    glm = nw.GLM("identity", 1.0, 0.6)
+    one, *_ = family_learnt(nw.GLBOMD(glm, ridge=0.1))
+    other, *_ = family_learnt(nw.GLBOMD(glm, "exact", ridge=0.1))
+    np.testing.assert_allclose(one.theta, other.theta, atol=1e-9)
+    assert nw.GLBOMD(glm, ridge=0.1).radius(one) == pytest.approx(
+        nw.GLBOMD(glm, "exact", ridge=0.1).radius(other)
+    )
+
+
+@pytest.mark.parametrize("link", FAMILIES)
+@pytest.mark.parametrize("loss", ["linear", "exact"])
+def test_every_step_is_the_minimiser_of_its_program(link, loss):
+    """Stationarity in the interior, and on the sphere the gradient along the outer normal."""
+    glm, g = nw.GLM(link, 1.0, 1.5), 0.5
+    least = nw.GLBOMD(glm, loss, dispersion=g)._share(1.0)
+    policy = nw.GLBOMD(glm, loss, dispersion=g, ridge=0.05 + 1.2 * least)
+    rng, eta, ends = RNG(4), policy.eta, np.clip(policy.reward_range, -30, 30)
+    state, sides = policy.start(3), set()
+    for t, x in enumerate(sphere(rng, 120 if loss == "exact" else 300, 3)):
+        before, H = state.theta.copy(), state.design.V.copy()
+        y = family_reward(glm, x @ [1.4, 0.0, 0.0], rng) if t < 60 else ends[int(x[0] > 0)]
+        policy.update(state, x, y)
+        z, move = x @ state.theta, state.theta - before
+        at = z if loss == "exact" else x @ before
+        slope = 0.0 if loss == "exact" else glm.slope(at) * (x @ move)
+        gradient = (glm.mean(at) + slope - y) / g * x + H @ move / eta
+        nu = -(gradient @ state.theta) / 1.5**2 if np.linalg.norm(state.theta) > 1.5 - 1e-9 else 0
+        sides.add(nu > 1e-6)
+        assert nu >= -1e-8
+        assert np.linalg.norm(gradient + nu * state.theta) < 1e-8 * max(1, abs(y))
+        np.testing.assert_allclose(state.design.V - H, glm.slope(z) / g * np.outer(x, x), atol=1e-9)
+    assert sides == {True, False}
+
+
+@pytest.mark.parametrize("link", FAMILIES)
+def test_self_concordance_holds_the_loss_between_two_curves(link):
+    """phi' u^2/(2 + M|u|) <= Bregman gap <= phi' (e^{M|u|} - 1 - M|u|)/M^2 on the scores in use."""
+    glm = nw.GLM(link, 1.0, 2.0)
+    rng, M = RNG(5), glm.self_concordance
+    z, v = rng.uniform(-2, 2, size=(2, 4000))
+    u = v - z
+    gap = glm.potential(v) - glm.potential(z) - glm.mean(z) * u
+    a = M * np.abs(u)
+    low = glm.slope(z) * u**2 / (2 + a)
+    high = glm.slope(z) * (np.expm1(a) - a) / M**2 if M else glm.slope(z) * u**2 / 2
+    assert (low <= gap + 1e-12).all()
+    assert (gap <= high + 1e-12).all()
+
+
+@pytest.mark.parametrize("r", [1e-5, 9e-4, 1.1e-3, 0.3, 2.0, 6.0])
+def test_spread_factor_is_the_expectation(r):
+    def term(n):
+        return 2 * norm.pdf(n) * (np.expm1(r * n) - r * n)
+
+    exact = 1.0 if r < 1e-4 else 2 * quad(term, 0, 40, epsabs=0, epsrel=1e-10)[0] / r**2
+    assert spread_factor(r) == pytest.approx(exact, rel=1e-4 if r < 1e-4 else 1e-8)
+
+
+@pytest.mark.parametrize("link", FAMILIES)
+def test_the_prescribed_ridge_keeps_the_factors_small(link):
+    """With it the expansion eats at most a third of a step, and the spread factor is <= 1.21."""
+    for bound, g in ((0.5, 1.0), (2.0, 0.1), (3.0, 5.0)):
+        policy = nw.GLBOMD(nw.GLM(link, 1.0, bound), dispersion=g)
+        lam = policy.prescribed(1)
+        assert policy._share(lam) <= 1 / 3 + 1e-12
+        assert spread_factor(policy._reach(lam)) <= 1.21
+
+
+def test_the_ridge_of_glb_omd_written_out():
+    """Logistic, A = 2, B = 3/4, so S = 3/2, M = tanh(3/4), eta = 1 + MS, K = 1/4."""
+    M = np.tanh(0.75)
+    eta = 1 + 1.5 * M
+    glm = nw.GLM("logistic", 2.0, 0.75)
+    assert nw.GLBOMD(glm).prescribed(5) == pytest.approx(2 * 14 * 5 * eta * M**2)
+    assert nw.GLBOMD(glm, "exact").prescribed(5) == pytest.approx(2 * 8 * 5 * eta * M**2)
+    few = nw.GLBOMD(glm, dispersion=0.01)  # then the expansion's error decides
+    assert few.prescribed(5) == pytest.approx(2 * 6 * eta * M * 1.5 * 0.25 / 0.01)
+    assert nw.GLBOMD(glm, "exact", dispersion=0.01).prescribed(5) == pytest.approx(
+        2 * 8 * 5 * eta * M**2
+    )
+    for loss in ("linear", "exact"):
+        assert nw.GLBOMD(nw.GLM("identity", 2.0, 0.75), loss).prescribed(5) == pytest.approx(
+            2 / 1.5**2
+        )
+
+
+@pytest.mark.parametrize(("loss", "ridge"), [("linear", None), ("linear", 9.0), ("exact", 0.2)])
+def test_the_radius_of_glb_omd_written_out(loss, ridge):
+    """Logistic as above, g = 1/2; the factor f by quadrature."""
+    M, g = np.tanh(0.75), 0.5
+    eta = 1 + 1.5 * M
+    policy = nw.GLBOMD(nw.GLM("logistic", 2.0, 0.75), loss, dispersion=g, ridge=ridge, delta=0.1)
+    state, *_ = family_learnt(policy)
+    lam = ridge or 2 * 14 * 3 * eta * M**2
+    rho = eta * M * 1.5 * 0.25 * 4 / (lam * g) if loss == "linear" else 0.0
+    assert loss == "exact" or 0.05 < rho < 0.9
+    c = eta / (1 - rho)
+    r = M * 2 * np.sqrt(c / (2 * lam))
+
+    def term(n):
+        return 2 * norm.pdf(n) * (np.expm1(r * n) - r * n)
+
+    f = 2 * quad(term, 0, 40, epsabs=0, epsrel=1e-10)[0] / r**2
+    growth = -np.linalg.slogdet(2 * lam * state.inverse)[1]
+    square = 2 * lam * 0.75**2 + 2 * eta * np.log(10) + eta * c * f * growth
+    assert policy.radius(state) == pytest.approx(np.sqrt(square), rel=1e-7)
+
+
+def test_scaling_the_features_changes_nothing():
+    """Arms twice as long and a ball half as wide are the same problem, for all four."""
+    for make in (
+        lambda glm: nw.GLBOMD(glm),
+        lambda glm: nw.GLBOMD(glm, "exact"),
+        lambda glm: nw.OFUGLB(glm),
+        lambda glm: nw.GLOC(glm, 0.5, ridge=0.5 * glm.feature_bound**2),
+        lambda glm: nw.UCBGLM(glm, 0.5, ridge=1e-6 * glm.feature_bound**2),
+    ):
+        one, two = make(nw.GLM("logistic", 1.0, 2.0)), make(nw.GLM("logistic", 2.0, 1.0))
+        a, x, y = family_learnt(one, seed=1)
+        b = two.start(3)
+        for row, r in zip(2 * x, y, strict=True):
+            two.update(b, row, r)
+        np.testing.assert_allclose(a.theta, 2 * b.theta, atol=1e-6)
+        assert one.radius(a) == pytest.approx(two.radius(b), rel=1e-9)
