@@ -200,8 +200,9 @@ def plot(table: pd.DataFrame) -> Any:
                 continue
             mean, error = path.mean(), 2 * path.sem().fillna(0.0)
             axis.plot(mean.index, mean, lw=1.3, **styles[policy])
+            least = np.maximum(mean - error, path.min())  # regret has a long tail upwards only
             axis.fill_between(
-                mean.index, mean - error, mean + error, alpha=0.15, lw=0,
+                mean.index, least, mean + error, alpha=0.15, lw=0,
                 color=styles[policy]["color"],
             )  # fmt: skip
         axis.set(xscale="log", yscale="symlog", title=name.replace("-", " arms, ").replace(
