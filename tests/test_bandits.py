@@ -10,6 +10,7 @@ from instances import POLICIES as INSTANCES
 import noisewise as nw
 from noisewise import environments as env
 from noisewise.bandits import POLICIES, ridge
+from noisewise.bandits.arms import candidates, observation
 from noisewise.bandits.linear_thompson import draw
 from noisewise.regression.sets import curvature_inverse
 from noisewise.theory import bandit_regret, radii
@@ -450,3 +451,23 @@ def test_kernels_for_arms_written_out():
 def test_what_is_no_table_of_arms_is_refused(policy, arms):
     with pytest.raises(ValueError, match="arms has shape"):
         policy.select(policy.start(2), arms, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("kind", [np.array, np.ndarray.tolist], ids=["array", "list"])
+def test_what_lies_just_beyond_is_refused(kind):
+    """The bound passes with what single precision adds, a thousandth more does not."""
+    for x in (np.array([1.0, 0.0]), np.array([1 + 5e-7, 0.0])):
+        assert len(candidates(kind(x[None]), 2, 1.0)) == 1
+        assert observation(kind(x), 1e50, 0.0, 2, 1.0)[1:] == (1e50, 0.0)
+    long = np.array([1.001, 0.0])
+    with pytest.raises(ValueError, match="arms holds a vector of norm"):
+        candidates(kind(long[None]), 2, 1.0)
+    with pytest.raises(ValueError, match="arm holds a vector of norm"):
+        observation(kind(long), 1.0, 1.0, 2, 1.0)
+    for reward, sigma, word in [
+        (1.1e50, 1.0, "reward"),
+        (1.0, np.inf, "sigma"),
+        (1.0, -1.0, "sigma"),
+    ]:
+        with pytest.raises(ValueError, match=word):
+            observation(kind(x), reward, sigma, 2, 1.0)
