@@ -1,10 +1,13 @@
 """The rules of the house: what may import what, what imports cost, what files may say."""
 
 import ast
+import dis
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -45,6 +48,27 @@ def test_numba_only_in_kernels():
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             assert not any(name.split(".")[0] == "numba" for name in names), path
+
+
+def test_kernels_call_only_parts_that_are_compiled_with_them():
+    """A cached callee would make results depend on what else lay in the cache."""
+    from numba.core.caching import NullCache
+    from numba.core.dispatcher import Dispatcher
+
+    seen = 0
+    for path in sorted((ROOT / "src/noisewise/kernels").glob("*.py")):
+        module = import_module(f"noisewise.kernels.{path.stem}")
+        for kernel in [thing for thing in vars(module).values() if isinstance(thing, Dispatcher)]:
+            seen += 1
+            part = None
+            for word in dis.get_instructions(kernel.py_func):
+                if word.opname == "LOAD_GLOBAL":
+                    part = kernel.py_func.__globals__.get(word.argval)
+                elif isinstance(part, ModuleType) and word.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+                    part = getattr(part, word.argval)
+                if isinstance(part, Dispatcher):
+                    assert isinstance(part._cache, NullCache), (kernel, part)
+    assert seen > 20
 
 
 def test_every_public_name_is_there_and_documented():

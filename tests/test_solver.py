@@ -252,7 +252,7 @@ def test_compiled_links_equal_the_readable_ones(name):
     """The sums and curvatures of one pass, compiled against numpy."""
     rng = np.random.default_rng(1)
     glm = nw.GLM(name, 1.0, 2.0)
-    from noisewise.kernels import anchor
+    from noisewise.kernels import step
 
     a = at.allocate(3)
     a[at.DIM], a[at.PADDED], a[at.CODE], a[at.BOUND] = 3, 8, at.CODES[name], 2.0
@@ -261,7 +261,7 @@ def test_compiled_links_equal_the_readable_ones(name):
     w, wy, old = rng.uniform(0.1, 10, (3, 64))
     numbers = np.stack([w, wy, old, np.zeros(64)])
     residual = z.copy()
-    anchor.scan(a, residual, *transcend(glm, z), numbers.reshape(-1), 0, 64)
+    step.scan(a, residual, *transcend(glm, z), numbers.reshape(-1), 0, 64)
     np.testing.assert_allclose(residual, w * glm.mean(z) - wy, rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(numbers[3], w * glm.slope(z), rtol=1e-12)
     value = w @ glm.potential(z) - wy @ z
@@ -362,24 +362,33 @@ def test_trials_in_threads_equal_trials_one_by_one():
             np.testing.assert_array_equal(together[i], nw.predictions(ftrl, x[i], y[i]))
 
 
-def test_a_second_process_finds_the_cache(tmp_path):
+def test_a_second_process_finds_the_cache_and_rounds_alike(tmp_path):
+    """Also where some of the code on disk is gone, and is compiled anew beside the rest."""
     code = (
         "import numpy as np, noisewise as nw\n"
-        "f = nw.FTRL(nw.GLM('logistic')); s = f.start(2)\n"
-        "f.update(s, np.array([1.0, 0.0]), 1.0); f.update(s, np.eye(2), np.ones(2))\n"
+        "f = nw.FTRL(nw.GLM('logistic')); s = f.start(5); r = np.random.default_rng(0)\n"
+        "x = r.uniform(-0.4, 0.4, (200, 5)); f.update(s, x[0], 1.0)\n"
+        "print(f.update(s, x, r.random(200)).tobytes().hex())\n"
         "from noisewise.kernels import step as k\n"
-        "for n in k.__all__: t = getattr(k, n).stats; "
-        "print(sum(t.cache_hits.values()), sum(t.cache_misses.values()))\n"
+        "for n in ('step', 'run', 'survey', 'scan', 'propose', 'judge', 'restep'):\n"
+        " t = getattr(k, n).stats\n"
+        " print(sum(t.cache_hits.values()), sum(t.cache_misses.values()))\n"
     )
     env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    counts = []
-    for _ in range(2):
+    counts, answers = [], []
+    for gone in ("nothing", "nothing", "step.run"):
+        for path in tmp_path.rglob(f"{gone}-*"):
+            path.unlink()
         done = subprocess.run(
             [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
         )
-        counts.append([tuple(map(int, line.split())) for line in done.stdout.splitlines()])
+        answer, *lines = done.stdout.splitlines()
+        answers.append(answer)
+        counts.append([tuple(map(int, line.split())) for line in lines])
     assert all(misses == 1 for _, misses in counts[0])
     assert all(pair == (1, 0) for pair in counts[1])
+    assert counts[2] == [(1, 0), (0, 1), *[(1, 0)] * 5]
+    assert answers[1:] == answers[:-1]
 
 
 def test_a_changed_source_drops_the_cached_code(tmp_path):

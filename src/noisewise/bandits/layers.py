@@ -18,7 +18,7 @@ from ..inputs import longest, plain
 from ..protocols import Array, BanditRounds
 from ..regression.ftrl import FTRL
 from ..regression.state import FTRLState
-from .arms import block, candidates, first_best
+from .arms import block, candidates, compiled, first_best
 from .forms import Forms
 
 # where the kernels find the numbers of a policy, see kernels/optimism.py
@@ -140,7 +140,7 @@ class Fixed:
             own, sets = state.own.inverses, state.forms.inverses[changed]
             for quads, inverses in ((self.quads[changed], sets), (self.own, own)):
                 for row, inverse in zip(quads, inverses, strict=True):
-                    state.kernels.forms_of(self.arms, inverse, row)
+                    compiled().forms_of(self.arms, inverse, row)
 
 
 NONE = Fixed(np.empty((0, 1)), np.empty((1, 0)), np.empty((1, 0)))

@@ -3,10 +3,10 @@
 import math
 
 import numpy as np
-from numba import float64, int64, njit, uint64, void
+from numba import njit
 
 from . import layout
-from .flags import ENTRY, INNER
+from .flags import INNER, PART
 from .layout import (
     BLUR,
     BOUND,
@@ -125,10 +125,7 @@ def certify(a, length2):
     strain(a)
 
 
-@njit(
-    void(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], uint64, uint64),
-    **ENTRY,
-)
+@njit(**PART)
 def scan(a, z, e, v, numbers, n0, stride):
     """Turn scores at the trial point into residuals, add to the sums of the pass, note curvatures.
 
@@ -171,7 +168,7 @@ def scan(a, z, e, v, numbers, n0, stride):
     a[TRIAL_STALE_SUM] += stale
 
 
-@njit(void(float64[::1], float64, float64[::1]), **ENTRY)
+@njit(**PART)
 def propose(a, s, room):
     """Begin a pass at the trial point m + s u with what the ridge and the buffer add to its sums.
 
@@ -212,7 +209,7 @@ def propose(a, s, room):
             a[gradient + j] += residual * a[buffer + i * ld + j]
 
 
-@njit(void(float64[::1]), **ENTRY)
+@njit(**PART)
 def restep(a):
     """Apply the pending change to the inverse P, set u = -P g, and certify."""
     least = max(a[RIDGE], a[SMALLEST] / (a[SPREAD] * a[SPREAD]))
@@ -235,7 +232,7 @@ def restep(a):
     certify(a, length2)
 
 
-@njit(int64(float64[::1], float64), **ENTRY)
+@njit(**PART)
 def judge(a, s):
     """Accept the trial point as anchor or not, and say whether the factor still serves.
 

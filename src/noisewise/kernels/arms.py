@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numba import float64, int64, njit, void
 
-from .flags import ENTRY, INNER
+from .flags import ENTRY, INNER, PART
 
 TIE = 1e-12
 BLOCK = 128  # arms whose products stay in the cache
@@ -51,8 +51,8 @@ def longest(rows):
     return most
 
 
-@njit(void(float64[:, ::1], float64[:, ::1], float64[::1]), **ENTRY)
-def forms_of(arms, inverse, quads):
+@njit(**PART)
+def set_forms(arms, inverse, quads):
     """Set the quadratic forms x'Px of all arms."""
     K, d = arms.shape
     products = np.empty((min(K, BLOCK), d))
@@ -63,9 +63,15 @@ def forms_of(arms, inverse, quads):
             quads[first + i] = max(dot(products[i], arms, first + i), 0.0)
 
 
+@njit(void(float64[:, ::1], float64[:, ::1], float64[::1]), **ENTRY)
+def forms_of(arms, inverse, quads):
+    """`set_forms` for Python."""
+    set_forms(arms, inverse, quads)
+
+
 @njit(int64(float64[::1]), **ENTRY)
 def best(index):
-    """Return `first_best`."""
+    """`first_best` for Python."""
     return first_best(index)
 
 

@@ -9,5 +9,8 @@ forget_stale(Path(__file__).parent)
 # sums may be reordered, but NaN and infinity keep their meaning: the input checks need them
 FAST = ("reassoc", "contract", "arcp", "nsz")
 SPEED = {"fastmath": {*FAST}, "no_cfunc_wrapper": True}
-INNER = {**SPEED, "no_cpython_wrapper": True, "forceinline": True, "cache": True}
+# Python calls entries, kernels call parts. Parts are not cached: code made around a loaded part
+# rounds differently from code made around a compiled one, so a result would depend on the disk.
 ENTRY = {**SPEED, "cache": True, "nogil": True}
+PART = {**SPEED, "no_cpython_wrapper": True}
+INNER = {**PART, "forceinline": True}

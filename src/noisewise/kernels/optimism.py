@@ -11,8 +11,8 @@ from numba import float64, int64, njit
 
 from . import layout
 from .anchor import EPS, HEADER, SLOTS, STEP, VECTORS
-from .arms import BLOCK, LARGEST, TIE, dot, first_best, forms_of
-from .flags import ENTRY, INNER
+from .arms import BLOCK, LARGEST, TIE, dot, first_best, set_forms
+from .flags import ENTRY, INNER, PART
 from .layout import (
     BLUR,
     BUFFERED,
@@ -70,8 +70,8 @@ def lower(quads, arms, k, share):
         quads[i] = max(quads[i] - share * inner * inner, 0.0)
 
 
-@njit(int64(float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64[:, ::1]), **ENTRY)
-def best_upper(centres, quads, radii, s, arms):
+@njit(**PART)
+def largest_upper(centres, quads, radii, s, arms):
     """Return the arm whose smallest upper bound over the ellipsoids is largest; -1: bad arms.
 
     Ellipsoids of infinite radius are left out; where all are, the longest arm is best.
@@ -93,17 +93,23 @@ def best_upper(centres, quads, radii, s, arms):
     return first_best(index)
 
 
+@njit(int64(float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64[:, ::1]), **ENTRY)
+def best_upper(centres, quads, radii, s, arms):
+    """`largest_upper` for Python."""
+    return largest_upper(centres, quads, radii, s, arms)
+
+
 @njit(
     int64(float64[:, ::1], float64[:, :, ::1], float64[::1], float64[::1], float64[:, ::1]),
     **ENTRY,
 )
 def choose_upper(centres, inverses, radii, s, arms):
-    """Return `best_upper`, the quadratic forms computed here."""
+    """Return `largest_upper`, the quadratic forms computed here."""
     quads = np.empty((radii.shape[0], arms.shape[0]))
     for f in range(radii.shape[0]):
         if radii[f] < math.inf:
-            forms_of(arms, inverses[f], quads[f])
-    return best_upper(centres, quads, radii, s, arms)
+            set_forms(arms, inverses[f], quads[f])
+    return largest_upper(centres, quads, radii, s, arms)
 
 
 @njit(float64(float64[:, ::1], float64, float64[::1]), **ENTRY)

@@ -11,10 +11,10 @@ sweep; offsets are unsigned, since a signed one would be tested for wrapping aro
 import math
 
 import numpy as np
-from numba import float64, int64, njit
+from numba import float64, int64, njit, uint64, void
 
-from . import layout
-from .anchor import HEADER, certify, judge, propose, restep, scan
+from . import anchor, layout
+from .anchor import HEADER, certify
 from .flags import ENTRY, INNER
 from .layout import (
     ATTENTION,
@@ -50,8 +50,6 @@ from .layout import (
 )
 from .links import parts, transcend
 from .vectors import advance, meet, square, sweep
-
-__all__ = ["judge", "propose", "restep", "run", "scan", "step", "survey"]
 
 LARGEST = layout.LARGEST
 CANCELS = 1e6
@@ -197,8 +195,8 @@ def run(a, x, y, w, first, what, out):
         x0 += d
         out[i] = score if what == SCORES else mean
         if status == PASS and a[COUNT] == a[BUFFERED]:
-            propose(a, 1.0, room)
-            verdict = judge(a, 1.0)
+            anchor.propose(a, 1.0, room)
+            verdict = anchor.judge(a, 1.0)
             if verdict == WORN:
                 status = RENEW
             elif verdict == KEPT and a[STRAINED] == 0.0:
@@ -221,3 +219,30 @@ def survey(x, y, w, limit):
         if not (total <= limit and abs(y[i]) <= LARGEST and size <= LARGEST):
             return i
     return -1
+
+
+@njit(void(float64[::1], float64, float64[::1]), **ENTRY)
+def propose(a, s, room):
+    """`anchor.propose` for Python."""
+    anchor.propose(a, s, room)
+
+
+@njit(
+    void(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], uint64, uint64),
+    **ENTRY,
+)
+def scan(a, z, e, v, numbers, n0, stride):
+    """`anchor.scan` for Python."""
+    anchor.scan(a, z, e, v, numbers, n0, stride)
+
+
+@njit(int64(float64[::1], float64), **ENTRY)
+def judge(a, s):
+    """`anchor.judge` for Python."""
+    return anchor.judge(a, s)
+
+
+@njit(void(float64[::1]), **ENTRY)
+def restep(a):
+    """`anchor.restep` for Python."""
+    anchor.restep(a)
