@@ -61,7 +61,7 @@ def advice(name):
 def standings(lines, model):
     """Write the table of a model, a line a policy, a column a world; below, who plays in none."""
     worlds = [w for w in dict.fromkeys(line["world"] for line in lines) if f"-{model}" in w]
-    worlds.sort(key=lambda w: " x " in w)
+    worlds.sort(key=lambda w: ", " in w)
     found = {(line["policy"], line["world"]): line for line in lines}
     best = {w: min(line["mean"] for line in lines if line["world"] == w) for w in worlds}
     away = {w: field.absent(w) for w in worlds}
