@@ -64,9 +64,9 @@ class GLBOMD(LikelihoodOptimism):
     Use it where rewards are of a known family and many: neither time nor memory grows with rounds.
     Costs K d^2 a round, and d^3 where the step leaves the ball.
     The ridge of the theorem makes the first rounds explore a lot; `OFUGLB` is tighter and slower.
-    Measured at delta = 0.1, logistic, truth of norm B, the 0.9-quantile over runs of the largest
-    error/radius: 0.94 ("linear"), 0.93 ("exact"), where 1 would be calibrated; the first rounds
-    decide it, where the radius is little but the ridge's share.
+    Measured at delta = 0.1, logistic, truth of norm B, 200 rounds of 3 features, the 0.9-quantile
+    over 10,000 runs of the largest error/radius: 0.94 ("linear"), 0.92 ("exact"), where 1 would be
+    calibrated; the first rounds decide it, where the radius is little but the ridge's share.
 
     Parameters
     ----------

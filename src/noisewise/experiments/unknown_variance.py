@@ -37,7 +37,7 @@ CLAIM = (
     "of the loss of a crude sd is its level, and both estimates recover that. The model finds the "
     "variances where features explain them, yet on fixed arms one running sd does better, since "
     "the doubling is paid in exploration; with the index scaled by 0.7, which undoes it, the model "
-    "comes near to that. Where nothing explains the noise both stay far from being told. "
+    "comes near to that. Where nothing explains the noise there is only its level to estimate. "
     "Guaranteed ways without variances (a crude sd, LOSAN) pay for the bound and differ "
     "little; SAVE is at the start of its first layers. Draws of a family need no sd at all: their "
     "likelihood weighs them."
