@@ -62,6 +62,9 @@ def test_the_excess_of_losan_is_twice_the_regularised_regret(small):
     np.testing.assert_allclose(state.V, V, rtol=1e-12, atol=1e-12)
     assert state.excess == pytest.approx(played - least, rel=1e-9)
     assert (min(w) < 0.1) == (small < 0.5)
+    noise = policy.radius(state) ** 2 - 2 * small * policy.parameter_bound**2
+    narrow = policy.radius(state, 0.3) ** 2 - 2 * small * policy.parameter_bound**2
+    assert narrow == pytest.approx(0.09 * noise)
 
 
 def losan_ratios(runs, rounds, sd):
