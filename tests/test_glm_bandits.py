@@ -243,6 +243,7 @@ def test_sets_hold_the_parameter_of_every_family(policy, critical, link):
 def test_an_absurd_reward_does_no_harm(size, link):
     """Also where the link may not be extended: the estimate stays in the ball, the set finite."""
     glm = nw.GLM(link, extend=False)
+    assert nw.OFUGLB(glm) == nw.OFUGLB(nw.GLM(link))  # trial steps rely on the extension
     for policy in (nw.GLBOMD(glm), nw.GLBOMD(glm, "exact"), nw.OFUGLB(glm), nw.GLOC(glm)):
         state = policy.start(2)
         for x in ([1.0, 0.0], [0.6, 0.8]):
