@@ -1,5 +1,7 @@
 """GLBOMD: steps, ridge and radius against what they solve and are."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 from instances import family_learnt, family_reward, sphere
@@ -9,6 +11,7 @@ from scipy.stats import norm
 
 import noisewise as nw
 from noisewise.bandits.glb_omd import spread_factor
+from noisewise.regression.solver import link_code
 
 RNG = np.random.default_rng
 
@@ -63,6 +66,27 @@ def test_every_step_is_the_minimiser_of_its_program(link, loss):
         assert np.linalg.norm(gradient + nu * state.theta) < 1e-8 * max(1, abs(y))
         np.testing.assert_allclose(state.design.V - H, glm.slope(z) / g * np.outer(x, x), atol=1e-9)
     assert sides == {True, False}
+
+
+@pytest.mark.parametrize("link", FAMILIES)
+def test_pulls_are_roots(link):
+    """Where Newton's method alone would go astray too: scores up to 8, steps up to 1e4."""
+    glm, rng, kernels = nw.GLM(link, 1.0, 8.0), RNG(6), import_module("noisewise.kernels.mirror")
+    for _ in range(300):
+        a, y, g, q = (
+            rng.uniform(-9, 9),
+            rng.uniform(-1, 2),
+            rng.uniform(0.1, 2),
+            10 ** rng.uniform(-4, 4),
+        )
+
+        def miss(z, a=a, y=y, g=g, q=q):
+            return z - a + q * (float(glm.mean(z)) - y) / g
+
+        reach = abs(miss(a)) + 1e-9
+        z = brentq(miss, a - reach, a + reach, xtol=1e-15, rtol=1e-15)
+        found = kernels.pull(link_code(glm), 8.0, g, a, q, y)
+        assert q * found == pytest.approx(a - z, rel=1e-9, abs=1e-9)
 
 
 def by_bisection(policy, state, x, y):
