@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from ..confidence import Ellipsoid
 from ..glm import GLM
 from ..inputs import dimension, one_of, positive, probability, settle
+from ..kernels.numbers import CURVATURE, GROWTH, NORM, PARAMETER
 from ..noise import Bounded, Likelihood, Noise, SubGaussian
 from ..protocols import Array
 from ..regression import solver
@@ -20,13 +21,12 @@ from ..regression.sets import adaptive, curvature_inverse, ellipsoids
 from ..theory import radii
 from . import layers
 from .arms import clip, observation
-from .layers import CURVATURE, NONE, NORM, PARAMETER, Fixed, Layered, Layers
+from .layers import NONE, Fixed, Layered, Layers
 from .likelihood import refuse_outside, reward_range
 from .variance import VarianceModel
 
 NOISES = ("sub-gaussian", "bounded", "likelihood", "estimated")
 RADII = (*radii.RADII, "practical")
-GROWTH = 1.1
 
 
 @dataclass(frozen=True)
