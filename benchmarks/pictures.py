@@ -87,8 +87,8 @@ def _bars(axis, rows, name, title):
     axis.axhline(1, color="black", lw=1)
     axis.annotate("limit", (1.01, 1), xycoords=("axes fraction", "data"), va="center", fontsize=7)
     axis.set_xticks(range(len(dims)), [f"{d} features" for d in dims])
-    axis.set(title=title, yscale="log", ylim=(0.5, 20))
-    ticks = [0.5, 1, 2, 3, 5, 10, 20]
+    axis.set(title=title, yscale="log", ylim=(0.4, 40))
+    ticks = [0.5, 1, 2, 5, 10, 20]
     axis.set_yticks(ticks, [f"{t:g}" for t in ticks])
     axis.minorticks_off()
     axis.legend(fontsize=7)
