@@ -553,3 +553,43 @@ def test_other_weights_are_as_if_they_had_been_there_from_the_start():
 def test_estimated_variances_are_learnt_by_the_kernels_whatever_sigma_says():
     policy = nw.FTRLUCB(nw.GLM(), "estimated", 0.5, radius="practical")
     assert policy._teach(policy.start(2), np.array([0.6, 0.8]), 0.1, 1.0)
+
+
+def test_empty_layers_say_nothing_even_without_bonus():
+    """Infinite radii times a scale of 0, or the length 0 of an arm, decide nothing."""
+    arms = np.array([[0.0, 0.0], [0.6, 0.0], [-0.3, 0.4]])
+    for scale in (0.0, 1.0):
+        policy = nw.MORUCB(noise_bound=1.0, noise_floor=0.1, radius_scale=scale)
+        state = policy.start(2)
+        for _ in range(2):  # the second time by the kernels
+            policy.update(state, np.array([0.6, 0.8]), -0.5, 0.3)
+            index = policy.index(state, arms)
+            assert np.isfinite(index).all()
+            assert policy.select(state, arms, np.random.default_rng(0)) == index.argmax()
+        theta = state.layers[1].theta
+        if scale == 0.0:
+            np.testing.assert_allclose(index, arms @ theta, rtol=1e-12)
+            assert index.argmax() == 0
+
+
+def test_before_any_reward_the_longest_arm_is_played():
+    policy, rng = nw.MORUCB(nw.GLM("logistic"), 1.0, 0.1), np.random.default_rng(0)
+    state, arms = policy.start(2), np.array([[0.1, 0.0], [0.3, -0.4], [0.5, 0.0], [0.0, 0.2]])
+    assert policy.select(state, arms, rng) == 1  # of two the first
+    assert policy.select(state, arms.tolist(), rng) == 1  # the readable way
+    np.testing.assert_allclose(policy.index(state, arms), [0.1, 0.5, 0.5, 0.2])
+
+
+@pytest.mark.parametrize("policy", [nw.FTRLUCB(), nw.FTRLUCB(radius="practical"), nw.MORUCB()],
+                         ids=repr)  # fmt: skip
+def test_one_bad_arm_among_good_ones_is_refused(policy):
+    """Wherever it stands, and whether or not the policy has learnt anything."""
+    rng, state = np.random.default_rng(0), policy.start(2)
+    for _ in range(3):
+        for place in range(3):
+            for bad in (np.nan, np.inf, -np.inf, 1.01):
+                arms = np.array([[0.6, 0.0], [0.3, 0.4], [0.0, 0.8]])
+                arms[place, 1] = bad
+                with pytest.raises(ValueError, match="arms"):
+                    policy.select(state, arms, rng)
+        policy.update(state, np.array([0.6, 0.8]), 0.5, 0.5)
