@@ -593,3 +593,22 @@ def test_one_bad_arm_among_good_ones_is_refused(policy):
                 with pytest.raises(ValueError, match="arms"):
                     policy.select(state, arms, rng)
         policy.update(state, np.array([0.6, 0.8]), 0.5, 0.5)
+
+
+@pytest.mark.parametrize("link", ["identity", "logistic"])
+@pytest.mark.parametrize("ridge", [1e-14, 1e-12, 1e-6])
+def test_kernels_give_way_where_rounding_spoils_their_sets(link, ridge):
+    """Rows nearly parallel, weights over eight orders: the sets are those the readable way makes
+    of the same state, though the matrices have condition up to 1e22.
+    """
+    policy = nw.FTRLUCB(nw.GLM(link), noise_floor=1e-4, ridge=ridge)
+    for seed in range(6):
+        rng, state = np.random.default_rng(seed), policy.start(4)
+        for _ in range(12):
+            arm = np.full(4, 0.5) + 1e-3 * rng.normal(size=4)
+            arm /= np.linalg.norm(arm)
+            policy.update(state, arm, float(rng.random()), float(10 ** rng.uniform(-4, 0)))
+            x = np.vstack([arm, np.eye(4)])
+            for place, each in enumerate(policy.confidence(state)):
+                ours = nw.Ellipsoid(*(part[place] for part in vars(state.forms).values()))
+                np.testing.assert_allclose(ours.width(x), each.width(x), rtol=0.05)
