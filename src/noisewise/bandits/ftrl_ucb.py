@@ -151,6 +151,8 @@ class FTRLUCB(Layered):
             self.glm, ridge, dim, [self._constant()], self._forms(),
             delta=self.delta, scale=self.radius_scale, gain=self.spread,
         )  # fmt: skip
+        if not self.moving:  # no estimate outgrows it
+            state.numbers[0, NORM] = math.inf
         if self.noise == "estimated":
             state.variance = self.variances.start(dim)
         self._renew(state)
