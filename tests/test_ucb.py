@@ -614,3 +614,30 @@ def test_kernels_give_way_where_rounding_spoils_their_sets(link, ridge):
             for place, each in enumerate(policy.confidence(state)):
                 ours = nw.Ellipsoid(*(part[place] for part in vars(state.forms).values()))
                 np.testing.assert_allclose(ours.width(x), each.width(x), rtol=0.05)
+
+
+@pytest.mark.parametrize("bound", [1.0, 4.0, 6.0])
+def test_kernels_make_the_sets_of_the_readable_way_far_from_the_anchor(bound):
+    """Few rows of a long parameter: steps are so long that their curvature is known poorly."""
+    policy = nw.FTRLUCB(nw.GLM("logistic", parameter_bound=bound), ridge=0.5)
+    for seed in range(5):
+        rng, state = np.random.default_rng(seed), policy.start(3)
+        theta = bound * sphere(rng, 1, 3)[0]
+        for x in sphere(rng, 40, 3):
+            policy.update(state, x, float(rng.random() < 1 / (1 + np.exp(-x @ theta))), 1.0)
+            for place, each in enumerate(policy.confidence(state)):
+                assert state.forms.radii[place] == pytest.approx(each.radius, rel=1e-9)
+                np.testing.assert_allclose(state.forms.inverses[place], each.inverse, rtol=1e-9)
+
+
+def test_an_inverse_that_has_lost_all_digits_is_made_anew():
+    """Rank-one changes, none of them large, leave an indefinite inverse: sets go on."""
+    policy = nw.FTRLUCB(nw.GLM(), noise_floor=1e-2, ridge=1e-14)
+    for seed in range(8):
+        rng, state = np.random.default_rng(seed), policy.start(4)
+        for _ in range(12):
+            arm = np.full(4, 0.5) + 1e-3 * rng.normal(size=4)
+            arm /= np.linalg.norm(arm) * 1.0000001
+            policy.update(state, arm, float(rng.random()), float(10 ** rng.uniform(-4, 0)))
+            (each,) = policy.confidence(state)
+            assert 0 < each.width(arm) < np.inf
