@@ -37,7 +37,7 @@ test: venv  ## the quick suite
 	$(BIN)/pytest -q -n $(JOBS) -m "not slow"
 
 test-all: venv  ## with the long statistical runs
-	$(BIN)/pytest -q -n $(JOBS)
+	$(BIN)/pytest -q -n $(JOBS) --hypothesis-profile=explore
 
 check: venv  ## style, types, imports, lock file
 	$(BIN)/ruff check .

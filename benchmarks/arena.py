@@ -8,6 +8,7 @@ import noisewise as nw
 from noisewise.environments import WORLDS, NoisyBandit
 from noisewise.theory import bandit_regret
 
+from .clock import verdict
 from .peers import bayesian_bandits
 
 QUANTILES = (0.68, 0.95, 0.999)
@@ -43,12 +44,8 @@ def arena(repeats, largest):
             if what != names[0]:
                 lead = r.mean() - table[:, 0].mean()
                 tail = not world.fixed or table[:, 0].max() < r.max()
-                row |= {"lead": lead / error, "verdict": _word(lead >= -2 * error and tail)}
+                row |= {"lead": lead / error, "verdict": verdict(lead >= -2 * error and tail)}
             yield row
-
-
-def _word(holds):
-    return "holds" if holds else "MISSED"
 
 
 def _peer(rounds, world, quantile):

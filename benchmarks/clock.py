@@ -21,5 +21,10 @@ def interleave(candidates, repeats=15):
 def asked(measured, most=None, least=None):
     """Return the columns of a ratio that has a target: what is asked, and whether it holds."""
     if most is not None:
-        return {"asked": f"<= {most:g}", "verdict": "holds" if measured <= most else "MISSED"}
-    return {"asked": f">= {least:g}", "verdict": "holds" if measured >= least else "MISSED"}
+        return {"asked": f"<= {most:g}", "verdict": verdict(measured <= most)}
+    return {"asked": f">= {least:g}", "verdict": verdict(measured >= least)}
+
+
+def verdict(holds):
+    """Return the word that the table shows and counts."""
+    return "holds" if holds else "MISSED"

@@ -9,14 +9,13 @@ from importlib import import_module
 import numpy as np
 
 import noisewise as nw
-from noisewise.regression.newton import minimise
-from noisewise.regression.sets import uniform
 
 from . import limit
 from .arena import arena
 from .bandits import decisions, flat
 from .clock import interleave
 from .field import field
+from .quality import quality
 from .streams import STREAMS, isotropic, labels
 
 ROUND_PEERS = ["plain_numpy", "scipy_blas", "padasip_rls", "river_blr", "vowpal_wabbit"]
@@ -109,7 +108,7 @@ def logistic(repeats, largest):
             times = interleave(candidates, repeats)
             for row in _rows("logistic stream", times, int(T), "limit", dim=d, stream=stream):
                 if row["what"] in states:
-                    row |= _quality(glm, states[row["what"]])
+                    row |= quality(glm, states[row["what"]])
                 yield row
 
 
@@ -119,21 +118,6 @@ def _stream(states, name, ftrl, x, y):
         ftrl.update(states[name], x, y)
 
     return play
-
-
-def _quality(glm, state):
-    """Passes, and certificate and true error in units of sqrt(dim), at the end of the stream."""
-    inverse, _ = uniform(glm, state)
-    exact, _ = minimise(glm, state.ridge, list(state.blocks()), state.theta, inverse)
-    away = state.theta - exact.theta
-    error = float(np.sqrt(away @ np.linalg.solve(inverse, away)))
-    unit = np.sqrt(state.dim)
-    return {
-        "passes": state.passes,
-        "factors": state.factors,
-        "certificate": state.gap / unit,
-        "error": error / unit,
-    }
 
 
 def links(repeats, largest):

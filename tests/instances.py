@@ -1,10 +1,15 @@
 """Every instance the shared tests run over, listed once."""
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 
 import noisewise as nw
 from noisewise import environments as env
+from noisewise.regression.newton import minimise
+from noisewise.regression.sets import uniform
+
+quick = settings(deadline=None, max_examples=60)
 
 
 def cauchit_mean(z):
@@ -19,6 +24,7 @@ CAUCHIT = nw.Link("cauchit", cauchit_mean, cauchit_slope, self_concordance=1.0)
 BARE = nw.Link("bare", cauchit_mean, cauchit_slope)
 
 LINKS = [*nw.LINKS.values(), CAUCHIT, BARE]
+CURVED = [link for link in LINKS if link.name not in ("identity", "bare")]
 
 FTRLS = [nw.FTRL(nw.GLM(link, 1.0, 2.0), tolerance=0) for link in LINKS] + [
     nw.FTRL(nw.GLM("logistic", 3.0, 1.0), ridge=0.01, tolerance=0),
@@ -133,6 +139,13 @@ def least(x, y, penalty):
     return 0.5 * np.sum((y - x @ u) ** 2) + 0.5 * u @ penalty @ u, u
 
 
+def exact(glm, state):
+    """The minimiser by the readable solver, and the bound on its own error."""
+    inverse, _ = uniform(glm, state)
+    point, gap = minimise(glm, state.ridge, list(state.blocks()), state.theta, inverse)
+    return point, gap, inverse
+
+
 def close(a, b, tolerance=1e-9):
     np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
 
@@ -146,6 +159,12 @@ def learnt(policy, seed=0, count=30, dim=3, sigma=None, reach=1.0):
     for row in zip(x, y, s, strict=True):
         policy.update(state, *row)
     return state, x, y, s
+
+
+def small(seed=0, **kwargs):
+    """The rounds of a small world of noise that varies."""
+    world = env.NoisyBandit(**{"dim": 4, "arms": 6, "rounds": 150, **kwargs})
+    return world.draw(np.random.default_rng(seed))
 
 
 def family_reward(glm, z, rng):

@@ -1,49 +1,18 @@
-"""The agent: keys, late rewards, files, reasons, and doors that work untuned."""
+"""The agent: keys, late rewards, files, and bad input that leaves it alone."""
 
 import copy
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from histories import arm_sets, choose, outcomes, played
 from instances import CAUCHIT, POLICIES, sphere
 
 import noisewise as nw
-from noisewise import environments as env
 from noisewise.checks.comparison import same
 from noisewise.regression.sets import curvature_inverse
-from noisewise.theory import bandit_regret
 
 RNG = np.random.default_rng
 FIXED = nw.FTRLUCB(nw.GLM(), radius="practical", ridge=0.5)
-
-
-def arm_sets(count, dim=3, seed=0, policy=None):
-    """Sets of changing size: arms come and go."""
-    rng = RNG([seed, 77])
-    if getattr(policy, "one_hot", False):
-        return [np.eye(dim)[rng.integers(dim, size=2 + i % 4)] for i in range(count)]
-    return [0.9 * sphere(rng, 2 + i % 4, dim) for i in range(count)]
-
-
-def choose(agent, arms, key=None):
-    """Choose; a policy that must know the noise before is told it."""
-    told = getattr(agent.policy, "needs_sigma", False)
-    return agent.choose(arms, key, sigma=np.linspace(0.2, 0.9, len(arms)) if told else None)
-
-
-def outcomes(count, seed=0):
-    rng = RNG([seed, 78])
-    return rng.uniform(size=count), rng.uniform(0.2, 0.9, size=count)
-
-
-def played(agent, count=12):
-    """Learn all but every third decision, each two rounds late."""
-    y, s = outcomes(count)
-    for t, arms in enumerate(arm_sets(count, policy=agent.policy)):
-        choose(agent, arms, key=t)
-        if t > 1 and t % 3:
-            agent.learn(t - 2, y[t], s[t])
-    return agent
 
 
 def snapshot(agent):
@@ -73,28 +42,6 @@ def test_every_policy_goes_on_after_a_file(policy, tmp_path):
     assert same(agent.state, again.state)
     assert agent.waiting == again.waiting == (None,)
     assert agent.rng.bit_generator.state == again.rng.bit_generator.state
-
-
-@pytest.mark.parametrize("policy", POLICIES, ids=repr)
-def test_every_policy_gives_reasons(policy):
-    """The largest index is chosen; the interval holds the estimate; nothing is written."""
-    for agent in (nw.Agent(policy, dim=3), played(nw.Agent(policy, dim=3))):
-        before = copy.deepcopy(agent.state.theta) if hasattr(agent.state, "theta") else None
-        for arms in arm_sets(6, seed=2, policy=policy):
-            rows = agent.explain(arms)
-            assert [row.arm for row in rows] == list(range(len(arms)))
-            assert (rows[0].estimate is None) == isinstance(policy, nw.Uniform)
-            assert (rows[0].lower is not None) == hasattr(policy, "confidence")
-            assert (rows[0].layer is not None) == isinstance(policy, nw.MORUCB)
-            for row in rows:
-                free = row.lower is None or "outgrown" in row.note
-                assert free or row.lower <= row.estimate <= row.upper
-                assert row.bonus is None or row.bonus >= 0
-            if hasattr(policy, "index"):
-                index = np.array([-np.inf if row.index is None else row.index for row in rows])
-                assert index.max() - index[agent.choose(arms)] <= 1e-9 * abs(index.max())
-        if before is not None:
-            np.testing.assert_array_equal(agent.state.theta, before)
 
 
 def test_seeds_decide_and_nothing_else():
@@ -154,70 +101,6 @@ def test_late_rewards_give_the_same_minimiser(link, radius):
     one, two = (agent.state.layers[0] for agent in agents)
     assert max(one.gap, two.gap) < 1e-9
     np.testing.assert_allclose(one.theta, two.theta, rtol=1e-8, atol=1e-10)
-
-
-@pytest.mark.parametrize("link", ["identity", "logistic", CAUCHIT], ids=str)
-@pytest.mark.parametrize("radius", ["adaptive", "practical"])
-def test_intervals_are_those_of_ftrl(link, radius):
-    policy = nw.FTRLUCB(nw.GLM(link, 1.0, 2.0), radius=radius)
-    agent, arms = played(nw.Agent(policy, dim=3), count=40), arm_sets(8)[7]
-    rows = agent.explain(arms)
-    ftrl, layer = nw.FTRL(policy.glm), agent.state.layers[0]
-    lower, upper = ftrl.interval(layer, arms, nw.SubGaussian(1.0))
-    np.testing.assert_array_equal([row.lower for row in rows], lower)
-    np.testing.assert_array_equal([row.upper for row in rows], upper)
-    means = np.clip(ftrl.predict(layer, arms), lower, upper)
-    np.testing.assert_allclose([row.estimate for row in rows], means, rtol=1e-12)
-    if radius == "practical":
-        bonus = policy.bonus(agent.state, arms)
-        np.testing.assert_allclose([row.bonus for row in rows], bonus, rtol=1e-9)
-
-
-@pytest.mark.parametrize("as_printed", [False, True])
-def test_the_layer_is_that_of_the_smallest_bound(as_printed):
-    """Against the ellipsoids of each layer, asked one by one."""
-    policy = nw.MORUCB(nw.GLM("logistic"), 1.0, 0.1, as_printed=as_printed, radius_scale=0.3)
-    agent = nw.Agent(policy, dim=3)
-    arms = arm_sets(8)[7]
-    if not as_printed:
-        assert {row.layer for row in agent.explain(arms)} == {-1}
-    rng = RNG(9)
-    for t in range(300):
-        quiet = t % 10 == 0
-        agent.learn([0.9, 0, 0] if quiet else 0.9 * sphere(rng, 1, 3)[0], 0.6, 0.3 if quiet else 1)
-    sets = policy.confidence(agent.state)
-    known = [place for place, each in enumerate(agent.state.layers) if each.count or as_printed]
-    per = len(sets) // len(known)
-    upper = np.array([arms @ e.centre + 0.3 * e.width(arms) for e in sets])
-    if as_printed:  # its radii are of the number of all rewards
-        upper = policy.uppers(agent.state, arms)
-    upper = upper.reshape(len(known), per, -1).min(axis=1)
-    rows = agent.explain(arms)
-    assert [row.layer for row in rows] == [known[i] for i in upper.argmin(axis=0)]
-    np.testing.assert_allclose([row.index for row in rows], upper.min(axis=0), rtol=1e-9)
-    theta = [agent.state.layers[row.layer].theta for row in rows]
-    score = [a @ b for a, b in zip(arms, theta, strict=True)]
-    np.testing.assert_allclose([row.index - row.bonus for row in rows], score, atol=1e-12)
-    assert all(("published" in row.note) == as_printed for row in rows)
-    if not as_printed:
-        assert len({row.layer for row in agent.explain(np.array([[0.9, 0, 0], *arms]))}) > 1
-
-
-def test_sets_that_contradict_each_other_are_noted():
-    """Loud rewards told as quiet ones, with other means: the two layers can't both be right."""
-    agent = nw.Agent(nw.MORUCB(nw.GLM(parameter_bound=5.0), 1.0, 0.25), dim=1)
-    agent.learn(np.ones((2000, 1)), np.full(2000, 4.0), sigma=0.1)
-    agent.learn(np.ones((2000, 1)), np.full(2000, -4.0), sigma=1.0)
-    (row,) = agent.explain([[1.0]])
-    assert row.lower > row.upper
-    assert "contradict" in row.note
-
-
-def test_glm_ucb_explains_on_the_scale_of_scores():
-    policy = nw.GLMUCB(nw.GLM("logistic"), radius_scale=0.01)
-    agent, arms = played(nw.Agent(policy, dim=3)), arm_sets(4)[3]
-    index = [row.index for row in agent.explain(arms)]
-    np.testing.assert_allclose(policy.glm.mean(index), policy.index(agent.state, arms), rtol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -437,82 +320,6 @@ def test_files_that_hold_no_agent_are_refused(tmp_path):
     nw.Agent(nw.FTRLUCB(nw.GLM(CAUCHIT)), dim=2).save(tmp_path / "b.npz")
     with pytest.raises(ValueError, match=r"cauchit.*link="):
         nw.Agent.load(tmp_path / "b.npz")
-
-
-def test_doors_hold_the_policies_they_promise():
-    for door in ("for_binary_rewards", "for_means", "for_continuous_rewards"):
-        for guaranteed, radius in ((False, "practical"), (True, "adaptive")):
-            bounds = {"feature_bound": 2.0, "parameter_bound": 3.0}
-            agent = getattr(nw.Agent, door)(3, 1, **bounds, guaranteed=guaranteed)
-            assert agent.policy.radius == radius
-            glm = agent.policy.glm
-            assert (agent.dim, glm.feature_bound, glm.parameter_bound) == (3, 2.0, 3.0)
-    assert nw.Agent.for_means(3).policy == nw.Agent.for_binary_rewards(3).policy
-    assert nw.Agent.for_means(3).policy.noise == "likelihood"
-    assert nw.Agent.for_continuous_rewards(3).policy.glm.linear
-
-
-def regret(agent, rounds, tell):
-    """Play a world with rewards that come five at a time."""
-    choices, keys = [], []
-    for t, rewards in enumerate(rounds.rewards):
-        arms = rounds.arms if rounds.arms.ndim == 2 else rounds.arms[t]
-        choices.append(agent.choose(arms, key=t))
-        keys.append((t, rewards[choices[-1]], rounds.sigma[t]))
-        if len(keys) == 5:
-            told, values, sigma = zip(*keys, strict=True)
-            agent.learn(told, values, **tell(np.array(sigma)))
-            keys.clear()
-    return bandit_regret(rounds, choices)[-1]
-
-
-def by_sigma(sigma):
-    return {"sigma": sigma}
-
-
-def by_trials(sigma):
-    return {"trials": np.round(sigma**-2)}
-
-
-def untold(sigma):
-    return {}
-
-
-@pytest.mark.parametrize(
-    ("door", "world", "tell"),
-    [
-        ("for_continuous_rewards", "fresh-linear", by_sigma),
-        ("for_continuous_rewards", "fixed-linear", by_sigma),
-        ("for_continuous_rewards", "fresh-linear", untold),
-        ("for_continuous_rewards", "fixed-linear", untold),
-        ("for_means", "fresh-binomial", by_trials),
-        ("for_means", "fixed-binomial", by_trials),
-        ("for_binary_rewards", "fixed-binomial", untold),
-    ],
-)
-def test_doors_work_untuned(door, world, tell):
-    """Six worlds of 600 rounds, for 0/1 rewards twelve of 2000: less than half of random play.
-
-    Over 100 other worlds a world's regret less half of random play had a mean so far below 0 that
-    such a sum is at least 5.3 of its standard deviations below: false alarm below 1e-6, taking
-    sums for normal.
-    """
-    binary = door == "for_binary_rewards"
-    change = {"rounds": 2000, "most": 1} if binary else {"rounds": 600}
-    ours = random = 0.0
-    for seed in range(12 if binary else 6):
-        rounds = replace(env.WORLDS[world], **change).draw(RNG([seed, 4]))
-        ours += regret(getattr(nw.Agent, door)(dim=10), rounds, tell)
-        random += bandit_regret(rounds, nw.choices(nw.Uniform(), rounds, RNG(seed)))[-1]
-    assert ours < 0.5 * random
-
-
-def test_counts_are_no_shares():
-    for agent in (nw.Agent.for_means(2), nw.Agent.for_binary_rewards(2)):
-        for reward in (40, 5.0, -0.1):
-            with pytest.raises(ValueError, match="reward"):
-                agent.learn([0.6, 0.8], reward, trials=100)
-        assert agent.state.count == 0
 
 
 @pytest.mark.parametrize(

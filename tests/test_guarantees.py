@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from instances import CAUCHIT, close, least, sphere, streams
+from instances import CAUCHIT, close, least, quick, sphere, streams
 from scipy.special import rel_entr
 
 import noisewise as nw
 from noisewise import linalg, theory
 
-quick = settings(deadline=None, max_examples=60)
 SLACK = 1e-9
 
 

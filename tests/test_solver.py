@@ -2,30 +2,16 @@
 
 import copy
 import itertools
-import os
-import subprocess
-import sys
 import warnings
 
 import numpy as np
 import pytest
-from instances import CAUCHIT, LINKS, sphere
+from instances import CAUCHIT, CURVED, LINKS, exact, sphere
 from scipy.optimize import brentq
 
 import noisewise as nw
-from noisewise.kernels import layout as at
-from noisewise.regression.newton import minimise, visit
-from noisewise.regression.sets import excess, uniform
-from noisewise.regression.solver import transcend
-
-CURVED = [link for link in LINKS if link.name not in ("identity", "bare")]
-
-
-def exact(glm, state):
-    """The minimiser by the readable solver, and the bound on its own error."""
-    inverse, _ = uniform(glm, state)
-    point, gap = minimise(glm, state.ridge, list(state.blocks()), state.theta, inverse)
-    return point, gap, inverse
+from noisewise.regression.newton import minimise
+from noisewise.regression.sets import uniform
 
 
 def overshoot(glm, state):
@@ -157,24 +143,6 @@ def test_streaming_equals_the_readable_path_within_its_gap(link):
     assert a.gap < 1e-8
 
 
-@pytest.mark.parametrize("d", [1, 3, 4, 5, 7, 8, 9, 12, 17, 20, 33])
-def test_vector_loops_at_every_remainder(d):
-    """Inverse, step and Gram matrix against numpy: whole and broken groups of 4 and 8 numbers."""
-    rng = np.random.default_rng(d)
-    x, y, w = sphere(rng, 700, d), rng.normal(size=700), rng.uniform(0.1, 3, 700)
-    ftrl = nw.FTRL(nw.GLM("identity"), 0.5)
-    state = ftrl.start(d)
-    for first, last in ((0, 2 * d - 1), (2 * d - 1, 700)):  # before any factorisation, and after
-        ftrl.update(state, x[first:last], y[first:last], w[first:last])
-        H = np.eye(d) + x[:last].T @ (w[:last, None] * x[:last])
-        np.testing.assert_allclose(state.inverse(), np.linalg.inv(H), atol=1e-12)
-        theta = np.linalg.solve(H, x[:last].T @ (w[:last] * y[:last]))
-        np.testing.assert_allclose(state.theta, theta, atol=1e-12)
-    n = state.folded
-    assert n >= 512
-    np.testing.assert_allclose(state.gram, x[:n].T @ (w[:n, None] * x[:n]), atol=1e-10)
-
-
 X = np.array([[1, 0], [0.6, 0.8], [-0.8, 0.6], [0, 1.0]])
 Y = np.array([1, -2, 3, 0.5])
 
@@ -200,80 +168,6 @@ def test_golden_vectors_after_solve():
     ftrl.update(state, np.ones((3, 1)), [10.0, 12.0, 9.0])
     ftrl.solve(state)
     np.testing.assert_allclose(state.theta, 9.383161242267, atol=1e-10)
-
-
-@pytest.mark.parametrize("tolerance", [0.0, 0.1, 3.0])
-@pytest.mark.parametrize("link", CURVED, ids=repr)
-def test_every_point_of_the_event_lies_in_both_sets(link, tolerance):
-    """The adaptive sets must hold every mu with L(mu) <= lam B^2 + played + C log(1/delta).
-
-    Points are taken on the border of that event along random rays from the exact minimiser.
-    """
-    rng = np.random.default_rng([3, LINKS.index(link)])
-    B, lam, delta, noise, inside = 2.0, 0.2, 0.1, nw.SubGaussian(0.3), 0
-    glm = nw.GLM(link, 1.0, B)
-    C = noise.sigma**2 / glm.min_slope
-    for d, T in ((2, 30), (3, 200), (13, 300)):
-        ftrl = nw.FTRL(glm, lam, tolerance)
-        state = ftrl.start(d)
-        x, w = sphere(rng, T, d), 10 ** rng.uniform(0, 3, T)
-        y = glm.mean(x @ (0.5 * sphere(rng, 1, d)[0])) + rng.normal(size=T) / np.sqrt(w)
-        ftrl.update(state, x, y, w)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # counts are not sub-Gaussian; no coverage claimed here
-            whole, near = ftrl.confidence(state, noise, delta)
-        point, _, _ = exact(glm, state)
-        assert excess(glm, state) >= state.array[at.PLAYED] - point.value - 1e-9
-        border = lam * B * B + state.array[at.PLAYED] + C * np.log(1 / delta)
-        assert border >= point.value
-        for _ in range(40):
-            mu = _border_point(glm, state, point.theta, sphere(rng, 1, d)[0], border)
-            assert whole.distance(mu) <= whole.radius * (1 + 1e-9)
-            if np.linalg.norm(mu) <= B:  # the local form uses the parameter bound
-                inside += 1
-                assert near.distance(mu) <= near.radius * (1 + 1e-9)
-    assert inside >= 20
-
-
-def _border_point(glm, state, start, ray, border):
-    """The point start + s ray at which the objective reaches ``border``."""
-
-    def loss(s):
-        return visit(glm, state.ridge, state.blocks(), start + s * ray).value - border
-
-    reach = 1.0
-    while loss(reach) < 0:
-        reach *= 2
-    return start + brentq(loss, 0.0, reach, xtol=1e-13) * ray
-
-
-@pytest.mark.parametrize("name", sorted(at.CODES))
-def test_compiled_links_equal_the_readable_ones(name):
-    """The sums and curvatures of one pass, compiled against numpy."""
-    rng = np.random.default_rng(1)
-    glm = nw.GLM(name, 1.0, 2.0)
-    from noisewise.kernels import step
-
-    a = at.allocate(3)
-    a[at.DIM], a[at.PADDED], a[at.CODE], a[at.BOUND] = 3, 8, at.CODES[name], 2.0
-    a[at.TRIAL_STALE_LOW] = a[at.TRIAL_STALE_HIGH] = 1.0
-    z = np.append(rng.normal(size=60) * 3, [-2.0, 2.0, 0.0, 1e-9])
-    w, wy, old = rng.uniform(0.1, 10, (3, 64))
-    numbers = np.stack([w, wy, old, np.zeros(64)])
-    residual = z.copy()
-    step.scan(a, residual, *transcend(glm, z), numbers.reshape(-1), 0, 64)
-    np.testing.assert_allclose(residual, w * glm.mean(z) - wy, rtol=1e-12, atol=1e-13)
-    np.testing.assert_allclose(numbers[3], w * glm.slope(z), rtol=1e-12)
-    value = w @ glm.potential(z) - wy @ z
-    assert a[at.TRIAL_VALUE] == pytest.approx(value, rel=1e-12)
-    ratio = w * glm.slope(z) / old
-    assert a[at.TRIAL_STALE_LOW] == pytest.approx(min(1, ratio.min()))
-    assert a[at.TRIAL_STALE_HIGH] == pytest.approx(max(1, ratio.max()))
-    assert a[at.TRIAL_STALE_SUM] == pytest.approx(old @ (ratio - 1) ** 2)
-    # the skew is the largest |phi''|/phi' at the clipped scores, by a difference inside [-S, S]
-    c, h = np.clip(z, -2 + 1e-5, 2 - 1e-5), 1e-5
-    bend = np.abs(glm.link.slope(c + h) - glm.link.slope(c - h)) / (2 * h * glm.link.slope(c))
-    assert a[at.TRIAL_SKEW] == pytest.approx(bend.max(), abs=1e-4)
 
 
 @pytest.mark.parametrize("link", CURVED[:5], ids=repr)
@@ -309,21 +203,6 @@ def test_merged_rows_give_the_same_and_stop_growing(link):
         np.testing.assert_allclose(one.inverse, two.inverse, rtol=1e-8, atol=1e-14)
 
 
-def test_intervals_every_round_fold_each_row_once():
-    """Asking for a confidence set every round adds only new rows to the Gram matrix."""
-    rng = np.random.default_rng(2)
-    glm = nw.GLM("logistic")
-    ftrl = nw.FTRL(glm, 0.5)
-    often, once = ftrl.start(3), ftrl.start(3)
-    x, y = sphere(rng, 1200, 3), rng.random(1200)
-    for t in range(1200):
-        ftrl.update(often, x[t], y[t])
-        ftrl.update(once, x[t], y[t])
-        ftrl.interval(often, x[0], nw.Likelihood())
-    assert often.folded == 1200
-    np.testing.assert_allclose(uniform(glm, often)[0], uniform(glm, once)[0], rtol=1e-10)
-
-
 def test_rows_in_any_form_give_the_same_numbers():
     """A list, a strided view, a read-only or single-precision row take the general way."""
     rng = np.random.default_rng(3)
@@ -349,61 +228,6 @@ def test_long_rows_warn_once_asked():
         ftrl.update(state, np.array([3.0, 0.0]), 1.0)
     ftrl.update(state, np.array([0.5, 0.0]), 1.0)
     assert state.count == 2
-
-
-def test_trials_in_threads_equal_trials_one_by_one():
-    rng = np.random.default_rng(4)
-    x, y = sphere(rng, 5 * 700, 3).reshape(5, 700, 3), rng.random((5, 700))
-    for link in ("logistic", "identity", CAUCHIT):
-        ftrl = nw.FTRL(nw.GLM(link))
-        together = nw.predictions(ftrl, x, y, threads=3)
-        assert together.shape == (5, 700)
-        for i in range(5):
-            np.testing.assert_array_equal(together[i], nw.predictions(ftrl, x[i], y[i]))
-
-
-def test_a_second_process_finds_the_cache_and_rounds_alike(tmp_path):
-    """Also where some of the code on disk is gone, and is compiled anew beside the rest."""
-    code = (
-        "import numpy as np, noisewise as nw\n"
-        "f = nw.FTRL(nw.GLM('logistic')); s = f.start(5); r = np.random.default_rng(0)\n"
-        "x = r.uniform(-0.4, 0.4, (200, 5)); f.update(s, x[0], 1.0)\n"
-        "print(f.update(s, x, r.random(200)).tobytes().hex())\n"
-        "from noisewise.kernels import step as k\n"
-        "for n in ('step', 'run', 'survey', 'scan', 'propose', 'judge', 'restep'):\n"
-        " t = getattr(k, n).stats\n"
-        " print(sum(t.cache_hits.values()), sum(t.cache_misses.values()))\n"
-    )
-    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    counts, answers = [], []
-    for gone in ("nothing", "nothing", "step.run"):
-        for path in tmp_path.rglob(f"{gone}-*"):
-            path.unlink()
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
-        )
-        answer, *lines = done.stdout.splitlines()
-        answers.append(answer)
-        counts.append([tuple(map(int, line.split())) for line in lines])
-    assert all(misses == 1 for _, misses in counts[0])
-    assert all(pair == (1, 0) for pair in counts[1])
-    assert counts[2] == [(1, 0), (0, 1), *[(1, 0)] * 5]
-    assert answers[1:] == answers[:-1]
-
-
-def test_a_changed_source_drops_the_cached_code(tmp_path):
-    from noisewise.kernels.cache import forget_stale
-
-    source, folder = tmp_path / "a.py", tmp_path / "__pycache__"
-    source.write_text("one")
-    forget_stale(tmp_path)
-    code = folder / "a.f.nbi"
-    code.write_text("")
-    forget_stale(tmp_path)
-    assert code.exists()
-    source.write_text("two")
-    forget_stale(tmp_path)
-    assert not code.exists()
 
 
 def raw_minimiser(glm, ridge, x, y, w):
@@ -473,14 +297,6 @@ def test_certificate_when_the_inverse_is_hardly_known(link, stretch):
         assert distance <= state.gap * (1 + 1e-6) + 1e-9 * np.sqrt(w)
 
 
-def test_looking_does_not_shrink_the_set():
-    ftrl = nw.FTRL(nw.GLM("logistic"), 0.5, aggregate=True)
-    state = ftrl.start(2)
-    ftrl.update(state, [1.0, 0.0], 1.0)
-    looks = [ftrl.ellipsoid(state, nw.SubGaussian()).inverse[0, 0] for _ in range(3)]
-    assert looks[0] == looks[1] == looks[2]
-
-
 def test_an_interrupted_pass_leaves_a_state_that_goes_on():
     """A user's mean that fails once in the pass at a full buffer."""
     calls = {"fail": False}
@@ -518,14 +334,3 @@ def test_numbers_too_large_are_refused(link, tolerance, y, w):
     with pytest.raises(ValueError, match="rescale"):
         ftrl.update(state, np.array([1.0, 0.0]), y, w)
     assert state.count == 0
-
-
-def test_heavy_weights_do_not_make_sets_too_small():
-    """One row of weight 1e20: the direction it says nothing of must stay wide."""
-    ftrl = nw.FTRL(nw.GLM("logistic"), 0.5)
-    state = ftrl.start(2)
-    ftrl.update(state, [1.0, 0.0], 0.7, 1e20)
-    ftrl.solve(state)
-    for each in ftrl.confidence(state, nw.Likelihood()):
-        assert each.inverse[1, 1] >= 0.99
-    assert ftrl.interval(state, [0.0, 1.0], nw.Likelihood())[1] > 0.65

@@ -1,109 +1,16 @@
-"""MORUCB and FTRLUCB: coverage, certificates, identities, and kernels against the readable way."""
+"""FTRLUCB by hand, kernels of it and MORUCB against the readable way, and what both refuse."""
 
 import dataclasses
-import functools
 
 import numpy as np
 import pytest
-from instances import BARE, CAUCHIT, sphere
-from scipy.stats import binom
+from histories import play
+from instances import CAUCHIT, sphere
 
 import noisewise as nw
 from noisewise import environments as env
 from noisewise import theory
-from noisewise.regression.moving import move_ridge, reweigh
-from noisewise.regression.sets import excess, uniform
-
-DELTA = 0.1
-SMALL = {"dim": 3, "arms": 6, "rounds": 150}
-
-
-def play(policy, rounds, look=None):
-    """Play round by round; ``look(state, arm)`` sees the state before each reward."""
-    rng, T = np.random.default_rng(0), len(rounds.means)
-    state, played = policy.start(rounds.arms.shape[-1]), []
-    for t in range(T):
-        arms = rounds.arms if rounds.arms.ndim == 2 else rounds.arms[t]
-        k = policy.select(state, arms, rng)
-        if look is not None:
-            look(state, arms[k])
-        policy.update(state, arms[k], float(rounds.rewards[t, k]), float(rounds.sigma[t]))
-        played.append(k)
-    return state, np.array(played)
-
-
-def absolute(world):
-    """Tell the sd of a mean of n trials itself, at most 1/2 over sqrt(n), for bounded noise."""
-    return lambda rng: dataclasses.replace(r := world.draw(rng), sigma=r.sigma / 2)
-
-
-def worlds(link):
-    glm = nw.GLM(link)
-    scales = env.LogUniform(0.1, 0.5)
-    return {
-        "uniform": env.NoisyBandit(scales, env.Uniform(), glm=glm, fixed=True, **SMALL),
-        "gaussian": env.NoisyBandit(scales, glm=glm, fixed=True, **SMALL),
-        "clipped": env.NoisyBandit(scales, env.ClippedGaussian(1.0), glm=glm, **SMALL),
-        "sparse": env.NoisyBandit(scales, env.Sparse(1.0), glm=glm, fixed=True, **SMALL),
-        "binomial": env.FamilyBandit(fixed=True, **SMALL),
-    }
-
-
-CELLS = [
-    *(("uniform", nw.FTRLUCB(nw.GLM(link), noise_floor=0.1, delta=DELTA)) for link in
-      ("identity", "logistic")),
-    *(("gaussian", nw.FTRLUCB(nw.GLM(link), noise_floor=0.1, delta=DELTA)) for link in
-      ("identity", "logistic", "tanh")),
-    *(("sparse", nw.FTRLUCB(nw.GLM(link), "bounded", 1.0, 0.1, DELTA)) for link in
-      ("identity", "logistic")),
-    ("uniform", nw.FTRLUCB(nw.GLM(), "bounded", 1.0, 0.1, DELTA)),
-    ("sparse", nw.FTRLUCB(nw.GLM(), "bounded", 1.0, 0.1, DELTA, "practical")),
-    ("binomial", nw.FTRLUCB(nw.GLM("logistic"), "likelihood", delta=DELTA)),
-    ("gaussian", nw.FTRLUCB(nw.GLM("logistic"), radius="practical", noise_floor=0.1, delta=DELTA)),
-    *((kind, nw.MORUCB(nw.GLM(link), 1.0, 0.1, DELTA)) for kind in
-      ("uniform", "clipped", "sparse") for link in ("identity", "logistic")),
-    ("binomial", nw.MORUCB(nw.GLM("logistic"), 1.0, 0.1, DELTA)),
-]  # fmt: skip
-
-
-@functools.cache
-def ratios(kind, policy, runs):
-    """Largest distance of the parameter over all rounds and sets, in radii, (runs,)."""
-    world, found = worlds(policy.glm.link.name)[kind], []
-    draw = absolute(world) if kind == "binomial" and isinstance(policy, nw.MORUCB) else world.draw
-    for run in range(runs):
-        rounds, largest = draw(np.random.default_rng([5, run])), [0.0]
-
-        def look(state, arm, theta=rounds.theta, largest=largest):
-            for each in policy.confidence(state):
-                largest[0] = max(largest[0], each.distance(theta) / each.radius)
-
-        play(policy, rounds, look)
-        found.append(largest[0])
-    return np.array(found)
-
-
-def check_coverage(runs):
-    """Each of the cells has a false alarm below 1e-8 if its sets cover with 1 - DELTA."""
-    allowed, power = int(binom.isf(1e-8, runs, DELTA)), {}
-    for kind, policy in CELLS:
-        ratio = ratios(kind, policy, runs)
-        assert (ratio > 1).sum() <= allowed, (kind, policy)
-        power.setdefault(type(policy).__name__, []).append((3 * ratio > 1).mean())
-    # at a third of the radius both policies' sets must miss too often somewhere
-    assert max(power["FTRLUCB"]) > DELTA
-    assert max(power["MORUCB"]) > DELTA
-    return power
-
-
-def test_sets_hold_the_parameter():
-    check_coverage(8)
-
-
-@pytest.mark.slow
-def test_sets_hold_the_parameter_at_length():
-    power = check_coverage(200)
-    assert max(power["FTRLUCB"]) > 2 * DELTA
+from noisewise.regression.sets import uniform
 
 
 @pytest.mark.parametrize("link", ["identity", "logistic"])
@@ -163,93 +70,6 @@ def test_kernels_look_at_every_one_of_many_arms(count, radius):
     )
 
 
-def test_one_layer_is_ftrl_ucb_with_weight_one():
-    at = {"noise_bound": 1.0, "noise_floor": 1.0, "radius": "self-normalised"}
-    for link in ("identity", "logistic"):
-        glm = nw.GLM(link)
-        layered, weighted = nw.MORUCB(glm, **at), nw.FTRLUCB(glm, **at)
-        assert layered.layers == 1
-        rounds = env.NoisyBandit(glm=glm, dim=4, arms=9, rounds=300).draw(np.random.default_rng(1))
-        a, first = play(layered, rounds)
-        b, second = play(weighted, rounds)
-        np.testing.assert_array_equal(first, second)
-        np.testing.assert_allclose(a.theta, b.theta, atol=1e-12)
-        assert layered.confidence(a)[0].radius == pytest.approx(weighted.confidence(b)[0].radius)
-
-
-def test_layers_of_standard_deviations():
-    policy = nw.MORUCB(noise_bound=1.0, noise_floor=0.1)
-    assert policy.layers == 4
-    found = [policy.layer(s) for s in (0.0, 0.1, 0.2, 0.2 * (1 + 1e-9), 0.4, 0.8, 0.81, 1.0, 7.0)]
-    assert found == [0, 0, 0, 1, 1, 2, 3, 3, 3]
-    assert [policy.scale(place) for place in range(4)] == pytest.approx([0.2, 0.4, 0.8, 1.0])
-    for power in range(1, 30):  # rounding of the logarithm must not open another layer
-        exact = nw.MORUCB(noise_bound=1.0, noise_floor=2.0**-power)
-        assert exact.layers == power
-        assert exact.layer(2.0 ** (1 - power)) == 0
-    assert nw.MORUCB(noise_bound=1.0, noise_floor=2.0).layers == 1
-    printed = nw.MORUCB(noise_bound=1.0, noise_floor=0.1, as_printed=True)
-    assert [printed.layer(s) for s in (0.1, 0.2, 0.3, 0.5, 1.0)] == [-1, -1, 0, 1, 2]
-
-
-def test_the_published_algorithm_drops_quiet_rewards_and_its_radius_costs():
-    world = env.NoisyBandit(dim=5, arms=10, rounds=1500)
-    rounds = world.draw(np.random.default_rng(2))
-    printed = nw.MORUCB(noise_bound=1.0, noise_floor=0.1, as_printed=True)
-    state, literal = play(printed, rounds)
-    learnt = sum(layer.count for layer in state.layers)
-    assert learnt == (rounds.sigma > 0.2).sum()
-    with_radius = nw.MORUCB(noise_bound=1.0, noise_floor=0.1, radius="printed")
-    regrets = [
-        theory.bandit_regret(rounds, played)[-1]
-        for played in (play(nw.MORUCB(noise_floor=0.1), rounds)[1], play(with_radius, rounds)[1],
-                       literal)
-    ]  # fmt: skip
-    assert regrets[0] <= 0.1 * min(regrets[1:])
-
-
-def test_quieter_rewards_reach_the_louder_layers_when_nested():
-    policy = nw.MORUCB(noise_bound=1.0, noise_floor=0.1, nested=True)
-    state = policy.start(2)
-    for sigma in (0.1, 0.3, 0.9):
-        policy.update(state, [0.6, 0.8], 0.5, sigma)
-    assert [layer.count for layer in state.layers] == [1, 2, 2, 3]
-
-
-@pytest.mark.parametrize("policy", [nw.FTRLUCB(nw.GLM("logistic")), nw.FTRLUCB(),
-                                    nw.MORUCB(nw.GLM("logistic"), 1.0, 0.1)], ids=repr)  # fmt: skip
-def test_regret_below_certificate_below_bound(policy):
-    """The sets may fail in a run with 5 %; of six runs two may break the order (alarm 2e-3 if
-    every failure did, far less since the bounds are loose)."""
-    glm, broken = policy.glm, 0
-    for seed in range(6):
-        world = env.NoisyBandit(env.LogUniform(0.1, 0.5), env.Uniform(), glm=glm, **SMALL)
-        rounds, seen = world.draw(np.random.default_rng(seed)), {"r": [], "w": []}
-
-        def look(state, arm, seen=seen):
-            sets = policy.confidence(state)
-            pairs = [(each.radius, each.width(arm) / each.radius) for each in sets]
-            r, w = min(pairs, key=lambda p: p[0] * p[1], default=(np.inf, 1.0))
-            seen["r"].append(r)
-            seen["w"].append(w)
-
-        state, played = play(policy, rounds, look)
-        regret = theory.bandit_regret(rounds, played)
-        certificate = theory.certificate(glm, seen["r"], seen["w"])
-        if isinstance(policy, nw.MORUCB):
-            sets = [policy._sets(state, place)[0].radius for place in range(policy.layers)]
-            counts = [layer.count for layer in state.layers]
-            log_dets = [uniform(glm, layer)[1] for layer in state.layers]
-            bound = theory.mor_ucb_bound(glm, sets, counts, log_dets)
-        else:
-            bound = theory.ftrl_ucb_bound(
-                glm, radius=policy.confidence(state)[0].radius,
-                log_det=uniform(glm, state.layers[0])[1], sigma=rounds.sigma,
-            )  # fmt: skip
-        broken += not ((regret <= certificate + 1e-9).all() and certificate[-1] <= bound)
-    assert broken <= 2
-
-
 @pytest.mark.parametrize(
     ("link", "radius", "runs"),
     [("logistic", "practical", 1000), ("logistic", "adaptive", 150), ("identity", "practical", 150),
@@ -271,46 +91,6 @@ def test_no_run_diverges_when_weights_span_four_orders(link, radius, runs):
         H = 2 * layer.ridge * np.eye(3) + policy.glm.min_slope * (x.T * w) @ x
         assert layer.gap <= 0.1 * np.sqrt(3) * (1 + 1e-9)
         assert off @ H @ off <= layer.gap**2 + 1e-12
-
-
-@pytest.mark.parametrize("link", ["identity", "logistic", "tanh", CAUCHIT, BARE], ids=repr)
-def test_another_ridge_is_as_if_it_had_been_there_from_the_start(link):
-    rng, glm = np.random.default_rng(4), nw.GLM(link, 1.0, 2.0)
-    x, w = sphere(rng, 300, 4), rng.uniform(0.5, 3.0, 300)
-    y = glm.mean(x @ np.array([1.0, -1.0, 0.5, 0.0])) + 0.3 * rng.normal(size=300)
-    moved, fresh = nw.FTRL(glm, 2.0).start(4), nw.FTRL(glm, 0.7).start(4)
-    learner = nw.FTRL(glm)
-    learner.update(moved, x[:200], y[:200], w[:200])
-    learner.solve(moved)
-    before = excess(glm, moved)
-    least = [nw.FTRL(glm, ridge, 0.0).start(4) for ridge in (2.0, 0.7)]
-    for each in least:
-        learner.update(each, x[:200], y[:200], w[:200])
-        learner.solve(each)
-    move_ridge(glm, moved, 0.7)
-    assert moved.ridge == pytest.approx(0.7)
-    assert moved.gap <= 0.2 * (1 + 1e-9)
-    learner.solve(moved)
-    minimum = [
-        each.ridge * each.theta @ each.theta
-        + w[:200] @ (glm.potential(x[:200] @ each.theta) - y[:200] * (x[:200] @ each.theta))
-        for each in least
-    ]
-    # the played loss stays, so what it costs above the minimum changes by that of the minimum
-    assert excess(glm, moved) - before == pytest.approx(minimum[0] - minimum[1], rel=1e-9)
-    learner.update(moved, x[200:], y[200:], w[200:])
-    learner.update(fresh, x, y, w)
-    for each in (moved, fresh):
-        learner.solve(each)
-    np.testing.assert_allclose(moved.theta, fresh.theta, atol=1e-8)
-    np.testing.assert_allclose(uniform(glm, moved)[0], uniform(glm, fresh)[0], rtol=1e-8)
-    empty, other = nw.FTRL(glm, 2.0).start(4), nw.FTRL(glm, 0.7).start(4)
-    move_ridge(glm, empty, 0.7)  # before any row
-    for each in (empty, other):
-        learner.update(each, x[:1], y[:1], w[:1])
-        learner.solve(each)
-    np.testing.assert_allclose(empty.theta, other.theta, atol=1e-8)
-    np.testing.assert_allclose(empty.inverse(), other.inverse(), atol=1e-8)
 
 
 def test_the_moving_ridge_follows_a_long_estimate():
@@ -358,19 +138,6 @@ def test_late_rewards_give_the_same_minimiser():
             np.testing.assert_allclose(
                 uniform(policy.glm, first)[0], uniform(policy.glm, second)[0], rtol=1e-9
             )
-
-
-def test_loud_rewards_are_cut_once_warned_and_counted():
-    for policy in (nw.MORUCB(noise_bound=0.5), nw.FTRLUCB(noise_bound=0.5)):
-        state = policy.start(2)
-        with pytest.warns(UserWarning, match="noise_bound"):
-            policy.update(state, np.array([0.6, 0.8]), 1.0, 2.0)
-        policy.update(state, np.array([0.6, 0.8]), 1.0, 3.0)
-        assert state.clipped == 2
-        plain = policy.start(2)
-        for _ in range(2):
-            policy.update(plain, np.array([0.6, 0.8]), 1.0, 0.5)
-        np.testing.assert_allclose(state.theta, plain.theta)
 
 
 @pytest.mark.parametrize(
@@ -453,57 +220,6 @@ def test_practical_index_by_hand(link, noise, gain):
         assert policy.index(state, np.ones((1, 1)))[0] == pytest.approx(wanted, rel=1e-12)
 
 
-def test_radius_of_a_layer_by_hand():
-    """Four layers share delta; the first reward of the loudest one, identity link."""
-    policy = nw.MORUCB(noise_bound=1.0, noise_floor=0.1, delta=0.08)
-    state = policy.start(2)
-    policy.update(state, [0.6, 0.8], 0.5, 0.9)
-    C = max(2 * (np.e - 2) * 1.0, 2 * 1.0)
-    regret = 0.5 * 0.25 / 9  # played 0, less the minimum
-    level = 4.0 + regret + C * np.log(4 / 0.08)
-    (only,) = policy.confidence(state)
-    assert only.radius == pytest.approx(np.sqrt(2 * level))
-
-
-def test_published_index_by_hand():
-    """Paper's beta with t the round and Sigma without kappa, for a logistic link."""
-    glm = nw.GLM("logistic")
-    policy = nw.MORUCB(glm, 1.0, 0.25, as_printed=True)
-    state, x = policy.start(2), np.array([[0.6, 0.8], [1.0, 0.0]])
-    for sigma in (0.3, 0.9, 0.9):  # the first one is dropped
-        policy.update(state, x[0], 0.4, sigma)
-    kappa, K, L, t, d = glm.min_slope, 0.25, 2, 4, 2
-    lam = 4 * K**2 / kappa
-    growth = d * np.log((2 * d * lam + t * kappa) / (2 * d * lam))
-    log = np.log(4 * t**2 * L / 0.05)
-    index = []
-    for place, layer in enumerate(state.layers):
-        l = place + 1  # noqa: E741
-        beta = 16 * 2**l * 0.25 / np.sqrt(kappa) * np.sqrt(growth * log)
-        beta += 4 / np.sqrt(kappa) * log + 2 * np.sqrt(2 / kappa) * K
-        Sigma = 2 * lam * np.eye(2) + layer.count * np.outer(x[0], x[0])
-        width = np.sqrt(np.einsum("ij,ij->i", x @ np.linalg.inv(Sigma), x))
-        index.append(glm.mean(x @ layer.theta + beta * width))
-    assert [layer.count for layer in state.layers] == [2, 0]
-    np.testing.assert_allclose(policy.index(state, x), np.min(index, axis=0), rtol=1e-9)
-
-
-def test_bounds_by_hand():
-    glm = nw.GLM()
-    v = 1 / 8
-    c = v / np.log1p(v)
-    wanted = 2 * 2.0 + 2 * 3.0 * np.sqrt(c * 50 * 1.5) + 2 * 4.0 * np.sqrt(c * 20 * 0.5)
-    assert theory.mor_ucb_bound(glm, [3.0, 4.0], [50, 20], [1.5, 0.5]) == pytest.approx(wanted)
-    sigma = np.array([0.01, 0.3])
-    wanted = 2 * 1.5 / np.log(2) + 2 * 3.0 * np.sqrt(1.5 / np.log(2) * (0.05**2 + 0.3**2))
-    at = {"radius": 3.0, "log_det": 1.5, "sigma": sigma}
-    assert theory.ftrl_ucb_bound(glm, **at) == pytest.approx(wanted)
-    more = theory.ftrl_ucb_bound(glm, **at, noise_bound=2.0) - wanted
-    assert more == pytest.approx(2.01 * 2.0 * 9.0 * 1.5)
-    curved = nw.GLM("logistic")
-    assert theory.certificate(curved, [2.0], [0.1])[0] == pytest.approx(2 * 0.25 * 0.2)
-
-
 def test_large_rewards_are_refused_or_learnt_but_never_break():
     for policy in (nw.FTRLUCB(nw.GLM("logistic")), nw.MORUCB(nw.GLM("logistic")),
                    nw.FTRLUCB(nw.GLM("logistic"), radius="practical")):  # fmt: skip
@@ -529,27 +245,6 @@ def test_tiny_ridges_with_heavy_rows_do_not_break():
             sd = float(10 ** rng.uniform(-4, 0))
             policy.update(state, arm / np.linalg.norm(arm), float(rng.random()), sd)
         assert np.isfinite(state.theta).all()
-
-
-def test_other_weights_are_as_if_they_had_been_there_from_the_start():
-    """Estimate and inverse are those of a learner of these weights; what was played costs more."""
-    rng, glm = np.random.default_rng(5), nw.GLM()
-    x, y, w = sphere(rng, 600, 3), rng.normal(size=600), rng.uniform(0.5, 3.0, 600)
-    learner = nw.FTRL(glm, 0.7)
-    first, second = learner.start(3), learner.start(3)
-    z = np.array([learner.update(first, *row) for row in zip(x, y, w, strict=True)])
-    learner.update(second, x, y, 4 * w)
-    reweigh(glm, first, 4.0)
-    np.testing.assert_allclose(first.theta, second.theta, rtol=1e-10)
-    np.testing.assert_allclose(first.inverse(), second.inverse(), rtol=1e-9)
-    assert first.gap <= 1e-9
-    least = 0.7 * first.theta @ first.theta + 4 * w @ (
-        0.5 * (x @ first.theta) ** 2 - y * (x @ first.theta)
-    )
-    played = 4 * w @ (0.5 * np.clip(z, -1, 1) ** 2 - y * np.clip(z, -1, 1))
-    assert excess(glm, first) == pytest.approx(played - least, rel=1e-9)
-    with pytest.raises(ValueError, match="identity"):
-        nw.FTRLUCB(nw.GLM("logistic")).reweigh(nw.FTRLUCB(nw.GLM("logistic")).start(2), 2.0)
 
 
 def test_estimated_variances_are_learnt_by_the_kernels_whatever_sigma_says():

@@ -42,7 +42,7 @@ _HOME = {
     "UCB1Normal": "bandits.ucb1_normal",
     "NormalState": "bandits.normal",
     "GLMUCB": "bandits.glm_ucb",
-    "GLMUCBState": "bandits.glm_ucb",
+    "GLMUCBState": "bandits.designs",
     "UCBGLM": "bandits.ucb_glm",
     "UCBGLMState": "bandits.ucb_glm",
     "GLOC": "bandits.gloc",
@@ -95,10 +95,11 @@ if TYPE_CHECKING:
     from .agent import Agent, AgentState
     from .archive import load, save
     from .bandits.adaoful import AdaOFUL, AdaOFULState
+    from .bandits.designs import GLMUCBState
     from .bandits.forms import Forms
     from .bandits.ftrl_ucb import FTRLUCB
     from .bandits.glb_omd import GLBOMD, GLBOMDState
-    from .bandits.glm_ucb import GLMUCB, GLMUCBState
+    from .bandits.glm_ucb import GLMUCB
     from .bandits.gloc import GLOC, GLOCState
     from .bandits.greedy import Greedy
     from .bandits.ids import IDS

@@ -12,6 +12,7 @@ from ..confidence import Ellipsoid
 from ..glm import GLM
 from ..inputs import dimension, one_of, positive, probability, settle
 from ..kernels.layout import BOUND
+from ..kernels.numbers import CURVATURE, GROWTH, NORM, PARAMETER
 from ..noise import Bounded, Likelihood, Noise, SubGaussian
 from ..protocols import Array
 from ..regression import solver
@@ -21,13 +22,12 @@ from ..regression.sets import adaptive, curvature_inverse, ellipsoids
 from ..theory import radii
 from . import layers
 from .arms import clip, observation
-from .layers import CURVATURE, NONE, NORM, PARAMETER, Fixed, Layered, Layers
+from .layers import NONE, Fixed, Layered, Layers
 from .likelihood import refuse_outside, reward_range
 from .variance import VarianceModel
 
 NOISES = ("sub-gaussian", "bounded", "likelihood", "estimated")
 RADII = (*radii.RADII, "practical")
-GROWTH = 1.1
 TINY = 1e-150  # sd whose weight can still be told, and refused
 
 

@@ -2,47 +2,21 @@
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..glm import GLM
-from ..inputs import positive, probability, settle, whole
+from ..inputs import settle
 from ..protocols import Array
-from ..regression.ftrl import FTRL
-from ..regression.state import FTRLState
 from . import ridge
-from .arms import candidates, first_best, observation
-from .ridge import LinearState
-
-
-@dataclass(eq=False)
-class GLMUCBState:
-    """The estimate, and the arms played, of `GLMUCB`."""
-
-    estimate: FTRLState
-    design: LinearState
-
-    @property
-    def dim(self) -> int:
-        """The number of features."""
-        return self.design.dim
-
-    @property
-    def count(self) -> int:
-        """The number of rewards learnt."""
-        return self.design.count
-
-    @property
-    def theta(self) -> Array:
-        """The current estimate."""
-        return self.estimate.theta
+from .arms import candidates, first_best
+from .designs import Designed, GLMUCBState
 
 
 @dataclass(frozen=True)
-class GLMUCB:
+class GLMUCB(Designed):
     r"""Play :math:`\arg\max_x \varphi(x\cdot\hat\theta) + \rho_t\|x\|_{M^{-1}}`.
 
     .. math:: M = 2\lambda I + \sum x x^\top,
@@ -84,20 +58,8 @@ class GLMUCB:
     radius_scale: float = 1.0
 
     def __post_init__(self) -> None:
-        settle(self, "reward_bound", "ridge")
-        whole("horizon", self.horizon)
-        probability("delta", self.delta)
-        positive("radius_scale", self.radius_scale, zero=True)
-        self.ftrl  # noqa: B018  refuses what is no GLM
-
-    @cached_property
-    def ftrl(self) -> FTRL:
-        """The regressor behind the estimate."""
-        return FTRL(self.glm, ridge=self.ridge)
-
-    def start(self, dim: int) -> GLMUCBState:
-        """Make the state of a fresh learner."""
-        return GLMUCBState(self.ftrl.start(dim), ridge.start(dim, self.ridge))
+        settle(self, "reward_bound")
+        super().__post_init__()
 
     def radius(self, state: GLMUCBState) -> float:
         """Return rho of the coming round, counted from 2 so that it is never 0."""
@@ -121,9 +83,3 @@ class GLMUCB:
         """Return the index of every arm, an upper bound of its mean."""
         wide = ridge.widths(state.design, x)
         return np.asarray(self.glm.mean(x @ state.theta) + self.radius(state) * wide)
-
-    def update(self, state: GLMUCBState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
-        """Learn a reward; all weigh the same."""
-        x, y, _ = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
-        self.ftrl.update(state.estimate, x, y)
-        ridge.learn(state.design, x, 0.0)

@@ -15,14 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..glm import GLM
 from ..inputs import longest, plain
+from ..kernels.numbers import CURVATURE, GAIN, LIMIT, NORM, PARAMETER, PRICE, SCALE, SIZE, SLOPE
 from ..protocols import Array, BanditRounds
 from ..regression.ftrl import FTRL
 from ..regression.state import FTRLState
 from .arms import block, candidates, compiled, first_best
 from .forms import Forms
-
-# where the kernels find the numbers of a policy, see kernels/optimism.py
-GAIN, SCALE, LIMIT, PARAMETER, PRICE, SLOPE, CURVATURE, NORM = range(8)
 
 
 @dataclass(eq=False)
@@ -95,7 +93,7 @@ def start(
     room for so many ellipsoids a layer.
     """
     layers = [FTRL(glm, ridge).start(dim) for _ in constants]
-    numbers = np.zeros((len(constants), 8))
+    numbers = np.zeros((len(constants), SIZE))
     numbers[:, GAIN], numbers[:, SCALE] = gain, scale
     numbers[:, LIMIT] = longest(glm.feature_bound) ** 2
     numbers[:, PARAMETER] = numbers[:, NORM] = glm.parameter_bound

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 
-GROWTH = 1.1
+DRIFT = 1.1  # of the sd, before past rewards are weighed anew
 
 
 @dataclass
@@ -50,7 +50,7 @@ class ResidualScale:
         if self.counted is None:
             return self, 1.0
         ratio = self.counted / self.sd
-        if 1 / GROWTH < ratio < GROWTH:
+        if 1 / DRIFT < ratio < DRIFT:
             return self, 1.0
         return replace(self, counted=self.sd), ratio * ratio or 1.0
 

@@ -2,18 +2,16 @@
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..glm import GLM
-from ..inputs import positive, probability, settle, whole
-from ..regression.ftrl import FTRL
+from ..inputs import settle, whole
 from . import ridge
-from .arms import candidates, first_best, observation
-from .glm_ucb import GLMUCBState
+from .arms import candidates, first_best
+from .designs import Designed, GLMUCBState
 
 
 @dataclass(eq=False)
@@ -28,7 +26,7 @@ class UCBGLMState(GLMUCBState):
 
 
 @dataclass(frozen=True)
-class UCBGLM:
+class UCBGLM(Designed):
     r"""Play at random until the arms span, then :math:`\arg\max x\cdot\hat\theta +
     \alpha\|x\|_{V^{-1}}`.
 
@@ -77,18 +75,10 @@ class UCBGLM:
     radius_scale: float = 1.0
 
     def __post_init__(self) -> None:
-        settle(self, "sigma", "ridge")
-        whole("horizon", self.horizon)
+        settle(self, "sigma")
         if self.warmup is not None:
             whole("warmup", self.warmup)
-        probability("delta", self.delta)
-        positive("radius_scale", self.radius_scale, zero=True)
-        self.ftrl  # noqa: B018  refuses what is no GLM
-
-    @cached_property
-    def ftrl(self) -> FTRL:
-        """The regressor behind the estimate."""
-        return FTRL(self.glm, ridge=self.ridge)
+        super().__post_init__()
 
     def start(self, dim: int) -> UCBGLMState:
         """Make the state of a fresh learner."""
@@ -114,10 +104,8 @@ class UCBGLM:
         return first_best(x @ state.theta + self.radius(state) * ridge.widths(state.design, x))
 
     def update(self, state: UCBGLMState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
-        """Learn a reward; all weigh the same."""
-        x, y, _ = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
-        self.ftrl.update(state.estimate, x, y)
-        ridge.learn(state.design, x, 0.0)
+        """Learn a reward, and whether the arms span by now."""
+        super().update(state, arm, reward, sigma)
         if not state.warm:
             least = float(np.linalg.eigvalsh(state.design.V)[0]) - 2 * self.ridge
             state.warm = least >= self.glm.feature_bound**2

@@ -37,6 +37,7 @@ from ..theory import bounds, guarantees, regret
 
 DIM, DELTA = 5, 0.05
 SD, QUIET, LOUD = 0.5, 0.5, 5.0
+WEIGHTED = "heteroscedastic, weighted"
 WORLDS = ("stochastic", "adversarial", "heteroscedastic", "mixture", "logistic")
 
 
@@ -115,8 +116,8 @@ def draw(name: str, T: int, rng: np.random.Generator) -> World:
         return World(name, x, y, one, theta, linear, SD, 0.5 * T * SD**2, 1 + 4 * SD)
     rounds = Noisy(linear, ClippedGaussian(4 * LOUD), LogUniform(QUIET, LOUD)).label(rng, x, theta)
     w = rounds.weight * QUIET**2  # at most 1: all methods keep their guarantees
-    name, loss = "heteroscedastic, weighted", 0.5 * T * QUIET**2
-    return World(name, x, rounds.y, w, theta, linear, QUIET, loss, 1 + 4 * LOUD)
+    loss = 0.5 * T * QUIET**2
+    return World(WEIGHTED, x, rounds.y, w, theta, linear, QUIET, loss, 1 + 4 * LOUD)
 
 
 def learners(world: World) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pandas as pd
 from ..protocols import Array, BanditRounds
 from ..theory.bandits import certificate
 from ..theory.regret import bandit_regret
-from . import canvas, field
+from . import canvas, field, moments
 from .verdicts import Verdict, rare
 
 TITLE = "Bandits that know the noise of every reward"
@@ -50,7 +50,6 @@ def cells(rounds: int, policies: str | None = None) -> list[dict[str, Any]]:
 def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]:
     """Play every policy on one drawn world; regret at 13 moments, sets and certificate beside."""
     rounds = field.world(cell["world"], cell["rounds"]).draw(rng)
-    moments = np.unique(np.geomspace(1, cell["rounds"], 13).round().astype(int))
     everyone = cell.get("policies") == "all"
     rows = []
     for name, policy in field.contestants(cell["world"], cell["rounds"], everyone).items():
@@ -63,14 +62,14 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
             {
                 "world": cell["world"],
                 "policy": name,
-                "rounds": int(t),
+                "rounds": t,
                 "regret": float(regret[t - 1]),
                 "certificate": float(certified[t - 1]) if name in GUARANTEED else np.nan,
                 "missed": bool(missed < t) if hasattr(policy, "confidence") else None,
                 "total_variance": float((sd[:t] ** 2).sum()),
                 "microseconds": spent,
             }
-            for t in moments
+            for t in moments.spaced(cell["rounds"], 13)
         ]
     return rows
 
@@ -112,7 +111,7 @@ def _play(
 
 def numbers(table: pd.DataFrame) -> pd.DataFrame:
     """One line a world and policy: mean regret, standard error, worst run, misses, certificate."""
-    last = table[table["rounds"] == table["rounds"].max()]
+    last = moments.last(table)
     grouped = last.groupby(["world", "policy"], sort=False)
     lines = grouped["regret"].agg(["mean", "sem", "max"])
     lines.columns = pd.Index(["regret", "standard error", "worst run"])
@@ -125,7 +124,7 @@ def holds(table: pd.DataFrame) -> dict[str, Any]:
     """What theory promises, and what was measured on this run."""
     lines = numbers(table).set_index(["world", "policy"])
     sound = table[~table["world"].str.startswith("misreported")]
-    last = sound[sound["rounds"] == sound["rounds"].max()]
+    last = moments.last(sound)
     sets = last[last["policy"].isin(["FTRL-UCB", *GUARANTEED])]
     certified = sound.dropna(subset="certificate")
     kept = certified["missed"].astype("bool") | (certified["regret"] <= certified["certificate"])
@@ -164,9 +163,10 @@ def _others(last: pd.DataFrame) -> dict[str, Any]:
 
 def _printed(table: pd.DataFrame, lines: pd.DataFrame) -> dict[str, Any]:
     """Compare MOR-UCB's radii on fresh arms, where the horizon is long enough to tell."""
-    worlds = MAIN[:4:3] if table["rounds"].max() >= 5000 else MAIN[:1]
-    if table["rounds"].max() < ROUNDS:
+    horizon = table["rounds"].max()
+    if horizon < ROUNDS:
         return {}
+    worlds = ("fresh-linear", "fresh-logistic") if horizon >= 5000 else ("fresh-linear",)
     ratio = max(
         lines.loc[(w, "MOR-UCB"), "regret"] / lines.loc[(w, "MOR-UCB, printed radius"), "regret"]
         for w in worlds
@@ -220,7 +220,7 @@ def plot(table: pd.DataFrame) -> Any:
 
 
 def _against_variance(axis: Any, table: pd.DataFrame, styles: dict[str, Any]) -> None:
-    last = table[(table["rounds"] == table["rounds"].max())]
+    last = moments.last(table)
     last = last[last["world"].str.startswith("fixed-linear")]
     for policy in SHOWN:
         part = last[last["policy"] == policy].groupby("world")

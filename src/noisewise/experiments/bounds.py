@@ -13,7 +13,7 @@ from ..noise import Bounded, Noise, SubGaussian
 from ..protocols import Array, Rounds
 from ..regression.ftrl import FTRL
 from ..theory import bounds, glm_lower_bound, lemmas, regret
-from . import canvas, failures
+from . import canvas, failures, moments
 from .verdicts import Verdict, near, rare
 
 TITLE = "Regret between its bounds, and every lemma measured"
@@ -107,7 +107,7 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
     missed = failures.first_miss(glm, noise, rounds, thetas, DELTA)
     of_noise = failures.of_noise(rng, world.draw, noise, T, DELTA)
     rows = []
-    for t in np.unique(np.geomspace(1, T, 10).round().astype(int)):
+    for t in moments.spaced(T, 10):
         path = lemmas.path(
             glm, glm.ridge, rounds.theta, thetas[: t + 1], rounds.x[:t], rounds.y[:t]
         )
@@ -116,12 +116,12 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
                 "world": cell["world"],
                 "link": world.link,
                 "dimension": world.dim,
-                "rounds": int(t),
+                "rounds": t,
                 "regret": path.regret,
                 **_bounds(world, glm, path),
                 **failures.on_path(path, noise, DELTA),
                 **of_noise,
-                **{name: bool(t >= first) for name, first in missed.items()},
+                **{name: t >= first for name, first in missed.items()},
             }
         )
     return rows
@@ -159,11 +159,11 @@ def _bounds(world: World, glm: GLM, path: lemmas.Path) -> dict[str, float]:
             path.x, sigma=sigma, parameter_bound=B, ridge=glm.ridge
         )
     for name in ("mean", *UPPER):
-        bound = getattr(bounds, f"{name}_bound")
-        claimed = world.extend
-        found[name] = bound(glm, noise, **at) if claimed else np.nan
-        design = at | {"leverages": path.leverages}
-        found[f"{name}_of_design"] = bound(glm, noise, **design) if claimed else np.nan
+        bound, design = getattr(bounds, f"{name}_bound"), f"{name}_of_design"
+        found[name] = found[design] = np.nan
+        if world.extend:
+            found[name] = bound(glm, noise, **at)
+            found[design] = bound(glm, noise, **at, leverages=path.leverages)
     return found
 
 
@@ -280,9 +280,9 @@ def plot(table: pd.DataFrame) -> Any:
     figure, axes = canvas.panels(2, 2, width=9.6, height=3.4)
     for axis, world in zip(axes.flat, CURVES, strict=True):
         part = table[table["world"] == world]
-        measured = canvas.band(axis, part, "regret", color="#000000", marker="o", ms=3)
+        measured = canvas.band(axis, part, "regret", color=canvas.BLACK, marker="o", ms=3)
         means = part.groupby("rounds")[list(names)].mean().dropna(axis="columns")
-        ends = {"regret": (measured.iloc[-1], "#000000")}
+        ends = {"regret": (measured.iloc[-1], canvas.BLACK)}
         for colour, name in zip(canvas.COLOURS, names, strict=False):
             if name in means:
                 axis.plot(means.index, means[name], color=colour, ls="--", lw=1.2)

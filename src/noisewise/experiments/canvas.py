@@ -15,10 +15,12 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from . import files
 
 # Okabe and Ito's palette, black last
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"
+PINK, ORANGE, SKY, BLACK = "#CC79A7", "#E69F00", "#56B4E9", "#000000"
+COLOURS = (BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK)
 
 # the pale ones darker, to be read as text
-INK = {"#CC79A7": "#9A4A76", "#E69F00": "#8F6200", "#56B4E9": "#22729F", "#009E73": "#00795A"}
+INK = {PINK: "#9A4A76", ORANGE: "#8F6200", SKY: "#22729F", GREEN: "#00795A"}
 
 RC = {
     "font.size": 9,

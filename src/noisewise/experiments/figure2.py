@@ -11,7 +11,7 @@ from ..protocols import Array
 from ..regression.ftrl import FTRL
 from ..simulate import predictions
 from ..theory.regret import adversarial_regret, stochastic_regret
-from . import canvas
+from . import canvas, moments
 from .verdicts import Verdict, near
 
 TITLE = "Stochastic labels cost far less than adversarial ones"
@@ -50,12 +50,12 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
     return [
         {
             "labels": cell["labels"],
-            "rounds": int(t),
+            "rounds": t,
             "regret": float(hindsight[t - 1]),
             "stochastic_regret": float(true[t - 1]) if known else np.nan,
             "clipped": clipped,
         }
-        for t in np.unique(np.geomspace(1, T, 25).round().astype(int))
+        for t in moments.spaced(T, 25)
     ]
 
 
@@ -68,7 +68,7 @@ def _labels(kind: str, rng: np.random.Generator, x: Array, theta: Array) -> tupl
 
 def numbers(table: pd.DataFrame) -> pd.DataFrame:
     """One line a kind of label: both regrets at the end, and how often the adversary clipped."""
-    last = table[table["rounds"] == table["rounds"].max()]
+    last = moments.last(table)
     grouped = last.groupby("labels", sort=False)
     lines = grouped[["regret", "stochastic_regret"]].mean()
     lines["standard error"] = grouped["regret"].sem()

@@ -13,7 +13,7 @@ from ..simulate import predictions
 from ..theory import basis_lower_bound
 from ..theory.lower import prior_precision
 from ..theory.regret import pseudo_regret
-from . import canvas
+from . import canvas, moments
 from .verdicts import Verdict, near
 
 TITLE = "The lower bound, and how close FTRL comes"
@@ -47,7 +47,6 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
         "prescribed ridge": GLM().ridge,
         "ridge 0.05": 0.05,
     }
-    moments = np.unique(np.geomspace(1, cell["rounds"], 12).round().astype(int))
     rows = []
     for learner, ridge in learners.items():
         scores = predictions(FTRL(glm, ridge), rounds.x, rounds.y, scores=True)
@@ -57,18 +56,18 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
                 "prior": prior,
                 "dimension": d,
                 "learner": learner,
-                "rounds": int(t),
+                "rounds": t,
                 "regret": float(regret[t - 1]),
-                "lower": basis_lower_bound(d, int(t), prior=prior),
+                "lower": basis_lower_bound(d, t, prior=prior),
             }
-            for t in moments
+            for t in moments.spaced(cell["rounds"], 12)
         ]
     return rows
 
 
 def numbers(table: pd.DataFrame) -> pd.DataFrame:
     """One line a prior, dimension and learner: regret at the end over the lower bound."""
-    last = table[table["rounds"] == table["rounds"].max()]
+    last = moments.last(table)
     grouped = last.groupby(["prior", "dimension", "learner"], sort=False)
     lines = grouped[["lower", "regret"]].mean()
     lines["standard error"] = grouped["regret"].sem()
@@ -101,8 +100,8 @@ def plot(table: pd.DataFrame) -> Any:
         for axis, d in zip(row, dims, strict=True):
             part = table[(table["prior"] == prior) & (table["dimension"] == d)]
             bound = part.groupby("rounds")["lower"].mean()
-            axis.plot(bound.index, bound, color="#000000", ls="--", lw=1.2)
-            ends = {"no learner below": (bound.iloc[-1], "#000000")}
+            axis.plot(bound.index, bound, color=canvas.BLACK, ls="--", lw=1.2)
+            ends = {"no learner below": (bound.iloc[-1], canvas.BLACK)}
             for colour, (learner, path) in zip(
                 canvas.COLOURS, part.groupby("learner", sort=False), strict=False
             ):

@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 
 from ..protocols import Array
-from . import canvas, datasets, schools
+from . import canvas, datasets, moments, schools
+from .canvas import BLACK, BLUE, GREEN, ORANGE, PINK, SKY, VERMILION
+from .schools import FITTED
 from .verdicts import Verdict, rare
 
 TITLE = "Real data: school districts whose variance is not the binomial's"
@@ -30,7 +32,6 @@ TRIALS = 16
 ROUNDS = 1000
 PARTS = ("one pass", "intervals", "bandit")
 BINS = 6
-FITTED = "fitted to all districts"
 LIMIT = 3.0  # standard errors of a paired difference that count as a difference
 
 
@@ -48,16 +49,15 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
     elif part == "intervals":
         rows = schools.intervals(T, rng)
     else:
-        moments = np.unique(np.geomspace(1, T, 13).round().astype(int))
         rows = [
             {
                 "player": name,
-                "rounds": int(t),
+                "rounds": t,
                 "lost": float(lost[:t].sum()),
                 "late": float(lost[-max(1, T // 4) :].mean()),
             }
             for name, lost in schools.bandit(T, rng).items()
-            for t in moments
+            for t in moments.spaced(T, 13)
         ]
     return [{"part": part, **row} for row in rows]
 
@@ -173,7 +173,6 @@ def _more(difference: pd.Series, unit: str, scale: float = 1.0) -> Verdict:
     return Verdict(mean > 0 if abs(mean) > LIMIT * error else None, text)
 
 
-BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK = canvas.COLOURS
 KINDS = {
     "binomial, weight n": (VERMILION, "-"),
     "Pearson, weight n": (ORANGE, "-"),

@@ -9,6 +9,7 @@ from ..bandits.ftrl_ucb import FTRLUCB
 from ..bandits.greedy import Greedy
 from ..glm import GLM
 from . import canvas, datasets, logs
+from .canvas import BLACK, BLUE, GREEN, ORANGE, PINK, SKY, VERMILION
 from .verdicts import Verdict, rare
 
 TITLE = "Real data: what a log of 10,000 decisions can say of a policy"
@@ -139,7 +140,6 @@ def holds(table: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK = canvas.COLOURS
 STYLES = {logs.EVEN: BLACK, logs.SHOP: ORANGE, "FTRL-UCB": BLUE, "greedy": PINK}
 
 

@@ -19,6 +19,7 @@ from ..protocols import Array, BanditRounds
 from ..regression.ftrl import FTRL
 from ..regression.state import FTRLState
 from ..simulate import choices, predictions
+from . import moments
 from .datasets import Districts, star98
 
 FIRST, CLIP, LENGTH, RIDGE = 20, 3.0, 5.0, 0.5
@@ -26,6 +27,7 @@ ARMS, MOST = 10, 100
 LOGISTIC, LINEAR = GLM("logistic", LENGTH), GLM("identity", LENGTH)
 HALF = 0.5  # what a linear learner takes off a rate, so that it starts at one half too
 NORMAL = 1.96
+FITTED = "fitted to all districts"
 
 Order = NDArray[np.int64]
 
@@ -102,17 +104,16 @@ def intervals(rounds: int, rng: np.random.Generator) -> list[dict[str, Any]]:
     count = len(data.rate)
     x = standardised(data.features, rng.choice(count, FIRST, replace=False))
     drawn = rng.integers(count, size=rounds)
-    moments = np.unique(np.geomspace(min(100, rounds), rounds, 5).round().astype(int))
     rows = []
     for name, w in weightings(data).items():
         truth = best_fit(x, data.rate, w)
         ftrl = FTRL(LOGISTIC, RIDGE)
         state, done = ftrl.start(x.shape[1]), 0
-        for t in moments:
+        for t in moments.spaced(rounds, 5, first=min(100, rounds)):
             new = drawn[done:t]
             ftrl.update(state, x[new], data.rate[new], w[new])
             ftrl.solve(state)
-            done = int(t)
+            done = t
             found = _textbook(x, data.rate, w, drawn[:t], state, truth)
             found["at all times"] = _anytime(ftrl, state, x, truth)
             rows += [
@@ -204,7 +205,7 @@ def bandit(rounds: int, rng: np.random.Generator) -> dict[str, Array]:
         table = BanditRounds(x[offered], means - shift, rewards - shift, told[what])
         lost[name] = _lost(means, choices(policy, table, rng))
     theta = best_fit(x, data.rate, np.ones(count))
-    lost["fitted to all districts"] = _lost(means, (x[offered] @ theta).argmax(axis=1))
+    lost[FITTED] = _lost(means, (x[offered] @ theta).argmax(axis=1))
     return lost
 
 

@@ -20,7 +20,7 @@ from ..glm import GLM
 from ..protocols import Array, BanditRounds
 from ..theory.bandits import family_sigma
 from ..theory.regret import bandit_regret
-from . import canvas
+from . import canvas, moments
 from .verdicts import Verdict, rare
 
 TITLE = "Bandits that are not told the noise"
@@ -170,7 +170,6 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
     """Play everyone on one drawn world; regret at 13 moments, and how sets and variances did."""
     name, T = cell["world"], cell["rounds"]
     glm, rounds = draw(name, T, rng)
-    moments = np.unique(np.geomspace(1, T, 13).round().astype(int))
     rows = []
     for who, policy in contestants(name, glm, T).items():
         sd = rounds.sigma if who.startswith(TOLD) else np.full_like(rounds.sigma, bound(name))
@@ -181,13 +180,13 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
             {
                 "world": name,
                 "policy": who,
-                "rounds": int(t),
+                "rounds": t,
                 "regret": float(regret[t - 1]),
                 "missed": missed,
                 "near": _share(np.abs(np.log2(late)) <= 1, late),
                 "below": _share(INFLATION * late < 1, late),
             }
-            for t in moments
+            for t in moments.spaced(T, 13)
         ]
     return rows
 
@@ -219,7 +218,7 @@ def _play(policy: Any, rounds: BanditRounds, told: Array) -> tuple[Any, bool | N
 
 def numbers(table: pd.DataFrame) -> pd.DataFrame:
     """One line a world and policy: mean regret, standard error, worst run, misses, variances."""
-    last = table[table["rounds"] == table["rounds"].max()]
+    last = moments.last(table)
     grouped = last.groupby(["world", "policy"], sort=False)
     lines = grouped["regret"].agg(["mean", "sem", "max"])
     lines.columns = pd.Index(["regret", "standard error", "worst run"])
@@ -231,7 +230,7 @@ def numbers(table: pd.DataFrame) -> pd.DataFrame:
 
 def holds(table: pd.DataFrame) -> dict[str, Any]:
     """What theory promises, and what estimating variances was worth on this run."""
-    last = table[table["rounds"] == table["rounds"].max()]
+    last = moments.last(table)
     sets = last.dropna(subset="missed").set_index(["policy", "trial"])["missed"].astype("bool")
     fitted = last[last["policy"] == ESTIMATED].groupby("world")["near"].mean()
     explained = fitted[[*FIXED, FRESH]]
@@ -284,7 +283,7 @@ ORDER = (TOLD, *BARE, *SURE.values(), LAYERS, "LOSAN", "SAVE")
 
 def plot(table: pd.DataFrame) -> Any:
     """A panel a world: regret of every run, a row a policy; the last: variances near the truth."""
-    last = table[table["rounds"] == table["rounds"].max()]
+    last = moments.last(table)
     figure, axes = canvas.panels(2, 4, width=11.0, height=3.3)
     told, bare, sound = canvas.COLOURS[-1], *canvas.COLOURS[:2]
     worlds = list(dict.fromkeys(last["world"]))

@@ -1,7 +1,7 @@
 """Optimistic choice and learning, compiled: one call chooses an arm, one learns its reward.
 
-``s`` holds the numbers of a policy (`GAIN` and those after it), ``a`` the array of a
-streaming state, and ``centres, inverses, radii`` ellipsoids that hold together.
+``s`` holds the numbers of a policy (`numbers.py`), ``a`` the array of a streaming state, and
+``centres, inverses, radii`` ellipsoids that hold together.
 """
 
 import math
@@ -41,23 +41,12 @@ from .layout import (
     TRAVEL,
     VALUE,
 )
+from .numbers import CURVATURE, GAIN, GROWTH, LIMIT, NORM, PARAMETER, PRICE, SCALE, SLOPE
 from .step import CANCELS, learn
 
-(
-    GAIN,  # g of the practical index
-    SCALE,  # of the index's bonus or radius
-    LIMIT,  # largest squared length of an arm
-    PARAMETER,  # bound of the true parameter's norm
-    PRICE,  # C log(1/delta)
-    SLOPE,  # kappa
-    CURVATURE,  # W, the sum of w phi'
-    NORM,  # N of the moving ridge
-) = range(8)
-SIZE = 8
 # what learning returns: all done; the estimate has outgrown N; the solver asks for attention; the
 # sets need the readable way; the input is bad and nothing was learnt
 DONE, OUTGROWN, ATTEND, DOUBT, BAD = 0, 1, 2, 3, 4
-GROWTH = 1.1
 ZERO, ONE, TWO = np.uint64(0), np.uint64(1), np.uint64(2)
 BUFFER = np.uint64(layout.BUFFER)
 

@@ -1,0 +1,71 @@
+"""An estimate beside the matrix of the arms played: what GLMUCB and UCBGLM share."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from ..glm import GLM
+from ..inputs import positive, probability, settle, whole
+from ..protocols import Array
+from ..regression.ftrl import FTRL
+from ..regression.state import FTRLState
+from . import ridge
+from .arms import observation
+from .ridge import LinearState
+
+
+@dataclass(eq=False)
+class GLMUCBState:
+    """The estimate, and the arms played, of `GLMUCB`."""
+
+    estimate: FTRLState
+    design: LinearState
+
+    @property
+    def dim(self) -> int:
+        """The number of features."""
+        return self.design.dim
+
+    @property
+    def count(self) -> int:
+        """The number of rewards learnt."""
+        return self.design.count
+
+    @property
+    def theta(self) -> Array:
+        """The current estimate."""
+        return self.estimate.theta
+
+
+class Designed:
+    """An `FTRL` in which all rewards weigh the same; a policy says how it chooses."""
+
+    glm: GLM
+    horizon: int
+    ridge: float
+    delta: float
+    radius_scale: float
+
+    def __post_init__(self) -> None:
+        settle(self, "ridge")
+        whole("horizon", self.horizon)
+        probability("delta", self.delta)
+        positive("radius_scale", self.radius_scale, zero=True)
+        self.ftrl  # noqa: B018  refuses what is no GLM
+
+    @cached_property
+    def ftrl(self) -> FTRL:
+        """The regressor behind the estimate."""
+        return FTRL(self.glm, ridge=self.ridge)
+
+    def start(self, dim: int) -> GLMUCBState:
+        """Make the state of a fresh learner."""
+        return GLMUCBState(self.ftrl.start(dim), ridge.start(dim, self.ridge))
+
+    def update(self, state: Any, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+        """Learn a reward; all weigh the same."""
+        x, y, _ = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
+        self.ftrl.update(state.estimate, x, y)
+        ridge.learn(state.design, x, 0.0)

@@ -1,0 +1,70 @@
+"""Short histories the tests look back on: rounds of a policy, an agent's decisions, estimates."""
+
+import numpy as np
+from instances import sphere
+
+import noisewise as nw
+from noisewise.theory import lemmas
+
+
+def play(policy, rounds, look=None):
+    """Play round by round; ``look(state, arm)`` sees the state before each reward."""
+    rng, T = np.random.default_rng(0), len(rounds.means)
+    state, played = policy.start(rounds.arms.shape[-1]), []
+    for t in range(T):
+        arms = rounds.arms if rounds.arms.ndim == 2 else rounds.arms[t]
+        k = policy.select(state, arms, rng)
+        if look is not None:
+            look(state, arms[k])
+        policy.update(state, arms[k], float(rounds.rewards[t, k]), float(rounds.sigma[t]))
+        played.append(k)
+    return state, np.array(played)
+
+
+def arm_sets(count, dim=3, seed=0, policy=None):
+    """Sets of changing size: arms come and go."""
+    rng = np.random.default_rng([seed, 77])
+    if getattr(policy, "one_hot", False):
+        return [np.eye(dim)[rng.integers(dim, size=2 + i % 4)] for i in range(count)]
+    return [0.9 * sphere(rng, 2 + i % 4, dim) for i in range(count)]
+
+
+def choose(agent, arms, key=None):
+    """Choose; a policy that must know the noise before is told it."""
+    told = getattr(agent.policy, "needs_sigma", False)
+    return agent.choose(arms, key, sigma=np.linspace(0.2, 0.9, len(arms)) if told else None)
+
+
+def outcomes(count, seed=0):
+    rng = np.random.default_rng([seed, 78])
+    return rng.uniform(size=count), rng.uniform(0.2, 0.9, size=count)
+
+
+def played(agent, count=12):
+    """Learn all but every third decision, each two rounds late."""
+    y, s = outcomes(count)
+    for t, arms in enumerate(arm_sets(count, policy=agent.policy)):
+        choose(agent, arms, key=t)
+        if t > 1 and t % 3:
+            agent.learn(t - 2, y[t], s[t])
+    return agent
+
+
+def estimates(glm, ridge, x, y):
+    """The estimates of exact FTRL, (T+1, d)."""
+    ftrl = nw.FTRL(glm, ridge, 0.0)
+    state = ftrl.start(x.shape[1])
+    thetas = [state.theta]
+    for row, label in zip(x, y, strict=True):
+        ftrl.update(state, row, label)
+        thetas.append(state.theta)
+    return np.array(thetas)
+
+
+def random_path(link, seed, noise=1.0, d=3, T=25, ridge=None):
+    rng = np.random.default_rng(seed)
+    glm = nw.GLM(link, 1.0, 1.5)
+    ridge = glm.ridge if ridge is None else ridge
+    x, star = sphere(rng, T, d), 1.5 * rng.random() * sphere(rng, 1, d)[0]
+    y = glm.mean(x @ star) + noise * rng.normal(size=T)
+    return lemmas.path(glm, ridge, star, estimates(glm, ridge, x, y), x, y)

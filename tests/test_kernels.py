@@ -1,0 +1,115 @@
+"""Compiled code: every loop and link as the readable one, in threads, and from the cache."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from instances import CAUCHIT, sphere
+
+import noisewise as nw
+from noisewise.kernels import layout as at
+from noisewise.regression.solver import transcend
+
+
+@pytest.mark.parametrize("d", [1, 3, 4, 5, 7, 8, 9, 12, 17, 20, 33])
+def test_vector_loops_at_every_remainder(d):
+    """Inverse, step and Gram matrix against numpy: whole and broken groups of 4 and 8 numbers."""
+    rng = np.random.default_rng(d)
+    x, y, w = sphere(rng, 700, d), rng.normal(size=700), rng.uniform(0.1, 3, 700)
+    ftrl = nw.FTRL(nw.GLM("identity"), 0.5)
+    state = ftrl.start(d)
+    for first, last in ((0, 2 * d - 1), (2 * d - 1, 700)):  # before any factorisation, and after
+        ftrl.update(state, x[first:last], y[first:last], w[first:last])
+        H = np.eye(d) + x[:last].T @ (w[:last, None] * x[:last])
+        np.testing.assert_allclose(state.inverse(), np.linalg.inv(H), atol=1e-12)
+        theta = np.linalg.solve(H, x[:last].T @ (w[:last] * y[:last]))
+        np.testing.assert_allclose(state.theta, theta, atol=1e-12)
+    n = state.folded
+    assert n >= 512
+    np.testing.assert_allclose(state.gram, x[:n].T @ (w[:n, None] * x[:n]), atol=1e-10)
+
+
+@pytest.mark.parametrize("name", sorted(at.CODES))
+def test_compiled_links_equal_the_readable_ones(name):
+    """The sums and curvatures of one pass, compiled against numpy."""
+    rng = np.random.default_rng(1)
+    glm = nw.GLM(name, 1.0, 2.0)
+    from noisewise.kernels import step
+
+    a = at.allocate(3)
+    a[at.DIM], a[at.PADDED], a[at.CODE], a[at.BOUND] = 3, 8, at.CODES[name], 2.0
+    a[at.TRIAL_STALE_LOW] = a[at.TRIAL_STALE_HIGH] = 1.0
+    z = np.append(rng.normal(size=60) * 3, [-2.0, 2.0, 0.0, 1e-9])
+    w, wy, old = rng.uniform(0.1, 10, (3, 64))
+    numbers = np.stack([w, wy, old, np.zeros(64)])
+    residual = z.copy()
+    step.scan(a, residual, *transcend(glm, z), numbers.reshape(-1), 0, 64)
+    np.testing.assert_allclose(residual, w * glm.mean(z) - wy, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(numbers[3], w * glm.slope(z), rtol=1e-12)
+    value = w @ glm.potential(z) - wy @ z
+    assert a[at.TRIAL_VALUE] == pytest.approx(value, rel=1e-12)
+    ratio = w * glm.slope(z) / old
+    assert a[at.TRIAL_STALE_LOW] == pytest.approx(min(1, ratio.min()))
+    assert a[at.TRIAL_STALE_HIGH] == pytest.approx(max(1, ratio.max()))
+    assert a[at.TRIAL_STALE_SUM] == pytest.approx(old @ (ratio - 1) ** 2)
+    # the skew is the largest |phi''|/phi' at the clipped scores, by a difference inside [-S, S]
+    c, h = np.clip(z, -2 + 1e-5, 2 - 1e-5), 1e-5
+    bend = np.abs(glm.link.slope(c + h) - glm.link.slope(c - h)) / (2 * h * glm.link.slope(c))
+    assert a[at.TRIAL_SKEW] == pytest.approx(bend.max(), abs=1e-4)
+
+
+def test_trials_in_threads_equal_trials_one_by_one():
+    rng = np.random.default_rng(4)
+    x, y = sphere(rng, 5 * 700, 3).reshape(5, 700, 3), rng.random((5, 700))
+    for link in ("logistic", "identity", CAUCHIT):
+        ftrl = nw.FTRL(nw.GLM(link))
+        together = nw.predictions(ftrl, x, y, threads=3)
+        assert together.shape == (5, 700)
+        for i in range(5):
+            np.testing.assert_array_equal(together[i], nw.predictions(ftrl, x[i], y[i]))
+
+
+def test_a_second_process_finds_the_cache_and_rounds_alike(tmp_path):
+    """Also where some of the code on disk is gone, and is compiled anew beside the rest."""
+    code = (
+        "import numpy as np, noisewise as nw\n"
+        "f = nw.FTRL(nw.GLM('logistic')); s = f.start(5); r = np.random.default_rng(0)\n"
+        "x = r.uniform(-0.4, 0.4, (200, 5)); f.update(s, x[0], 1.0)\n"
+        "print(f.update(s, x, r.random(200)).tobytes().hex())\n"
+        "from noisewise.kernels import step as k\n"
+        "for n in ('step', 'run', 'survey', 'scan', 'propose', 'judge', 'restep'):\n"
+        " t = getattr(k, n).stats\n"
+        " print(sum(t.cache_hits.values()), sum(t.cache_misses.values()))\n"
+    )
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    counts, answers = [], []
+    for gone in ("nothing", "nothing", "step.run"):
+        for path in tmp_path.rglob(f"{gone}-*"):
+            path.unlink()
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
+        )
+        answer, *lines = done.stdout.splitlines()
+        answers.append(answer)
+        counts.append([tuple(map(int, line.split())) for line in lines])
+    assert all(misses == 1 for _, misses in counts[0])
+    assert all(pair == (1, 0) for pair in counts[1])
+    assert counts[2] == [(1, 0), (0, 1), *[(1, 0)] * 5]
+    assert answers[1:] == answers[:-1]
+
+
+def test_a_changed_source_drops_the_cached_code(tmp_path):
+    from noisewise.kernels.cache import forget_stale
+
+    source, folder = tmp_path / "a.py", tmp_path / "__pycache__"
+    source.write_text("one")
+    forget_stale(tmp_path)
+    code = folder / "a.f.nbi"
+    code.write_text("")
+    forget_stale(tmp_path)
+    assert code.exists()
+    source.write_text("two")
+    forget_stale(tmp_path)
+    assert not code.exists()
