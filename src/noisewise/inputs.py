@@ -58,9 +58,7 @@ def numbers(name: str, value: ArrayLike, *, check: bool = True) -> Array:
     """Return ``value`` as a float array; ``check`` that it holds no NaN or infinity."""
     try:
         given = np.asarray(value)
-        if (
-            given.dtype.kind not in "biufO"
-        ):  # words, dates and complex numbers are no mistake to hide
+        if given.dtype.kind not in "biufO":  # numpy would read words, dates, complex numbers
             raise TypeError(f"it holds {given.dtype.name}")
         array = given.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:

@@ -91,6 +91,8 @@ def uniform(glm: GLM, state: FTRLState) -> tuple[Array, float]:
         try:
             return P, -linalg.log_det(linalg.factor(P)) - base
         except np.linalg.LinAlgError:  # small changes have added up to a loss of all digits
+            if not glm.linear:
+                raise
             P, log_det = linalg.safe_inverse(state.linear_hessian(), float(state.array[at.RIDGE]))
             return P, log_det - base
     if state.rows.merge:  # merged rows have no order, but there are few
