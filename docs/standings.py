@@ -30,9 +30,13 @@ class LeftOut(Written):
 
 
 class Field(Written):
-    """Regret and time of every policy in the worlds of a model: linear, logistic, binomial."""
+    """Regret and time of every policy in the worlds of a model: linear, logistic, binomial.
+
+    Those of scaled noise are another table, "linear x".
+    """
 
     required_arguments = 1
+    final_argument_whitespace = True
 
     def text(self, model):
         """Write a table."""
@@ -60,8 +64,8 @@ def advice(name):
 
 def standings(lines, model):
     """Write the table of a model, a line a policy, a column a world; below, who plays in none."""
-    worlds = [w for w in dict.fromkeys(line["world"] for line in lines) if f"-{model}" in w]
-    worlds.sort(key=lambda w: " x " in w)
+    played = dict.fromkeys(line["world"] for line in lines)
+    worlds = [w for w in played if re.sub(r"(?<= x) .*", "", w).endswith(f"-{model}")]
     found = {(line["policy"], line["world"]): line for line in lines}
     best = {w: min(line["mean"] for line in lines if line["world"] == w) for w in worlds}
     away = {w: field.absent(w) for w in worlds}

@@ -1,13 +1,17 @@
 """GLBOMD: steps, ridge and radius against what they solve and are."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 from instances import family_learnt, family_reward, sphere
 from scipy.integrate import quad
+from scipy.optimize import brentq
 from scipy.stats import norm
 
 import noisewise as nw
 from noisewise.bandits.glb_omd import spread_factor
+from noisewise.regression.solver import link_code
 
 RNG = np.random.default_rng
 
@@ -62,6 +66,69 @@ def test_every_step_is_the_minimiser_of_its_program(link, loss):
         assert np.linalg.norm(gradient + nu * state.theta) < 1e-8 * max(1, abs(y))
         np.testing.assert_allclose(state.design.V - H, glm.slope(z) / g * np.outer(x, x), atol=1e-9)
     assert sides == {True, False}
+
+
+@pytest.mark.parametrize("link", FAMILIES)
+def test_pulls_are_roots(link):
+    """Where Newton's method alone would go astray too: scores up to 8, steps up to 1e4."""
+    glm, rng, kernels = nw.GLM(link, 1.0, 8.0), RNG(6), import_module("noisewise.kernels.mirror")
+    for _ in range(300):
+        a, y, g, q = (
+            rng.uniform(-9, 9),
+            rng.uniform(-1, 2),
+            rng.uniform(0.1, 2),
+            10 ** rng.uniform(-4, 4),
+        )
+
+        def miss(z, a=a, y=y, g=g, q=q):
+            return z - a + q * (float(glm.mean(z)) - y) / g
+
+        reach = abs(miss(a)) + 1e-9
+        z = brentq(miss, a - reach, a + reach, xtol=1e-15, rtol=1e-15)
+        found = kernels.pull(link_code(glm), 8.0, g, a, q, y)
+        assert q * found == pytest.approx(a - z, rel=1e-9, abs=1e-9)
+
+
+def by_bisection(policy, state, x, y):
+    """The exact step by nested roots of scipy: pull inside, multiplier of the sphere outside."""
+    glm, g, B = policy.glm, policy.dispersion, policy.glm.parameter_bound
+    H = state.design.V / policy.eta
+
+    def point(nu):
+        M = H + nu * np.eye(len(x))
+        a, k = np.linalg.solve(M, H @ state.theta), np.linalg.solve(M, x)
+
+        def miss(r):  # the pull r falls as its own effect on the score grows
+            return (float(glm.mean(x @ (a - r * k))) - y) / g - r
+
+        reach = abs(miss(0.0)) + 1e-9
+        return a - brentq(miss, -reach, reach, xtol=1e-300, rtol=1e-14) * k
+
+    if np.linalg.norm(point(0.0)) <= B:
+        return point(0.0)
+    high = 1.0
+    while np.linalg.norm(point(high)) > B:
+        high *= 2
+    return point(brentq(lambda nu: np.linalg.norm(point(nu)) - B, 0.0, high, rtol=1e-14))
+
+
+@pytest.mark.parametrize("link", FAMILIES)
+@pytest.mark.parametrize("ridge", [0.03, 3.0])
+def test_exact_steps_equal_nested_roots(link, ridge):
+    """From within the ball and from the sphere, to within and to it, with arms of all sizes."""
+    glm = nw.GLM(link, 2.0, 0.75)
+    policy = nw.GLBOMD(glm, "exact", dispersion=0.2, ridge=ridge)
+    state, rng, ends = policy.start(3), RNG(8), np.clip(policy.reward_range, -20, 20)
+    sides = set()
+    for t, x in enumerate(sphere(rng, 60, 3)):
+        x = 10.0 ** rng.uniform(-3, np.log10(2)) * x
+        y = family_reward(glm, x @ [0.7, 0.0, 0.0], rng) if t % 3 else ends[t % 2]
+        wanted = by_bisection(policy, state, x, y)
+        policy.update(state, x, y)
+        sides.add(bool(np.linalg.norm(wanted) > 0.75 - 1e-9))
+        np.testing.assert_allclose(state.theta, wanted, atol=1e-8)
+        assert np.linalg.norm(state.theta) <= 0.75 * (1 + 1e-15)
+    assert sides >= ({True, False} if ridge < 3 else {False})
 
 
 @pytest.mark.parametrize("link", FAMILIES)

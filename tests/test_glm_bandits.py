@@ -180,11 +180,11 @@ LOGISTIC = nw.GLM("logistic")
 # policy, and the critical scale its docstring states: the 0.9-quantile of error/radius
 COVERED = [
     (nw.GLBOMD(LOGISTIC, delta=0.1), 0.94),
-    (nw.GLBOMD(LOGISTIC, "exact", delta=0.1), 0.93),
-    (nw.OFUGLB(LOGISTIC, delta=0.1), 0.44),
-    (nw.GLOC(LOGISTIC, 0.5, delta=0.1), 0.28),
+    (nw.GLBOMD(LOGISTIC, "exact", delta=0.1), 0.92),
+    (nw.OFUGLB(LOGISTIC, delta=0.1), 0.45),
+    (nw.GLOC(LOGISTIC, 0.5, delta=0.1), 0.27),
 ]
-OF_THE_SET = 0.56  # that of OFUGLB's set
+OF_THE_SET = 0.57  # that of OFUGLB's set
 
 
 @pytest.mark.parametrize(("policy", "critical"), COVERED, ids=repr)
@@ -221,7 +221,8 @@ def test_sets_hold_the_parameter(policy, critical):
 def test_sets_hold_the_parameter_of_every_family(policy, critical, link):
     """300 runs of 200 rounds: at most 62 may miss, P(Bin(300, 0.1) > 62) < 1e-7.
 
-    On the logistic link the critical scale is met to 0.02.
+    On the logistic link the critical scale is met to 0.05: three standard errors, here at most
+    0.016.
     """
     policy = dataclasses.replace(policy, glm=nw.GLM(link))
     if isinstance(policy, nw.GLOC) and link == "identity":
@@ -230,9 +231,9 @@ def test_sets_hold_the_parameter_of_every_family(policy, critical, link):
     assert np.sum(found > 1) <= 62
     assert np.sum(inner > 1) <= 62
     if link == "logistic":
-        assert np.quantile(found, 0.9) == pytest.approx(critical, abs=0.02)
+        assert np.quantile(found, 0.9) == pytest.approx(critical, abs=0.05)
         if isinstance(policy, nw.OFUGLB):
-            assert np.quantile(inner, 0.9) == pytest.approx(OF_THE_SET, abs=0.02)
+            assert np.quantile(inner, 0.9) == pytest.approx(OF_THE_SET, abs=0.05)
 
 
 # bad input
@@ -242,6 +243,7 @@ def test_sets_hold_the_parameter_of_every_family(policy, critical, link):
 def test_an_absurd_reward_does_no_harm(size, link):
     """Also where the link may not be extended: the estimate stays in the ball, the set finite."""
     glm = nw.GLM(link, extend=False)
+    assert nw.OFUGLB(glm) == nw.OFUGLB(nw.GLM(link))  # trial steps rely on the extension
     for policy in (nw.GLBOMD(glm), nw.GLBOMD(glm, "exact"), nw.OFUGLB(glm), nw.GLOC(glm)):
         state = policy.start(2)
         for x in ([1.0, 0.0], [0.6, 0.8]):

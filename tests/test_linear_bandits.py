@@ -62,6 +62,9 @@ def test_the_excess_of_losan_is_twice_the_regularised_regret(small):
     np.testing.assert_allclose(state.V, V, rtol=1e-12, atol=1e-12)
     assert state.excess == pytest.approx(played - least, rel=1e-9)
     assert (min(w) < 0.1) == (small < 0.5)
+    noise = policy.radius(state) ** 2 - 2 * small * policy.parameter_bound**2
+    narrow = policy.radius(state, 0.3) ** 2 - 2 * small * policy.parameter_bound**2
+    assert narrow == pytest.approx(0.09 * noise)
 
 
 def losan_ratios(runs, rounds, sd):
@@ -85,16 +88,16 @@ def test_losan_covers_and_would_miss_at_a_third(record_property):
     """300 runs of 80 rounds, delta 0.1.
 
     At most 62 runs may miss: P(Bin(300, 0.1) > 62) < 1e-7. At a third of the radius more than 62
-    do: the critical scale, the 0.9-quantile of the largest error/radius, lies between. It is the
-    number that the docstring states.
+    do: the critical scale, the 0.9-quantile of the largest error/radius, lies between. It meets the
+    long run's, which the docstring states, to four standard errors of 0.015.
     """
     largest = losan_ratios(300, 80, 1.0)
     critical = float(np.quantile(largest, 0.9))
     record_property("critical scale", critical)
     assert np.sum(largest > 1) <= 62
     assert np.sum(largest > 1 / 3) > 62
-    assert critical == pytest.approx(0.92, abs=0.01)
-    assert "0.92, where 1 would be calibrated" in nw.LOSAN.__doc__
+    assert critical == pytest.approx(0.94, abs=0.06)
+    assert "0.94, where 1 would be calibrated" in nw.LOSAN.__doc__
 
 
 @pytest.mark.slow
@@ -103,7 +106,7 @@ def test_losan_covers_for_long(sd):
     """500 runs of 400 rounds: at most 90 misses, P(Bin(500, 0.1) > 90) < 1e-7."""
     largest = losan_ratios(500, 400, sd)
     assert np.sum(largest > 1) <= 90
-    assert sd < 1 or np.quantile(largest, 0.9) > 1 / 3
+    assert sd < 1 or np.quantile(largest, 0.9) == pytest.approx(0.94, abs=0.06)
 
 
 def test_losan_shrinks_with_the_noise_and_oful_does_not():

@@ -121,6 +121,9 @@ def test_normal_bandits_compiled_and_readable_agree(policy):
             policy.update(fast, np.array(bad), 1.0, 1.0)
     with pytest.raises(ValueError, match="reward"):
         policy.update(fast, arms[k], np.nan, 1.0)
+    for bad in (-1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="sigma"):
+            policy.update(fast, arms[k], 1.0, bad)
     assert fast.count == 400 == fast.pulls.sum()
 
 

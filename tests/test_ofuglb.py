@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 from instances import family_learnt, sphere
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 
 import noisewise as nw
 
@@ -146,3 +146,14 @@ def test_ofuglb_looks_at_every_arm_that_its_set_could_prefer():
         near += np.sum((reach >= 0) & (reach < 0.1))
     assert other > 0
     assert near > 0
+
+
+def test_a_program_without_an_optimum_leaves_the_ellipsoid(monkeypatch):
+    """Where the solver gives up, the bound over the set is that of the ellipsoid around it."""
+    policy = nw.OFUGLB(nw.GLM("logistic", 1.0, 2.0), "set")
+    state, *_ = family_learnt(policy, dim=2)
+    arms = sphere(RNG(1), 5, 2)
+    given_up = OptimizeResult(success=False, fun=9.0)
+    monkeypatch.setattr("scipy.optimize.minimize", lambda *_, **__: given_up)
+    assert policy.upper(state, arms[0]) == np.inf
+    assert policy.index(state, arms).max() == policy.ellipsoid(state).upper(arms).max()

@@ -9,6 +9,7 @@ from instances import sphere
 
 import noisewise as nw
 from noisewise import environments as env
+from noisewise.bandits import units
 from noisewise.kernels.layout import HEAVIEST
 
 RNG = np.random.default_rng
@@ -21,6 +22,17 @@ def test_the_residual_scale_is_a_weighted_mean():
     weight = np.arange(1, 52)
     assert scale.square == pytest.approx(np.average([1.0, *r**2], weights=weight), rel=1e-12)
     assert nw.ResidualScale(1e-9, 10).after(0.0).sd == 1e-3  # the floor
+
+
+def test_a_mean_of_many_trials_counts_with_their_share_of_the_sd():
+    """The sd of one trial after the residual, over the root of n: as if that had been told."""
+    policy, x, scale = nw.FTRLUCB(radius="practical"), np.array([0.6, 0.8]), nw.ResidualScale()
+    one, other = policy.start(2), policy.start(2)
+    _, _, after = units.teach(policy, one, [(x, 0.4, None, 9)], 1.0, None, scale)
+    sd = np.sqrt(1 + 2 / 3 * (9 * 0.4**2 - 1))
+    assert after.sd == pytest.approx(sd)
+    policy.update(other, x, 0.4, sd / 3)
+    np.testing.assert_allclose(one.theta, other.theta, rtol=1e-12)
 
 
 def test_the_running_sd_converges():
@@ -45,15 +57,21 @@ def test_the_running_sd_converges():
     assert agent.scale == replace(known, counted=None)
 
 
-def test_an_estimate_beyond_the_bound_is_told():
+@pytest.mark.parametrize(("reward", "told"), [(50.0, True), (1.08, True), (1.02, False)])
+def test_an_estimate_beyond_the_bound_is_told(reward, told):
+    """By more than a twentieth, which an estimate at the bound may be off by chance."""
     agent = nw.Agent.for_continuous_rewards(2, parameter_bound=1.0)
     for _ in range(200):
-        agent.learn([0.6, 0.8], 50.0, sigma=1.0)
+        agent.learn([0.6, 0.8], reward, sigma=0.1)
     reason = agent.explain(np.array([[0.6, 0.8]]))[0]
-    assert "outgrown parameter_bound" in reason.note
-    assert reason.upper <= 1 < 45 < reason.estimate  # not held within what does not hold
+    assert ("outgrown parameter_bound" in reason.note) == told
+    wanted = reward if told else reason.upper  # not held within what does not hold
+    assert reason.estimate == pytest.approx(wanted, rel=1e-3)
+
+
+def test_an_estimate_beyond_the_bound_by_noise_is_not_told():
     lucky = nw.Agent.for_means(1)
-    lucky.learn([1.0], 1.0, trials=5)  # five of five: an estimate beyond the bound, by noise
+    lucky.learn([1.0], 1.0, trials=5)  # five of five
     reason = lucky.explain([[1.0]])[0]
     assert lucky.state.theta[0] > 1.05
     assert (reason.note, reason.estimate) == ("", reason.upper)

@@ -98,6 +98,11 @@ def test_one_outlier_moves_the_log_variance_by_a_logarithm():
     # the mean of the squares itself: (50 * 0.01 + size^2) / 51
     np.testing.assert_allclose(moved[:2], np.log([1.5 / 0.51, 100.5 / 0.51]), rtol=0.15)
     assert moved[2] < 1.05 * np.log(10_000.5 / 0.51)
+    for size in (1e3, 1e9):  # beyond a thousand times the bound residuals count as just that
+        state = copy.deepcopy(quiet)
+        MODEL.update(state, x[0], size)
+        moved.append(MODEL.variance(state, x[0]))
+    assert moved[3] == moved[4]
 
 
 def test_what_a_reward_counts_with_by_hand():
@@ -218,6 +223,16 @@ def test_an_agent_says_that_variances_are_estimated():
     assert all("variances are estimated" in each.note for each in agent.explain(np.eye(2)))
     with pytest.raises(ValueError, match="estimates variances itself"):
         nw.Agent(policy, 2, sigma="estimated")
+
+
+def test_sets_pay_for_the_ratio_of_bound_and_floor():
+    """Before any reward, b = ridge B^2 + (R/floor)^2 log(1/delta)/kappa, R/floor = 10."""
+    glm = nw.GLM("logistic", 2.0, 1.0)
+    policy = nw.FTRLUCB(glm, "estimated", 0.5, 0.05, delta=0.1, radius="practical")
+    state = policy.start(2)
+    b = state.layers[0].ridge + 100 * math.log(10) / glm.min_slope
+    for ellipsoid in policy.confidence(state):
+        assert ellipsoid.radius == pytest.approx(math.sqrt(2 * b))
 
 
 def test_sets_hold_though_variances_are_estimated():

@@ -1,10 +1,11 @@
 """Bandit policies: one file per algorithm.
 
-Two that are often named are left out. VOFUL (Zhang, Yang, Ji and Du 2021) tests every parameter
-against a net of directions, exponential in the dimension, with a constant of order d log T that
-excludes next to nothing at horizons one can play; `SAVE` has the same aim with a computable set.
-LOFAV (Jun and Kim 2024) needs bounded noise and the horizon, keeps log T estimates, and its
-constants can't be derived here as those of `LOSAN` can, which stands for both.
+Two that are often named are left out. VOFUL (Zhang, Yang, Ji and Du 2021) keeps the parameters that
+pass a test in every direction: a set that is not convex, for which nets of parameters and of
+directions are searched, exponential in the dimension. `SAVE` has the same aim with sets that can be
+computed. LOFAV (Jun and Kim 2024) follows the variance of every round; it needs bounded noise and
+the horizon, keeps log T estimates, and its constants can't be derived here as those of `LOSAN` can.
+That follows one level of the noise, and is what to play in place of both.
 """
 
 # name -> module and class, so that listing them imports nothing

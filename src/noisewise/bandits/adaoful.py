@@ -71,6 +71,16 @@ class AdaOFUL(Optimism):
     doubt_scale : float >= 0
         Multiplies the last two terms of the maximum above; only 1 is covered by theory.
 
+    Examples
+    --------
+    Without doubt and with a threshold out of reach this is ridge regression, 1/(1 + 1):
+
+    >>> policy = AdaOFUL(threshold_scale=1e6, doubt_scale=0.0)
+    >>> state = policy.start(dim=1)
+    >>> policy.update(state, [1.0], 1.0, sigma=1.0)
+    >>> state.theta
+    array([0.5])
+
     References
     ----------
     Li and Sun (2023), "Variance-aware decision making with linear function approximation under

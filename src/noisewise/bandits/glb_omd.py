@@ -2,6 +2,8 @@
 
 import math
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +12,7 @@ from numpy.typing import ArrayLike
 from .. import linalg
 from ..inputs import dimension, one_of
 from ..protocols import Array
+from ..regression.solver import link_code
 from . import ridge
 from .likelihood import LikelihoodOptimism
 from .ridge import LinearState
@@ -64,9 +67,9 @@ class GLBOMD(LikelihoodOptimism):
     Use it where rewards are of a known family and many: neither time nor memory grows with rounds.
     Costs K d^2 a round, and d^3 where the step leaves the ball.
     The ridge of the theorem makes the first rounds explore a lot; `OFUGLB` is tighter and slower.
-    Measured at delta = 0.1, logistic, truth of norm B, the 0.9-quantile over runs of the largest
-    error/radius: 0.94 ("linear"), 0.93 ("exact"), where 1 would be calibrated; the first rounds
-    decide it, where the radius is little but the ridge's share.
+    Measured at delta = 0.1, logistic, truth of norm B, 200 rounds of 3 features, the 0.9-quantile
+    over 10,000 runs of the largest error/radius: 0.94 ("linear"), 0.92 ("exact"), where 1 would be
+    calibrated; the first rounds decide it, where the radius is little but the ridge's share.
 
     Parameters
     ----------
@@ -108,7 +111,7 @@ class GLBOMD(LikelihoodOptimism):
         if share >= 1 or reach > WIDEST:
             raise ValueError(
                 f"ridge is {self.ridge:g}, too small for a confidence set with loss {self.loss!r}; "
-                "pass a larger one, None for the prescribed one, or loss='exact'"
+                "pass a larger one, or None for the prescribed one"
             )
 
     def _share(self, ridge: float) -> float:
@@ -166,47 +169,22 @@ class GLBOMD(LikelihoodOptimism):
         return linalg.project_ball(metric, free, glm.parameter_bound)
 
     def _exact(self, state: GLBOMDState, x: Array, y: float) -> Array:
-        from scipy.optimize import brentq
-
-        eta, B = self.eta, self.glm.parameter_bound
-        k = state.inverse @ x
-        free = state.theta - eta * self._pull(float(x @ state.theta), eta * float(x @ k), y) * k
+        glm, g, eta, B = self.glm, self.dispersion, self.eta, self.glm.parameter_bound
+        link, k = (link_code(glm), glm.score_bound, g), state.inverse @ x
+        pull = _kernels().pull(*link, float(x @ state.theta), eta * float(x @ k), y)
+        free = state.theta - eta * pull * k
         if math.sqrt(float(free @ free)) <= B:
             return np.asarray(free)
         # on the sphere: (H/eta + nu I) theta = H theta_t/eta - pull x, in the eigenbasis of H
         values, vectors = linalg.spectrum(state.design.V / eta)
-        p, q = vectors.T @ x, values * (vectors.T @ state.theta)
+        u = np.empty_like(values)
+        _kernels().on_sphere(*link, values, x @ vectors, values * (state.theta @ vectors), y, B, u)
+        return np.asarray(vectors @ u * (B / max(B, float(np.linalg.norm(u)))))
 
-        def point(nu: float) -> Array:
-            shrink = 1 / (values + nu)
-            pull = self._pull(float(p @ (shrink * q)), float(p @ (shrink * p)), y)
-            return np.asarray(shrink * (q - pull * p))
 
-        def miss(nu: float) -> float:
-            return math.sqrt(float(np.square(point(nu)).sum())) - B
-
-        high = float(values[-1])
-        while miss(high) > 0:
-            high *= 2
-        nu = brentq(miss, 0.0, high, xtol=1e-300, rtol=1e-14) if miss(0.0) > 0 else 0.0
-        u = vectors @ point(nu)
-        return np.asarray(u * (B / max(B, float(np.linalg.norm(u)))))
-
-    def _pull(self, a: float, q: float, y: float) -> float:
-        """Return (phi(z) - y)/g at the root of z = a - q (phi(z) - y)/g."""
-        from scipy.optimize import brentq
-
-        def pull(z: float) -> float:
-            return (float(self.glm.mean(z)) - y) / self.dispersion
-
-        def miss(z: float) -> float:
-            return z - a + q * pull(z)
-
-        # miss rises at least as fast as z
-        end = a - miss(a)
-        if miss(a) * miss(end) >= 0:
-            return pull(end)
-        return pull(brentq(miss, min(a, end), max(a, end), xtol=1e-300, rtol=1e-15))
+@cache
+def _kernels() -> Any:
+    return import_module("noisewise.kernels.mirror")
 
 
 def spread_factor(r: float) -> float:

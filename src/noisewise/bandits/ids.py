@@ -156,7 +156,7 @@ def mixture(gap: Array, gain: Array) -> tuple[int, int, float]:
         inner = np.clip(np.nan_to_num((e * a - 2 * b * c) / (e * b)), 0.0, 1.0)
     p = np.stack([np.ones_like(b), inner])
     value = ratio(a + b * p, c + e * p)
-    value[:, (b > 0) | ((b == 0) & (e < 0))] = np.inf  # the same pair the other way round
+    value[:, b > 0] = np.inf  # the same pair the other way round
     at = first_best(-value.min(axis=0).ravel())
     i, j = divmod(at, len(gap))
     return int(front[i]), int(front[j]), float(p[int(value[1, i, j] < value[0, i, j]), i, j])

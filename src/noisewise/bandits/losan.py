@@ -36,8 +36,9 @@ class LOSAN(Optimism):
     `FTRL` for the identity link, whose scores are clipped besides.
 
     Use it where noise may be far below what can be promised. Costs K d^2 a round. Measured at
-    delta = 0.1, noise of the scale told, truth of norm S, the 0.9-quantile over runs of the largest
-    error/radius: 0.92, where 1 would be calibrated.
+    delta = 0.1, noise of the scale told, truth of norm S, 400 rounds of 3 features, the
+    0.9-quantile over 10,000 runs of the largest error/radius: 0.94, where 1 would be calibrated
+    (0.93 with 2 features, 0.96 with 8).
 
     Parameters
     ----------

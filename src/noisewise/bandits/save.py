@@ -74,6 +74,16 @@ class SAVE:
     radius_scale : float >= 0
         Multiplies the part of the radius that is due to noise; only 1 is covered by theory.
 
+    Examples
+    --------
+    In layer 1 an arm of norm 1 has width 2. Its weight (1/4)^2 adds 1/16 to V = 1/4:
+
+    >>> policy = SAVE(horizon=100)
+    >>> state = policy.start(dim=1)
+    >>> policy.update(state, [1.0], 0.5)
+    >>> state.layers[0].V
+    array([[0.3125]])
+
     References
     ----------
     Zhao, He, Zhou, Zhang and Gu (2023), "Variance-dependent regret bounds for linear bandits and

@@ -55,6 +55,19 @@ class UCBGLM(Designed):
     radius_scale : float >= 0
         Multiplies alpha.
 
+    Examples
+    --------
+    One arm along each axis makes the least eigenvalue 1, and the warm-up is over:
+
+    >>> policy = UCBGLM(GLM("logistic"), sigma=0.5)
+    >>> state = policy.start(dim=2)
+    >>> policy.update(state, [1.0, 0.0], 1.0)
+    >>> state.warm
+    False
+    >>> policy.update(state, [0.0, 1.0], 0.0)
+    >>> state.warm
+    True
+
     References
     ----------
     Li, Lu and Zhou (2017), "Provably optimal algorithms for generalized linear contextual

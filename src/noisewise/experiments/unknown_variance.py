@@ -37,7 +37,7 @@ CLAIM = (
     "of the loss of a crude sd is its level, and both estimates recover that. The model finds the "
     "variances where features explain them, yet on fixed arms one running sd does better, since "
     "the doubling is paid in exploration; with the index scaled by 0.7, which undoes it, the model "
-    "comes near to that. Where nothing explains the noise both stay far from being told. "
+    "comes near to that. Where nothing explains the noise there is only its level to estimate. "
     "Guaranteed ways without variances (a crude sd, LOSAN) pay for the bound and differ "
     "little; SAVE is at the start of its first layers. Draws of a family need no sd at all: their "
     "likelihood weighs them."
@@ -287,13 +287,13 @@ def plot(table: pd.DataFrame) -> Any:
     figure, axes = canvas.panels(2, 4, width=11.0, height=3.3)
     told, bare, sound = canvas.COLOURS[-1], *canvas.COLOURS[:2]
     worlds = list(dict.fromkeys(last["world"]))
-    least = max(0.8 * last["regret"].quantile(0.01), 1e-3)  # dots below are drawn there
+    least = max(0.8 * last["regret"].quantile(0.01), 1e-3)  # below it a run is an arrow
     for axis, world in zip(axes.flat, worlds, strict=False):
         part = last[last["world"] == world].groupby("policy")["regret"]
         for place, who in enumerate(ORDER):
             if who in part.groups:
                 colour = told if who.startswith(TOLD) else bare if who in BARE else sound
-                _dots(axis, part.get_group(who).clip(lower=least), place, colour)
+                _dots(axis, part.get_group(who), place, colour, least)
         axis.axvline(part.get_group(TOLD).mean(), color=told, ls="--", lw=0.8)
         axis.set(
             xscale="log", xlim=(least, 1.25 * last["regret"].max()), title=world, xlabel="regret"
@@ -315,8 +315,12 @@ def plot(table: pd.DataFrame) -> Any:
     return figure
 
 
-def _dots(axis: Any, values: pd.Series, place: float, colour: str) -> None:
-    axis.plot(values, np.full(len(values), place), "o", ms=4, alpha=0.35, mew=0, color=colour)
+def _dots(axis: Any, values: pd.Series, place: float, colour: str, least: float = 0.0) -> None:
+    """Draw a dot a run, an arrow where it is below ``least``, and a line at the mean."""
+    look = {"ms": 4, "alpha": 0.35, "mew": 0, "color": colour}
+    low = values < least
+    for shown, marker in ((values[~low], "o"), (0 * values[low] + 1.08 * least, "<")):
+        axis.plot(shown, np.full(len(shown), place), marker, **look)
     axis.plot(values.mean(), place, "|", ms=9, mew=2, color=colour)
 
 

@@ -1,0 +1,81 @@
+"""Roots behind a step of mirror descent with the loss itself, compiled."""
+
+import math
+
+from numba import float64, int64, njit
+
+from .flags import ENTRY, PART
+from .links import parts, transcend
+
+STEPS = 200
+
+
+@njit(**PART)
+def settle(code, S, g, a, q, y):
+    """Return (phi(z) - y)/g and phi'(z)/g at the root of z = a - q (phi(z) - y)/g.
+
+    Newton's method, held between the ends: left less right rises at least as fast as z.
+    """
+    low, high, z = -math.inf, math.inf, a
+    for _ in range(STEPS):
+        c = min(max(z, -S), S)
+        e, v = transcend(code, c)
+        mean, slope, _, _ = parts(code, c, e, v)
+        r, slope = (mean + slope * (z - c) - y) / g, slope / g
+        miss = z - a + q * r
+        if miss > 0.0:
+            high, low = z, max(low, z - miss)
+        else:
+            low, high = z, min(high, z - miss)
+        new = z - miss / (1.0 + q * slope)
+        if not low < new < high:
+            new = 0.5 * (low + high)
+        if abs(new - z) <= 2e-16 * abs(z):
+            break
+        z = new
+    return r, slope
+
+
+@njit(float64(int64, float64, float64, float64, float64, float64), **ENTRY)
+def pull(code, S, g, a, q, y):
+    """Return the first number of `settle`; the link is extended linearly beyond scores of S."""
+    return settle(code, S, g, a, q, y)[0]
+
+
+@njit(
+    float64(
+        int64, float64, float64, float64[::1], float64[::1], float64[::1], float64, float64,
+        float64[::1],
+    ),
+    **ENTRY,
+)  # fmt: skip
+def on_sphere(code, S, g, values, p, q, y, B, u):
+    """Write the u of length B with (values + nu) u = q - r p, r the `pull` at p.u; return nu >= 0.
+
+    The length falls in nu. Newton's method on its inverse, held between the ends.
+    """
+    d, low, high, nu = values.shape[0], 0.0, math.inf, 0.0
+    for _ in range(STEPS):
+        a, s = 0.0, 0.0
+        for i in range(d):
+            a += p[i] * q[i] / (values[i] + nu)
+            s += p[i] * p[i] / (values[i] + nu)
+        r, slope = settle(code, S, g, a, s, y)
+        square, fall, along = 0.0, 0.0, 0.0
+        for i in range(d):
+            u[i] = (q[i] - r * p[i]) / (values[i] + nu)
+            square += u[i] * u[i]
+            fall += u[i] * u[i] / (values[i] + nu)
+            along += p[i] * u[i] / (values[i] + nu)
+        fall -= slope * along * along / (1.0 + slope * s)  # minus half the derivative of |u|^2
+        if square > B * B:
+            low = nu
+        else:
+            high = nu
+        new = nu + (math.sqrt(square) / B - 1.0) * square / fall
+        if not low < new < high:
+            new = 0.5 * (low + high) if high < math.inf else 2.0 * nu + values[d - 1]
+        if abs(new - nu) <= 1e-15 * nu:
+            break
+        nu = new
+    return nu
