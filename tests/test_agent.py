@@ -215,6 +215,11 @@ BAD = {
     "rewards for one key": ("reward", lambda a: a.learn("a", [1.0, 0.0])),
     "negative sigma in a batch": ("sigma", lambda a: a.learn(["a", "b"], [1, 0], sigma=[1, -1])),
     "long arm in a batch": ("feature_bound", lambda a: a.learn(2 * np.eye(3), np.ones(3))),
+    "float as key": ("a string or an integer", lambda a: a.learn(3.0, 1.0)),
+    "one reward for two keys": ("one reward a key", lambda a: a.learn(["a", "b"], 1.0)),
+    "keys without an order": ("order", lambda a: a.learn({"a", "b"}, [1.0, 0.0])),
+    "words as rewards": ("reward", lambda a: a.learn("a", "0.5")),
+    "complex arms": ("arms", lambda a: a.choose(np.eye(3) * 0.5j)),
     "one long arm": ("feature_bound", lambda a: a.learn(np.diag([1, 1, 2.0]), np.ones(3))),
 }
 
@@ -233,6 +238,52 @@ def test_bad_input_leaves_the_agent_alone(policy, case):
     with pytest.raises(ValueError, match=word):
         call(agent)
     assert unchanged(agent, before)
+
+
+class Table:
+    """Rows in a table that iterates the names of its columns, as that of pandas does."""
+
+    def __init__(self, rows, names):
+        self.rows, self.names, self.ndim = rows, names, 2
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.rows, dtype=dtype)
+
+    def __iter__(self):
+        return iter(self.names)
+
+
+def test_a_table_of_arms_is_its_rows():
+    """Its columns are not taken for keys, though they are keys that wait."""
+    rows, agents = 0.5 * np.eye(3)[::-1], [nw.Agent.for_means(3) for _ in range(2)]
+    for agent in agents:
+        for key in range(3):
+            agent.choose(Table(np.eye(3), range(3)), key)
+    agents[0].learn(Table(rows, range(3)), [0.2, 0.4, 0.9], trials=[4, 5, 6])
+    agents[1].learn(rows, [0.2, 0.4, 0.9], trials=[4, 5, 6])
+    assert same(agents[0].state, agents[1].state)
+    assert agents[0].waiting == (0, 1, 2)
+
+
+@pytest.mark.parametrize("sigma", [1e-60, 1e-160, 1e-200, 5e-324])
+def test_an_exact_share_is_refused_and_an_exact_reading_is_not(sigma):
+    """No weight is infinite: a share has no floor, a reading counts with the policy's."""
+    agent = nw.Agent.for_means(2)
+    before = snapshot(agent)
+    with pytest.raises(ValueError, match="weight"):
+        agent.learn([0.6, 0.8], 0.5, sigma=sigma)
+    assert unchanged(agent, before)
+    agents = [nw.Agent(FIXED, 2) for _ in range(2)]
+    for each, sd in zip(agents, (sigma, 0.0), strict=True):
+        each.learn([0.6, 0.8], 0.5, sigma=sd)
+    np.testing.assert_allclose(agents[0].state.theta, agents[1].state.theta, rtol=1e-14)
+
+
+def test_an_agent_says_what_it_is():
+    agent = nw.Agent.for_means(2)
+    agent.choose(np.eye(2), "a")
+    agent.learn([0.6, 0.8], 0.5)
+    assert repr(agent) == f"<Agent of {agent.policy}, 1 rewards learnt, 1 awaited>"
 
 
 def test_a_row_only_the_policy_refuses_spoils_no_batch():
@@ -277,6 +328,11 @@ def test_files_that_hold_no_agent_are_refused(tmp_path):
         (lambda: nw.Agent("x", 3), "policy"),
         (lambda: nw.Agent(nw.FTRLUCB, 3), "policy"),
         (lambda: nw.Agent(nw.Uniform(), 3, rewards=(1.0, 0.0)), "rewards"),
+        (lambda: nw.Agent(nw.Uniform(), 3, rewards=(0.0, np.nan)), "rewards"),
+        (lambda: nw.Agent(nw.Uniform(), 3, rewards=(0.0,)), "rewards"),
+        (lambda: nw.Agent(nw.Uniform(), 3, rewards=(0.0, 1.0, 2.0)), "rewards"),
+        (lambda: nw.Agent(nw.Uniform(), 3, rewards=5), "rewards"),
+        (lambda: nw.Agent(nw.Uniform(), 3, rewards=("a", "b")), "rewards"),
         (lambda: nw.FTRLUCB(noise_bound=0.01), "noise_floor"),
     ],
 )

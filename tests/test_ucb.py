@@ -102,7 +102,9 @@ def test_the_moving_ridge_follows_a_long_estimate():
     assert state.norm > 2
     assert state.layers[0].ridge == pytest.approx(10 / (2 * state.norm**2))
     still = nw.FTRLUCB(nw.GLM(parameter_bound=0.5), radius="practical", ridge=1.0)
-    assert play(still, rounds)[0].layers[0].ridge == 1.0
+    state, _ = play(still, rounds)
+    assert state.layers[0].ridge == 1.0
+    assert state.norm == np.inf  # nothing outgrows it, so the kernels never ask for help
 
 
 def test_weights_of_bounded_noise_shrink_where_the_set_is_wide():
@@ -248,3 +250,89 @@ def test_tiny_ridges_with_heavy_rows_do_not_break():
 def test_estimated_variances_are_learnt_by_the_kernels_whatever_sigma_says():
     policy = nw.FTRLUCB(nw.GLM(), "estimated", 0.5, radius="practical")
     assert policy._teach(policy.start(2), np.array([0.6, 0.8]), 0.1, 1.0)
+
+
+def test_empty_layers_say_nothing_even_without_bonus():
+    """Infinite radii times a scale of 0, or the length 0 of an arm, decide nothing."""
+    arms = np.array([[0.0, 0.0], [0.6, 0.0], [-0.3, 0.4]])
+    for scale in (0.0, 1.0):
+        policy = nw.MORUCB(noise_bound=1.0, noise_floor=0.1, radius_scale=scale)
+        state = policy.start(2)
+        for _ in range(2):  # the second time by the kernels
+            policy.update(state, np.array([0.6, 0.8]), -0.5, 0.3)
+            index = policy.index(state, arms)
+            assert np.isfinite(index).all()
+            assert policy.select(state, arms, np.random.default_rng(0)) == index.argmax()
+        theta = state.layers[1].theta
+        if scale == 0.0:
+            np.testing.assert_allclose(index, arms @ theta, rtol=1e-12)
+            assert index.argmax() == 0
+
+
+def test_before_any_reward_the_longest_arm_is_played():
+    policy, rng = nw.MORUCB(nw.GLM("logistic"), 1.0, 0.1), np.random.default_rng(0)
+    state, arms = policy.start(2), np.array([[0.1, 0.0], [0.3, -0.4], [0.5, 0.0], [0.0, 0.2]])
+    assert policy.select(state, arms, rng) == 1  # of two the first
+    assert policy.select(state, arms.tolist(), rng) == 1  # the readable way
+    np.testing.assert_allclose(policy.index(state, arms), [0.1, 0.5, 0.5, 0.2])
+
+
+@pytest.mark.parametrize("policy", [nw.FTRLUCB(), nw.FTRLUCB(radius="practical"), nw.MORUCB()],
+                         ids=repr)  # fmt: skip
+def test_one_bad_arm_among_good_ones_is_refused(policy):
+    """Wherever it stands, and whether or not the policy has learnt anything."""
+    rng, state = np.random.default_rng(0), policy.start(2)
+    for _ in range(3):
+        for place in range(3):
+            for bad in (np.nan, np.inf, -np.inf, 1.01):
+                arms = np.array([[0.6, 0.0], [0.3, 0.4], [0.0, 0.8]])
+                arms[place, 1] = bad
+                with pytest.raises(ValueError, match="arms"):
+                    policy.select(state, arms, rng)
+        policy.update(state, np.array([0.6, 0.8]), 0.5, 0.5)
+
+
+@pytest.mark.parametrize("link", ["identity", "logistic"])
+@pytest.mark.parametrize("ridge", [1e-14, 1e-12, 1e-6])
+def test_kernels_give_way_where_rounding_spoils_their_sets(link, ridge):
+    """Rows nearly parallel, weights over eight orders: the sets are those the readable way makes
+    of the same state, though the matrices have condition up to 1e22.
+    """
+    policy = nw.FTRLUCB(nw.GLM(link), noise_floor=1e-4, ridge=ridge)
+    for seed in range(6):
+        rng, state = np.random.default_rng(seed), policy.start(4)
+        for _ in range(12):
+            arm = np.full(4, 0.5) + 1e-3 * rng.normal(size=4)
+            arm /= np.linalg.norm(arm)
+            policy.update(state, arm, float(rng.random()), float(10 ** rng.uniform(-4, 0)))
+            x = np.vstack([arm, np.eye(4)])
+            for place, each in enumerate(policy.confidence(state)):
+                ours = nw.Ellipsoid(*(part[place] for part in vars(state.forms).values()))
+                np.testing.assert_allclose(ours.width(x), each.width(x), rtol=0.05)
+
+
+@pytest.mark.parametrize("bound", [1.0, 4.0, 6.0])
+def test_kernels_make_the_sets_of_the_readable_way_far_from_the_anchor(bound):
+    """Few rows of a long parameter: steps are so long that their curvature is known poorly."""
+    policy = nw.FTRLUCB(nw.GLM("logistic", parameter_bound=bound), ridge=0.5)
+    for seed in range(5):
+        rng, state = np.random.default_rng(seed), policy.start(3)
+        theta = bound * sphere(rng, 1, 3)[0]
+        for x in sphere(rng, 40, 3):
+            policy.update(state, x, float(rng.random() < 1 / (1 + np.exp(-x @ theta))), 1.0)
+            for place, each in enumerate(policy.confidence(state)):
+                assert state.forms.radii[place] == pytest.approx(each.radius, rel=1e-9)
+                np.testing.assert_allclose(state.forms.inverses[place], each.inverse, rtol=1e-9)
+
+
+def test_an_inverse_that_has_lost_all_digits_is_made_anew():
+    """Rank-one changes, none of them large, leave an indefinite inverse: sets go on."""
+    policy = nw.FTRLUCB(nw.GLM(), noise_floor=1e-2, ridge=1e-14)
+    for seed in range(8):
+        rng, state = np.random.default_rng(seed), policy.start(4)
+        for _ in range(12):
+            arm = np.full(4, 0.5) + 1e-3 * rng.normal(size=4)
+            arm /= np.linalg.norm(arm) * 1.0000001
+            policy.update(state, arm, float(rng.random()), float(10 ** rng.uniform(-4, 0)))
+            (each,) = policy.confidence(state)
+            assert 0 < each.width(arm) < np.inf

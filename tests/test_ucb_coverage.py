@@ -139,3 +139,7 @@ def test_bounds_by_hand():
     assert more == pytest.approx(2.01 * 2.0 * 9.0 * 1.5)
     curved = nw.GLM("logistic")
     assert theory.certificate(curved, [2.0], [0.1])[0] == pytest.approx(2 * 0.25 * 0.2)
+    assert theory.certificate(curved, [np.inf], [0.0])[0] == 0.0  # an arm of length zero
+    longer, v = nw.GLM(feature_bound=2.0), 4 / 6
+    wanted = 4 + 2 * 3.0 * np.sqrt(v / np.log1p(v) * 50 * 1.5)
+    assert theory.mor_ucb_bound(longer, [3.0], [50], [1.5], ridge=3.0) == pytest.approx(wanted)

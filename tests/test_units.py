@@ -63,8 +63,23 @@ def test_an_estimate_beyond_the_bound_is_told(reward, told):
     agent = nw.Agent.for_continuous_rewards(2, parameter_bound=1.0)
     for _ in range(200):
         agent.learn([0.6, 0.8], reward, sigma=0.1)
-    note = agent.explain(np.array([[0.6, 0.8]]))[0].note
-    assert ("outgrown parameter_bound" in note) == told
+    reason = agent.explain(np.array([[0.6, 0.8]]))[0]
+    assert ("outgrown parameter_bound" in reason.note) == told
+    wanted = reward if told else reason.upper  # not held within what does not hold
+    assert reason.estimate == pytest.approx(wanted, rel=1e-3)
+
+
+def test_an_estimate_beyond_the_bound_by_noise_is_not_told():
+    lucky = nw.Agent.for_means(1)
+    lucky.learn([1.0], 1.0, trials=5)  # five of five
+    reason = lucky.explain([[1.0]])[0]
+    assert lucky.state.theta[0] > 1.05
+    assert (reason.note, reason.estimate) == ("", reason.upper)
+    shares = nw.Agent.for_means(1)
+    shares.learn([1.0], 0.02, trials=5000)  # of score -3.9
+    reason = shares.explain([[1.0]])[0]
+    assert "outgrown parameter_bound" in reason.note
+    assert reason.estimate == pytest.approx(0.02, abs=0.005)
 
 
 @pytest.mark.parametrize("told", [True, False])
@@ -191,3 +206,38 @@ def test_a_told_sd_is_a_unit_until_there_is_a_reward():
     assert agent.unit == 1e3
     agent.learn([0.6, 0.8], -2e3, sigma=1e6)
     assert agent.unit == agent.policy.glm.parameter_bound == 2e3
+
+
+def test_scores_played_under_a_bound_found_later_are_cut_there():
+    """The set is that of a learner that had the bound, also where scores exceed the first one.
+
+    The radius from its definition: losses ((z - y)^2 - y^2)/2 of the scores z played, clipped at
+    the new bound, less the minimum of the regularised loss.
+    """
+    rng = RNG(13)
+    x, theta = sphere(rng, 60, 3), np.array([20.0, -10.0, 5.0])
+    y = x @ theta + rng.normal(size=60)
+    early = nw.FTRLUCB(nw.GLM("identity", 1.0, 40.0), radius="adaptive", ridge=0.5)
+    late = nw.FTRLUCB(nw.GLM(), radius="adaptive", ridge=0.5)
+    first, second = early.start(3), late.start(3)
+    late = late.rebound(second, 40.0)
+    played = 0.0
+    for row, label in zip(x, y, strict=True):
+        z = np.clip(row @ second.theta, -40, 40)
+        played += 0.5 * (z - label) ** 2 - 0.5 * label**2
+        early.update(first, row, float(label), 1.0)
+        late.update(second, row, float(label), 1.0)
+    np.testing.assert_allclose(second.forms.radii, first.forms.radii, rtol=1e-9)
+    H = np.eye(3) + x.T @ x
+    least = -0.5 * (x.T @ y) @ np.linalg.solve(H, x.T @ y)
+    level = 0.5 * 40.0**2 + played - least + np.log(1 / 0.05)
+    assert second.forms.radii[0] == pytest.approx(np.sqrt(2 * level), rel=1e-6)
+
+
+def test_an_agent_without_bounds_tells_an_interval_of_use():
+    """Prices of 100, noise 5: within ten sds of the mean after a thousand of them, not hundreds."""
+    rng, agent = RNG(14), nw.Agent.for_continuous_rewards(2)
+    for k in rng.integers(2, size=1000):
+        agent.learn(np.eye(2)[k], [95.0, 105.0][k] + 5 * rng.normal())
+    for reason, price in zip(agent.explain(np.eye(2)), (95.0, 105.0), strict=True):
+        assert reason.lower < price < reason.upper < reason.lower + 50

@@ -92,9 +92,7 @@ class Agent:
         self.rng = np.random.default_rng(whole("seed", seed, least=0))
         self.capacity, self.dropped = whole("capacity", capacity), 0
         self._waiting: dict[Key, Array] = {}
-        if rewards is not None and not rewards[0] < rewards[1]:
-            raise ValueError(f"rewards is {rewards}; pass the least and the largest reward")
-        self.rewards = rewards
+        self.rewards = None if rewards is None else _range(rewards)
         self.scale = ResidualScale() if sigma == "estimated" else None
         self.sigma = 1.0 if self.scale else positive("sigma", sigma)
         if self.scale and getattr(policy, "noise", "") == "estimated":
@@ -218,20 +216,27 @@ class Agent:
             Many at once: a list of keys, or features (n, dim), with ``reward`` of shape (n,). If
             any of them is refused, none is learnt.
         sigma : float >= 0, optional
-            The standard deviation of the reward's noise.
+            The standard deviation of the reward's noise. For binary rewards and shares, whose
+            variance follows from their mean, it is relative to that of one trial: 1/sqrt(n) for n,
+            so pass ``trials`` there and not a standard error.
         trials : float > 0, optional
             Instead: how many trials the reward is the mean of. One trial has the agent's sigma,
             that is 1 or the estimated one, and n have 1/sqrt(n) of it.
         """
         y = numbers("reward", reward)
-        if self.rewards and ((y < self.rewards[0]) | (y > self.rewards[1])).any():
-            low, high = self.rewards
+        low, high = self.rewards or (-math.inf, math.inf)
+        outside = y[(y < low) | (y > high)]
+        if outside.size:
             raise ValueError(
-                f"reward is {reward!r}, but rewards lie in [{low:g}, {high:g}]; pass a share "
+                f"reward is {outside[0]:g}, but rewards lie in [{low:g}, {high:g}]; pass a share "
                 "(successes over trials) with trials=, not a count"
             )
         single = y.ndim == 0
+        if isinstance(arm_or_key, set | frozenset):
+            raise ValueError(f"arm_or_key is {arm_or_key!r}, without an order; pass a list of keys")
         many = not single and isinstance(arm_or_key, Iterable) and not isinstance(arm_or_key, str)
+        if many and getattr(arm_or_key, "ndim", 1) == 2:  # a table of pandas iterates its names
+            arm_or_key = numbers("arm_or_key", arm_or_key)
         told = list(arm_or_key) if many else [arm_or_key]
         if y.shape not in ((), (len(told),)):
             raise ValueError(
@@ -240,6 +245,8 @@ class Agent:
             )
         if sigma is not None and trials is not None:
             raise ValueError(f"sigma is {sigma} and trials {trials}; pass one of them")
+        for each in told:
+            _refuse_neither(each)
         keys = self._known([each for each in told if _is_key(each)])
         arms = [self._waiting[each] if _is_key(each) else each for each in told]
         sds = [None] * len(told) if sigma is None else _levels("sigma", sigma, len(told), single)
@@ -261,6 +268,11 @@ class Agent:
     def forget(self, key: Key) -> None:
         """Give up waiting for the reward of a decision."""
         del self._waiting[self._known([key])[0]]
+
+    def __repr__(self) -> str:
+        """Return the policy, and how many rewards were learnt and are waited for."""
+        learnt = getattr(self.state, "count", "?")
+        return f"<Agent of {self.policy}, {learnt} rewards learnt, {len(self._waiting)} awaited>"
 
     @property
     def waiting(self) -> tuple[Key, ...]:
@@ -343,6 +355,28 @@ class Agent:
 
 def _is_key(thing: Any) -> bool:
     return thing is None or (isinstance(thing, str | Integral) and not isinstance(thing, bool))
+
+
+def _range(rewards: Any) -> tuple[float, float]:
+    ends = np.atleast_1d(numbers("rewards", rewards, check=False)).tolist()
+    if len(ends) != 2 or not ends[0] < ends[1]:
+        raise ValueError(f"rewards is {rewards!r}; pass the least and the largest reward")
+    return ends[0], ends[1]
+
+
+def _refuse_neither(thing: Any) -> None:
+    """Refuse what can be neither a key nor features."""
+    if _is_key(thing):
+        return
+    if not isinstance(thing, Iterable) or getattr(thing, "ndim", 1) == 0:
+        raise ValueError(
+            f"arm_or_key is {thing!r}; pass a key (a string or an integer) or the features of an "
+            "arm"
+        )
+    if any(isinstance(part, str) for part in thing):
+        raise ValueError(
+            f"arm_or_key is {thing!r}, and words are no features; pass one reward a key, as a list"
+        )
 
 
 def _levels(name: str, value: ArrayLike, count: int, single: bool) -> list[float]:

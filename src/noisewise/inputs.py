@@ -57,7 +57,10 @@ def one_of(name: str, value: object, allowed: tuple[str, ...]) -> str:
 def numbers(name: str, value: ArrayLike, *, check: bool = True) -> Array:
     """Return ``value`` as a float array; ``check`` that it holds no NaN or infinity."""
     try:
-        array = np.asarray(value, dtype=np.float64)
+        given = np.asarray(value)
+        if given.dtype.kind not in "biufO":  # numpy would read words, dates, complex numbers
+            raise TypeError(f"it holds {given.dtype.name}")
+        array = given.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} can't be read as numbers ({error}); pass a float array") from None
     if check and not np.isfinite(array).all():

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from ..confidence import Ellipsoid
 from ..glm import GLM
 from ..inputs import dimension, one_of, positive, probability, settle
+from ..kernels.layout import BOUND
 from ..kernels.numbers import CURVATURE, GROWTH, NORM, PARAMETER
 from ..noise import Bounded, Likelihood, Noise, SubGaussian
 from ..protocols import Array
@@ -27,6 +28,7 @@ from .variance import VarianceModel
 
 NOISES = ("sub-gaussian", "bounded", "likelihood", "estimated")
 RADII = (*radii.RADII, "practical")
+TINY = 1e-150  # sd whose weight can still be told, and refused
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,8 @@ class FTRLUCB(Layered):
             self.glm, ridge, dim, [self._constant()], self._forms(),
             delta=self.delta, scale=self.radius_scale, gain=self.spread,
         )  # fmt: skip
+        if not self.moving:  # no estimate outgrows it
+            state.numbers[0, NORM] = math.inf
         if self.noise == "estimated":
             state.variance = self.variances.start(dim)
         self._renew(state)
@@ -206,7 +210,7 @@ class FTRLUCB(Layered):
             return False
         if type(arm) is not np.ndarray or not isinstance(sigma, float):
             return False
-        if not 0 < sigma < self._largest:
+        if not TINY < sigma < self._largest:
             return False
         if self.noise == "likelihood":
             low, high = self.reward_range
@@ -260,12 +264,12 @@ class FTRLUCB(Layered):
 
     def _weight(self, state: Layers, x: Array, sd: float) -> float:
         if self.noise == "likelihood":
-            return positive("sigma", sd) ** -2.0
+            return max(positive("sigma", sd), TINY) ** -2.0
         if state.variance is not None:
             return self.variances.of_row(state.variance, x) ** -2.0
         if self.noise_bound is not None:
             sd = clip(state, sd, self.noise_bound)
-        w = max(sd, self.noise_floor) ** -2.0
+        w = max(sd, self.noise_floor, TINY) ** -2.0
         if self.careful:
             forms = state.forms
             width = math.sqrt(max(float(x @ forms.inverses[0] @ x), 0.0))
@@ -324,6 +328,7 @@ class FTRLUCB(Layered):
         self._needs_identity("rebound")
         policy = replace(self, glm=replace(self.glm, parameter_bound=parameter_bound))
         state.numbers[0, PARAMETER] = policy.glm.parameter_bound
+        state.layers[0].array[BOUND] = policy.glm.score_bound
         if self.moving:
             self._move(state, max(policy.glm.parameter_bound, float(np.linalg.norm(state.theta))))
         policy._renew(state)

@@ -10,14 +10,15 @@ from ..confidence import score_bounds
 from ..glm import GLM
 from ..protocols import Array
 from .arms import candidates, norm_bound
+from .likelihood import reward_range
 
 DISJOINT = (
     "the sets contradict each other: standard deviations are reported too small, or "
     "parameter_bound is"
 )
 OUTGROWN = (
-    "the estimate has outgrown parameter_bound {:g}: the interval does not hold, pass a larger "
-    "bound or rescale the rewards"
+    "the estimate has outgrown parameter_bound {:g}: unless that is noise the interval does not "
+    "hold, pass a larger bound or rescale the rewards"
 )
 PRINTED = "the sets of the published algorithm are not all valid"
 ESTIMATED = (
@@ -34,7 +35,7 @@ class Reason:
     ----------
     arm : int
     estimate : float
-        Of the mean reward, held within the interval.
+        Of the mean reward, held within the interval unless that is known not to hold.
     lower, upper : float
         The interval of the mean from the policy's confidence sets and its parameter bound: for all
         arms and rounds at once with its 1 - delta.
@@ -82,19 +83,25 @@ def reasons(policy: Any, state: Any, arms: ArrayLike) -> list[Reason]:
         bound = norm_bound(policy, "parameter_bound")
         lower, upper = map(glm.mean, score_bounds(policy.confidence(state), x, bound))
         columns["lower"], columns["upper"] = lower, upper
-        if scores is not None:
-            columns["estimate"] = np.clip(columns["estimate"], lower, upper)
         valid = PRINTED if getattr(policy, "as_printed", False) else ""
         valid = ESTIMATED if getattr(policy, "noise", "") == "estimated" else valid
-        if scores is not None and bound is not None:
-            length = np.sqrt(np.einsum("ij,ij->i", x, x))
-            if (np.abs(scores) > 1.05 * bound * length + 1e-12).any():
-                valid = OUTGROWN.format(bound)
+        if scores is not None:
+            held = lower, upper
+            if bound is not None and _outgrown(policy, state, x, scores, bound):
+                valid, held = OUTGROWN.format(bound), reward_range(glm)
+            columns["estimate"] = np.clip(columns["estimate"], *held)
         notes = [DISJOINT if low > high else valid for low, high in zip(lower, upper, strict=True)]
     return [
         Reason(arm, note=note, **{name: _finite(column[arm]) for name, column in columns.items()})
         for arm, note in enumerate(notes)
     ]
+
+
+def _outgrown(policy: Any, state: Any, x: Array, scores: Array, bound: float) -> bool:
+    """Return whether a score is beyond the bound by more than noise, where its size is known."""
+    most = bound * np.sqrt(np.einsum("ij,ij->i", x, x))
+    noise = policy.bonus(state, x) if hasattr(policy, "bonus") else 0.0
+    return bool((np.abs(scores) > 1.05 * most + noise + 1e-12).any())
 
 
 def _finite(value: Any) -> Any:

@@ -88,7 +88,13 @@ def uniform(glm: GLM, state: FTRLState) -> tuple[Array, float]:
     base = state.dim * math.log(state.array[at.RIDGE])
     if glm.linear or state.array[at.CODE] == at.EXACT:  # the solver keeps this inverse itself
         P = _own_inverse(state)
-        return P, -linalg.log_det(linalg.factor(P)) - base
+        try:
+            return P, -linalg.log_det(linalg.factor(P)) - base
+        except np.linalg.LinAlgError:  # small changes have added up to a loss of all digits
+            if not glm.linear:
+                raise
+            P, log_det = linalg.safe_inverse(state.linear_hessian(), float(state.array[at.RIDGE]))
+            return P, log_det - base
     if state.rows.merge:  # merged rows have no order, but there are few
         state.gram[:], state.folded, state.uniform = 0.0, 0, None
     new = list(_unfolded(state))

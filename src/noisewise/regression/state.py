@@ -100,15 +100,19 @@ class FTRLState:
 
     def _linear_gap(self) -> float:
         """Identity link: the gradient is measured when asked for, and rounding allowed for."""
-        theta, a = self.theta, self.array
-        H = self.gram + a[at.RIDGE] * np.eye(self.dim)
-        for x, _, n in self.buffer():
-            H += x[:n].T @ x[:n]  # these rows are weighted already
+        theta, a, H = self.theta, self.array, self.linear_hessian()
         gradient = H @ theta + self.views.gradient
         total = a[at.TOTAL] + a[at.CURVED] * np.linalg.norm(theta)
         blur = EPS * (self.dim + np.sqrt(self.count)) * total
         P, _ = linalg.safe_inverse(H, float(a[at.RIDGE]))
         return 1.1 * linalg.norm(gradient, P) + float(blur * np.sqrt(np.trace(P)))
+
+    def linear_hessian(self) -> Array:
+        """Identity link: 2 ridge I plus the rows, anew."""
+        H = np.asarray(self.gram + self.array[at.RIDGE] * np.eye(self.dim))
+        for x, _, n in self.buffer():
+            H += x[:n].T @ x[:n]  # these rows are weighted already
+        return H
 
     def buffer(self) -> Iterator[Block]:
         """Yield the buffer as a block, if it holds any row."""
