@@ -32,7 +32,7 @@ class LeftOut(Written):
 class Field(Written):
     """Regret and time of every policy in the worlds of a model: linear, logistic, binomial.
 
-    Those of scaled noise are another table, "linear x".
+    Those of rare loud rounds are another table, "linear, loud".
     """
 
     required_arguments = 1
@@ -65,7 +65,7 @@ def advice(name):
 def standings(lines, model):
     """Write the table of a model, a line a policy, a column a world; below, who plays in none."""
     played = dict.fromkeys(line["world"] for line in lines)
-    worlds = [w for w in played if re.sub(r"(?<= x) .*", "", w).endswith(f"-{model}")]
+    worlds = [w for w in played if re.sub(", .* ", ", ", w).endswith(f"-{model}")]
     found = {(line["policy"], line["world"]): line for line in lines}
     best = {w: min(line["mean"] for line in lines if line["world"] == w) for w in worlds}
     away = {w: field.absent(w) for w in worlds}

@@ -47,7 +47,7 @@ class LogUniform:
 
 @dataclass(frozen=True)
 class MostlyLoud:
-    """Sd ``loud``, but ``quiet`` in a small ``share`` of the rounds."""
+    """Sd ``loud``, but ``quiet`` in a ``share`` of the rounds."""
 
     quiet: float = 0.01
     loud: float = 1.0
@@ -55,7 +55,7 @@ class MostlyLoud:
 
     def draw(self, rng: np.random.Generator, rounds: int) -> Array:
         """Draw the sd of every round."""
-        calm = rng.random(rounds) < probability("share", self.share)
+        calm = rng.random(rounds) < probability("share", self.share, zero=True)
         return np.where(calm, positive("quiet", self.quiet), positive("loud", self.loud))
 
 

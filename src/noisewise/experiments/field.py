@@ -26,7 +26,7 @@ from ..bandits.uniform import Uniform
 from ..bandits.weighted_least_squares import WeightedLeastSquaresUCB
 from ..bandits.weighted_oful import WeightedOFUL
 from ..bandits.weighted_oful_plus import WeightedOFULPlus
-from ..environments import WORLDS, ClippedGaussian, NoisyBandit, geometric
+from ..environments import WORLDS, ClippedGaussian, MostlyLoud, NoisyBandit
 from ..glm import GLM
 
 NOISE_BOUND, NOISE_FLOOR, LAYER_FLOOR, LARGEST_SD = 1.0, 0.05, 0.1, 0.5
@@ -42,13 +42,19 @@ REASONS = {
 
 
 def world(name: str, rounds: int) -> Any:
-    """Return a named world; noise is clipped to the bound, and scaled where the name says so."""
-    base, _, scale = name.partition(" x ")
-    found, c = replace(WORLDS[base], rounds=rounds), float(scale or 1)
+    """Return a named world; noise is clipped to the bound.
+
+    In ``"NAME, P% loud"`` that share of the rounds has the largest sd, the others the smallest.
+    """
+    base, _, loud = name.partition(", ")
+    found = replace(WORLDS[base], rounds=rounds)
     if not isinstance(found, NoisyBandit):
         return found
-    sds = geometric(0.05 * c, LARGEST_SD * c, 7)
-    return replace(found, noise=ClippedGaussian(NOISE_BOUND), scales=sds)
+    found = replace(found, noise=ClippedGaussian(NOISE_BOUND))
+    if not loud:
+        return found
+    share = float(loud.removesuffix("% loud")) / 100
+    return replace(found, scales=MostlyLoud(NOISE_FLOOR, LARGEST_SD, 1 - share))
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,6 @@ class Setting:
 
     glm: GLM
     rounds: int
-    scale: float
     has: frozenset[str]
 
     @property
@@ -68,7 +73,7 @@ class Setting:
     @property
     def layers(self) -> MORUCB:
         """The policy of layers that others vary."""
-        return MORUCB(self.glm, NOISE_BOUND, LAYER_FLOOR * self.scale)
+        return MORUCB(self.glm, NOISE_BOUND, LAYER_FLOOR)
 
     def likelihood(self, policy: type, **more: Any) -> Any:
         """Return a policy of a known family, told the largest dispersion."""
@@ -78,7 +83,7 @@ class Setting:
     def ftrl(self, **more: Any) -> FTRLUCB:
         """Return FTRL-UCB with what it may know of the noise."""
         kind = "likelihood" if self.binomial else "sub-gaussian"
-        return FTRLUCB(self.glm, kind, noise_floor=NOISE_FLOOR * self.scale, **more)
+        return FTRLUCB(self.glm, kind, noise_floor=NOISE_FLOOR, **more)
 
     def thompson(self) -> Any:
         """Return Thompson sampling for the link."""
@@ -99,8 +104,7 @@ def setting(name: str, rounds: int) -> Setting:
         "fixed": found.fixed,
         "tied": noisy and found.tied,
     }
-    scale = float(name.partition(" x ")[2] or 1)
-    return Setting(found.glm, rounds, scale, frozenset(key for key, yes in has.items() if yes))
+    return Setting(found.glm, rounds, frozenset(key for key, yes in has.items() if yes))
 
 
 @dataclass(frozen=True)
@@ -126,12 +130,13 @@ ENTRIES = {
     "FTRL-UCB, guaranteed": _usual(lambda s: s.ftrl()),
     "MOR-UCB": _usual(lambda s: s.layers),
     "MOR-UCB, nested": _usual(lambda s: replace(s.layers, nested=True)),
+    "MOR-UCB, Freedman radius": _usual(
+        lambda s: replace(s.layers, radius="freedman", noise_floor=NOISE_FLOOR)
+    ),
     "MOR-UCB, printed radius": _usual(lambda s: replace(s.layers, radius="printed")),
     "OFUL": _usual(lambda s: OFUL(sigma=LARGEST_SD), "linear"),
     "LinUCB": _usual(lambda s: LinUCB(), "linear"),
-    "weighted LinUCB": _usual(
-        lambda s: WeightedLeastSquaresUCB(noise_floor=NOISE_FLOOR * s.scale), "linear"
-    ),
+    "weighted LinUCB": _usual(lambda s: WeightedLeastSquaresUCB(noise_floor=NOISE_FLOOR), "linear"),
     "Thompson": _usual(lambda s: s.thompson()),
     "greedy": _usual(lambda s: Greedy(s.glm)),
     "uniform": _usual(lambda s: Uniform()),
