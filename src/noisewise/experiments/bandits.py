@@ -239,6 +239,8 @@ def _against_variance(axis: Any, table: pd.DataFrame, styles: dict[str, Any]) ->
     axis.set(xscale="log", yscale="log", title="fixed arms, linear: loud rounds rare",
              xlabel="total variance; all rounds loud: right",
              ylabel="regret at the end")  # fmt: skip
+    axis.set_xlim(left=10 ** np.floor(np.log10(last["total_variance"].min())))
+    axis.xaxis.set_minor_formatter("")
 
 
 def _against_certificate(axis: Any, table: pd.DataFrame, styles: dict[str, Any]) -> None:
