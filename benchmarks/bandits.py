@@ -1,6 +1,7 @@
 """Bandits against peers: time of a decision with its update."""
 
 import time
+from copy import deepcopy
 
 import numpy as np
 from numba import njit
@@ -143,25 +144,33 @@ def _peer(rounds, linear, T):
 
 
 def flat(repeats, largest):
-    """Median time of a decision and update at round 1000 and later; passes counted apart."""
+    """Median time of a decision and update at round 1000 and later, taken in turns; passes."""
     for link in ("identity", "logistic"):
         policy = nw.FTRLUCB(nw.GLM(link), radius="practical")
         T = int(min(largest, 100_000))
         world = NoisyBandit(glm=policy.glm, fixed=True, arms=100, rounds=T)
         rounds = world.draw(np.random.default_rng(0))
-        state, rng, arms = policy.start(10), np.random.default_rng(0), rounds.arms
-        spent, passes = np.empty(T), 0
-        for t in range(T):
-            began = time.process_time_ns()
-            k = policy.select(state, arms, rng)
-            policy.update(state, arms[k], rounds.rewards[t, k], rounds.sigma[t])
-            spent[t] = time.process_time_ns() - began
-            passes = state.layers[0].passes
-        for at in (1000, T // 10, T - 1000):
-            ratio = float(np.median(spent[at : at + 1000]) / np.median(spent[1000:2000]))
+        state, rng, ages = policy.start(10), np.random.default_rng(0), {}
+        for t in range(T - 1000):
+            if t in (1000, T // 10):
+                ages[t] = deepcopy(state)
+            _round(policy, state, rounds, rng, t)
+        ages[T - 1000] = state
+        spent = {age: np.empty(1000) for age in ages}
+        for i in range(1000):
+            for age, aged in ages.items():
+                began = time.process_time_ns()
+                _round(policy, aged, rounds, rng, age + i)
+                spent[age][i] = time.process_time_ns() - began
+        for age, aged in ages.items():
+            ratio = float(np.median(spent[age]) / np.median(spent[1000]))
             yield {
-                "section": "flat in t", "stream": link, "dim": 10, "rounds": at,
-                "what": "median of 1000 rounds",
-                "us": float(np.median(spent[at : at + 1000])) / 1000,
-                "ratio": ratio, "passes": passes, **asked(ratio, most=1.1),
+                "section": "flat in t", "stream": link, "dim": 10, "rounds": age,
+                "what": "median of 1000 rounds", "us": float(np.median(spent[age])) / 1000,
+                "ratio": ratio, "passes": aged.layers[0].passes, **asked(ratio, most=1.1),
             }  # fmt: skip
+
+
+def _round(policy, state, rounds, rng, t):
+    k = policy.select(state, rounds.arms, rng)
+    policy.update(state, rounds.arms[k], rounds.rewards[t, k], rounds.sigma[t])
