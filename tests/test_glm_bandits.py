@@ -228,6 +228,8 @@ def test_sets_hold_the_parameter_of_every_family(policy, critical, link):
     if isinstance(policy, nw.GLOC) and link == "identity":
         policy = dataclasses.replace(policy, sigma=1.0)
     found, inner = ratios(policy, 300, 200)
+    what = f"{type(policy).__name__} {getattr(policy, 'loss', '')} {link}"
+    print(f"{what}: {np.sum(found > 1)} of 300 missed, critical {np.quantile(found, 0.9):.3f}")
     assert np.sum(found > 1) <= 62
     assert np.sum(inner > 1) <= 62
     if link == "logistic":

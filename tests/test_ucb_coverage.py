@@ -73,6 +73,9 @@ def check_coverage(runs):
     allowed, power = int(binom.isf(1e-8, runs, DELTA)), {}
     for kind, policy in CELLS:
         ratio = ratios(kind, policy, runs)
+        what = f"{type(policy).__name__} {policy.glm.link.name} {policy.radius}, {kind} noise"
+        missed, third = (ratio > 1).sum(), (3 * ratio > 1).sum()
+        print(f"{what}: {missed} of {runs} runs missed, {third} at a third of the radius")
         assert (ratio > 1).sum() <= allowed, (kind, policy)
         power.setdefault(type(policy).__name__, []).append((3 * ratio > 1).mean())
     # at a third of the radius both policies' sets must miss too often somewhere

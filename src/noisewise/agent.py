@@ -5,9 +5,7 @@ import json
 import math
 import os
 import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -18,13 +16,12 @@ from .bandits.arms import norm_bound, observation
 from .bandits.ftrl_ucb import FTRLUCB
 from .bandits.reasons import Reason, means, reasons
 from .bandits.residuals import ResidualScale
+from .bandits.told import Key, is_key, limits_of, read
 from .bandits.units import LEAST_NOISE, teach
 from .glm import GLM
-from .inputs import column, dimension, numbers, positive, whole
+from .inputs import dimension, numbers, positive, whole
 from .links import Link
 from .protocols import Array, Policy
-
-Key = str | int | None
 
 
 @dataclass(eq=False)
@@ -92,7 +89,7 @@ class Agent:
         self.rng = np.random.default_rng(whole("seed", seed, least=0))
         self.capacity, self.dropped = whole("capacity", capacity), 0
         self._waiting: dict[Key, Array] = {}
-        self.rewards = None if rewards is None else _range(rewards)
+        self.rewards = None if rewards is None else limits_of(rewards)
         self.scale = ResidualScale() if sigma == "estimated" else None
         self.sigma = 1.0 if self.scale else positive("sigma", sigma)
         if self.scale and getattr(policy, "noise", "") == "estimated":
@@ -185,7 +182,7 @@ class Agent:
         decision is remembered, under None. ``sigma`` is the standard deviation of every arm's
         reward, (K,), for a policy that must know it before choosing.
         """
-        if not _is_key(key):
+        if not is_key(key):
             raise ValueError(f"key is {key!r}; pass a string or an integer")
         key = str(key) if isinstance(key, str) else None if key is None else int(key)
         if key is not None and key in self._waiting:
@@ -223,41 +220,16 @@ class Agent:
             Instead: how many trials the reward is the mean of. One trial has the agent's sigma,
             that is 1 or the estimated one, and n have 1/sqrt(n) of it.
         """
-        y = numbers("reward", reward)
-        low, high = self.rewards or (-math.inf, math.inf)
-        outside = y[(y < low) | (y > high)]
-        if outside.size:
-            raise ValueError(
-                f"reward is {outside[0]:g}, but rewards lie in [{low:g}, {high:g}]; pass a share "
-                "(successes over trials) with trials=, not a count"
-            )
-        single = y.ndim == 0
-        if isinstance(arm_or_key, set | frozenset):
-            raise ValueError(f"arm_or_key is {arm_or_key!r}, without an order; pass a list of keys")
-        many = not single and isinstance(arm_or_key, Iterable) and not isinstance(arm_or_key, str)
-        if many and getattr(arm_or_key, "ndim", 1) == 2:  # a table of pandas iterates its names
-            arm_or_key = numbers("arm_or_key", arm_or_key)
-        told = list(arm_or_key) if many else [arm_or_key]
-        if y.shape not in ((), (len(told),)):
-            raise ValueError(
-                f"reward has shape {y.shape}, but {len(told)} arms or keys are told; pass one "
-                "reward each"
-            )
-        if sigma is not None and trials is not None:
-            raise ValueError(f"sigma is {sigma} and trials {trials}; pass one of them")
-        for each in told:
-            _refuse_neither(each)
-        keys = self._known([each for each in told if _is_key(each)])
-        arms = [self._waiting[each] if _is_key(each) else each for each in told]
-        sds = [None] * len(told) if sigma is None else _levels("sigma", sigma, len(told), single)
-        ns = _levels("trials", 1.0 if trials is None else trials, len(told), single)
+        told = read(arm_or_key, reward, sigma, trials, self.rewards)
+        keys = self._known(told.keys)
+        arms = [self._waiting[each] if is_key(each) else each for each in told.whose]
         longest = norm_bound(self.policy, "feature_bound") or math.inf
         rows = [
-            (*observation(arm, each, 1.0, self.dim, longest)[:2], sd, n)
-            for arm, each, sd, n in zip(arms, np.atleast_1d(y).tolist(), sds, ns, strict=True)
+            (*observation(arm, y, 1.0, self.dim, longest)[:2], sd, n)
+            for arm, y, sd, n in zip(arms, told.rewards, told.sds, told.trials, strict=True)
         ]
         known = self.sigma, self.unit, self.scale
-        if not single:  # rehearsed, so that a row which is refused leaves the agent as it was
+        if not told.single:  # rehearsed, so that a row which is refused leaves the agent as it was
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 teach(self.policy, self.policy.start(self.dim), rows, *known)
@@ -333,7 +305,7 @@ class Agent:
     def _known(self, keys: list[Any]) -> list[Any]:
         """Return the keys if each of them waits for one reward."""
         for key in keys:
-            if not _is_key(key) or key not in self._waiting:
+            if not is_key(key) or key not in self._waiting:
                 raise ValueError(
                     f"no decision waits under key {key!r}: it was never chosen, has its reward, "
                     "was forgotten, or was dropped as the oldest; pass the features of the arm"
@@ -351,37 +323,3 @@ class Agent:
             )
         self.dropped += 1
         del self._waiting[next(iter(self._waiting))]
-
-
-def _is_key(thing: Any) -> bool:
-    return thing is None or (isinstance(thing, str | Integral) and not isinstance(thing, bool))
-
-
-def _range(rewards: Any) -> tuple[float, float]:
-    ends = np.atleast_1d(numbers("rewards", rewards, check=False)).tolist()
-    if len(ends) != 2 or not ends[0] < ends[1]:
-        raise ValueError(f"rewards is {rewards!r}; pass the least and the largest reward")
-    return ends[0], ends[1]
-
-
-def _refuse_neither(thing: Any) -> None:
-    """Refuse what can be neither a key nor features."""
-    if _is_key(thing):
-        return
-    if not isinstance(thing, Iterable) or getattr(thing, "ndim", 1) == 0:
-        raise ValueError(
-            f"arm_or_key is {thing!r}; pass a key (a string or an integer) or the features of an "
-            "arm"
-        )
-    if any(isinstance(part, str) for part in thing):
-        raise ValueError(
-            f"arm_or_key is {thing!r}, and words are no features; pass one reward a key, as a list"
-        )
-
-
-def _levels(name: str, value: ArrayLike, count: int, single: bool) -> list[float]:
-    """Return one standard deviation, or number of trials, a reward."""
-    return [
-        positive(name, each, zero=name == "sigma")
-        for each in column(name, value, count, single, spread=True).tolist()
-    ]

@@ -1,0 +1,110 @@
+"""Rewards as people tell them: of a key or an arm, one or many, read before anything is learnt."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..inputs import column, numbers, positive
+
+Key = str | int | None
+
+
+@dataclass(frozen=True)
+class Told:
+    """A key or features, a reward, its sd or None, and its number of trials, for each reward."""
+
+    whose: list[Any]
+    rewards: list[float]
+    sds: list[Any]
+    trials: list[float]
+    single: bool
+
+    @property
+    def keys(self) -> list[Any]:
+        """The keys among those the rewards are of."""
+        return [each for each in self.whose if is_key(each)]
+
+
+def read(
+    arm_or_key: Any,
+    reward: ArrayLike,
+    sigma: ArrayLike | None,
+    trials: ArrayLike | None,
+    limits: tuple[float, float] | None,
+) -> Told:
+    """Read what `Agent.learn` is given; rewards lie within ``limits``."""
+    y = numbers("reward", reward)
+    low, high = limits or (-math.inf, math.inf)
+    outside = y[(y < low) | (y > high)]
+    if outside.size:
+        raise ValueError(
+            f"reward is {outside[0]:g}, but rewards lie in [{low:g}, {high:g}]; pass a share "
+            "(successes over trials) with trials=, not a count"
+        )
+    single = y.ndim == 0
+    whose = _each(arm_or_key, single)
+    if y.shape not in ((), (len(whose),)):
+        raise ValueError(
+            f"reward has shape {y.shape}, but {len(whose)} arms or keys are told; pass one "
+            "reward each"
+        )
+    if sigma is not None and trials is not None:
+        raise ValueError(f"sigma is {sigma} and trials {trials}; pass one of them")
+    for each in whose:
+        _refuse_neither(each)
+    n = len(whose)
+    sds = [None] * n if sigma is None else _levels("sigma", sigma, n, single)
+    ns = _levels("trials", 1.0 if trials is None else trials, n, single)
+    return Told(whose, np.atleast_1d(y).tolist(), sds, ns, single)
+
+
+def is_key(thing: Any) -> bool:
+    """Return whether a decision may be called that."""
+    return thing is None or (isinstance(thing, str | Integral) and not isinstance(thing, bool))
+
+
+def limits_of(rewards: Any) -> tuple[float, float]:
+    """Return the least and the largest reward as two floats in order."""
+    ends = np.atleast_1d(numbers("rewards", rewards, check=False)).tolist()
+    if len(ends) != 2 or not ends[0] < ends[1]:
+        raise ValueError(f"rewards is {rewards!r}; pass the least and the largest reward")
+    return ends[0], ends[1]
+
+
+def _each(arm_or_key: Any, single: bool) -> list[Any]:
+    """Return what each reward is of."""
+    if isinstance(arm_or_key, set | frozenset):
+        raise ValueError(f"arm_or_key is {arm_or_key!r}, without an order; pass a list of keys")
+    if not single and getattr(arm_or_key, "ndim", 1) == 2:  # a table of pandas iterates its names
+        return list(numbers("arm_or_key", arm_or_key))
+    if single or not isinstance(arm_or_key, Iterable) or isinstance(arm_or_key, str):
+        return [arm_or_key]
+    return list(arm_or_key)
+
+
+def _refuse_neither(thing: Any) -> None:
+    """Refuse what can be neither a key nor features."""
+    if is_key(thing):
+        return
+    if not isinstance(thing, Iterable) or getattr(thing, "ndim", 1) == 0:
+        raise ValueError(
+            f"arm_or_key is {thing!r}; pass a key (a string or an integer) or the features of an "
+            "arm"
+        )
+    if any(isinstance(part, str) for part in thing):
+        raise ValueError(
+            f"arm_or_key is {thing!r}, and words are no features; pass one reward a key, as a list"
+        )
+
+
+def _levels(name: str, value: ArrayLike, count: int, single: bool) -> list[float]:
+    """Return one standard deviation, or number of trials, a reward."""
+    return [
+        positive(name, each, zero=name == "sigma")
+        for each in column(name, value, count, single, spread=True).tolist()
+    ]
