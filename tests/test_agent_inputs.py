@@ -133,3 +133,34 @@ def test_the_reach_of_sets_is_the_least_width():
         policy.update(state, x, 0.5, sigma)
     wanted = min(each.width(x) for each in policy.confidence(state))
     assert state.forms.reach(x) == pytest.approx(wanted)
+
+
+def test_noise_told_before_choosing_is_looked_at():
+    agent = nw.Agent.for_means(dim=2)
+    for sigma in ([-1.0, 1.0], [np.nan, 1.0], [1.0], [1.0, 1.0, 1.0], 1.0):
+        with pytest.raises(ValueError, match="sigma"):
+            agent.choose(np.eye(2), key=1, sigma=sigma)
+    assert agent.waiting == ()
+
+
+def test_waiting_keys_are_not_taken_for_features():
+    agent = nw.Agent.for_binary_rewards(dim=2)
+    for key in range(2):
+        agent.choose(np.eye(2), key=key)
+    with pytest.raises(ValueError, match="one reward a key"):
+        agent.learn([0, 1], 1.0)
+    assert agent.waiting == (0, 1)
+    agent.learn(np.array([0, 1]), 1.0)  # an array is an arm
+    agent.learn([0, 1], [1.0, 0.0])
+    assert agent.waiting == ()
+
+
+def test_a_bound_that_stands_in_does_not_cut_the_interval():
+    """Arms shorter than the bound: the largest reward says little of the parameter."""
+    rng, agent = np.random.default_rng(0), nw.Agent.for_continuous_rewards(dim=2)
+    for _ in range(300):
+        x = rng.uniform(-0.5, 0.5, 2)
+        agent.learn(x, x @ [0.8, -0.5] + 0.01 * rng.normal(), sigma=0.01)
+    (reason,) = agent.explain([[0.5, -0.5]])
+    assert reason.lower < 0.65 < reason.upper
+    assert reason.lower < reason.estimate < reason.upper

@@ -157,9 +157,9 @@ class Agent:
         Pass the sd of each reward to `learn` where it is known; without, the running sd of the
         residuals stands in, one for all rewards as long as none came with its own. Pass
         ``parameter_bound``, the largest norm of the parameter, where it is known; without, the
-        largest reward so far stands in (with ``guaranteed`` it is 1). Either sets the unit of the
-        rewards, which does not matter. Intervals are guaranteed where both were passed, and
-        `explain` says so.
+        largest reward so far stands in, so that the unit of rewards does not matter; with
+        ``guaranteed`` it is 1, so pass it unless rewards are of that size. Intervals are
+        guaranteed where both were passed and are right; `explain` says where one stands in.
         """
         known = guaranteed or parameter_bound is not None
         glm = GLM("identity", feature_bound, 1.0 if parameter_bound is None else parameter_bound)
@@ -190,6 +190,10 @@ class Agent:
                 f"key {key!r} waits for a reward already; learn or forget it, or pass another key"
             )
         x = numbers("arms", arms, check=False)  # the policy looks at the values
+        if sigma is not None:
+            sigma = numbers("sigma", sigma)
+            if sigma.shape != x.shape[:1] or (sigma < 0).any():
+                raise ValueError(f"sigma is {sigma}; pass one standard deviation >= 0 an arm")
         k = self.policy.select(self.state, x, self.rng, sigma)
         if key is None:
             self._waiting.pop(None, None)
@@ -221,6 +225,12 @@ class Agent:
             that is 1 or the estimated one, and n have 1/sqrt(n) of it.
         """
         told = read(arm_or_key, reward, sigma, trials, self.rewards)
+        row = arm_or_key if told.single and isinstance(arm_or_key, list | tuple) else ()
+        if row and all(type(each) is int and each in self._waiting for each in row):
+            raise ValueError(
+                f"arm_or_key is {row!r}, keys that wait, with one reward; pass one reward a key, "
+                "as a list, or the features of an arm as an array"
+            )
         keys = self._known(told.keys)
         arms = [self._waiting[each] if is_key(each) else each for each in told.whose]
         longest = norm_bound(self.policy, "feature_bound") or math.inf
@@ -253,7 +263,7 @@ class Agent:
 
     def explain(self, arms: ArrayLike) -> list[Reason]:
         """Return for each arm its estimate, interval, bonus, index and layer: see `Reason`."""
-        rows, notes = reasons(self.policy, self.state, arms), []
+        rows, notes = reasons(self.policy, self.state, arms, self.unit is None), []
         if self.unit is not None:
             notes.append(
                 "no parameter_bound was passed and the largest reward stands in for it: the "

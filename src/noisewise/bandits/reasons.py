@@ -64,8 +64,11 @@ def means(policy: Any, state: Any, x: Array) -> Array | None:
     return None if scores is None else np.asarray(_glm(policy).mean(scores))
 
 
-def reasons(policy: Any, state: Any, arms: ArrayLike) -> list[Reason]:
-    """Return the reasons of each arm; the state is only read."""
+def reasons(policy: Any, state: Any, arms: ArrayLike, bounded: bool = True) -> list[Reason]:
+    """Return the reasons of each arm; the state is only read.
+
+    Intervals are cut to the policy's parameter bound only where the parameter is so ``bounded``.
+    """
     x = candidates(arms, state.dim, norm_bound(policy, "feature_bound") or np.inf)
     columns: dict[str, Array] = {}
     glm, layer = _glm(policy), _layers(policy, state, x)
@@ -80,7 +83,7 @@ def reasons(policy: Any, state: Any, arms: ArrayLike) -> list[Reason]:
             index = glm.score(index)
         columns["index"], columns["bonus"] = index, index - scores
     if hasattr(policy, "confidence"):
-        bound = norm_bound(policy, "parameter_bound")
+        bound = norm_bound(policy, "parameter_bound") if bounded else None
         lower, upper = map(glm.mean, score_bounds(policy.confidence(state), x, bound))
         columns["lower"], columns["upper"] = lower, upper
         valid = PRINTED if getattr(policy, "as_printed", False) else ""
