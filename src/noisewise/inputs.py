@@ -1,23 +1,56 @@
 """Arguments turned into arrays, or into one clear sentence about what is wrong with them."""
 
 import math
+from contextlib import suppress
+from decimal import Decimal
 from numbers import Integral, Real
+from typing import Any, TypeGuard
 
 import numpy as np
+from numpy import ndarray
+from numpy.ma import MaskedArray
 from numpy.typing import ArrayLike
 
 from .kernels.layout import LARGEST
 from .protocols import Array
 
+FLOAT = np.dtype(np.float64)
+LEAST_PROBABILITY = 1e-100  # the inverse of its square is still a number
+MOST = 2**62  # counts are taken times a few
+WIDEST = 10**6  # number of features
+
+
+def shown(value: object) -> str:
+    """Return how a value reads in a sentence, cut where it is long."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes out no integer of more than 4300 digits
+        return "an integer of thousands of digits"
+    return text if len(text) <= 100 else text[:97] + "..."
+
+
+def finite(name: str, value: object, wanted: str = "a finite number") -> float:
+    """Return ``value``, a real number, as a finite float."""
+    number = math.inf
+    if isinstance(value, Real) and not isinstance(value, bool):
+        with suppress(OverflowError):  # an integer beyond the largest float
+            number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{name} is {shown(value)}; pass {wanted}")
+    return number
+
 
 def positive(name: str, value: object, *, zero: bool = False) -> float:
     """Return ``value`` as a finite float above zero (or at least zero)."""
     wanted = "a finite number " + (">= 0" if zero else "> 0")
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise ValueError(f"{name} is {value!r}; pass {wanted}")
-    number = float(value)
-    if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
-        raise ValueError(f"{name} is {value!r}; pass {wanted}")
+    number = finite(name, value, wanted)
+    if number < 0 or (number == 0 and not zero):
+        raise ValueError(f"{name} is {shown(value)}; pass {wanted}")
+    if number > LARGEST or (number < 1 / LARGEST and not zero):
+        raise ValueError(
+            f"{name} is {shown(value)}, too {'large' if number > 1 else 'small'} to compute with; "
+            f"pass a number from {0 if zero else 1 / LARGEST:g} to {LARGEST:g}"
+        )
     return number
 
 
@@ -26,7 +59,26 @@ def probability(name: str, value: object, *, zero: bool = False) -> float:
     number = positive(name, value, zero=zero)
     if number >= 1:
         raise ValueError(f"{name} is {value!r}; pass a number strictly between 0 and 1")
+    if 0 < number < LEAST_PROBABILITY:
+        raise ValueError(
+            f"{name} is {value!r}, too small to compute with; pass at least {LEAST_PROBABILITY:g}"
+        )
     return number
+
+
+def flag(name: str, value: object) -> bool:
+    """Return ``value`` if it is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} is {shown(value)}; pass True or False")
+    return bool(value)
+
+
+def generator(rng: object) -> None:
+    """Raise if ``rng`` can't be drawn from."""
+    if not isinstance(rng, np.random.Generator):
+        raise ValueError(
+            f"rng is {shown(rng)}; pass a numpy Generator, such as numpy.random.default_rng(0)"
+        )
 
 
 def settle(spec: object, *names: str) -> None:
@@ -35,34 +87,32 @@ def settle(spec: object, *names: str) -> None:
         object.__setattr__(spec, name, positive(name, getattr(spec, name)))
 
 
-def whole(name: str, value: object, *, least: int = 1) -> int:
+def whole(name: str, value: object, *, least: int = 1, most: int = MOST) -> int:
     """Return ``value`` as an int of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ValueError(f"{name} is {value!r}; pass an integer >= {least}")
+        raise ValueError(f"{name} is {shown(value)}; pass an integer >= {least}")
+    if int(value) > most:
+        raise ValueError(f"{name} is {shown(value)}; pass an integer <= {most}")
     return int(value)
 
 
 def dimension(value: object) -> int:
     """Return the number of features as an int of at least 1."""
-    return whole("dim", value)
+    return whole("dim", value, most=WIDEST)
 
 
 def one_of(name: str, value: object, allowed: tuple[str, ...]) -> str:
     """Return ``value`` if it is one of the allowed words."""
-    if value not in allowed:
-        raise ValueError(f"{name} is {value!r}; pass one of {', '.join(map(repr, allowed))}")
+    if not isinstance(value, str) or value not in allowed:
+        raise ValueError(f"{name} is {shown(value)}; pass one of {', '.join(map(repr, allowed))}")
     return str(value)
 
 
 def numbers(name: str, value: ArrayLike, *, check: bool = True) -> Array:
     """Return ``value`` as a float array; ``check`` that it holds no NaN or infinity."""
-    try:
-        given = np.asarray(value)
-        if given.dtype.kind not in "biufO":  # numpy would read words, dates, complex numbers
-            raise TypeError(f"it holds {given.dtype.name}")
-        array = given.astype(np.float64, copy=False)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} can't be read as numbers ({error}); pass a float array") from None
+    if type(value) is not ndarray or value.dtype is not FLOAT or not value.flags.aligned:
+        value = _floats(name, value)
+    array: Array = value
     if check and not np.isfinite(array).all():
         first = np.argwhere(~np.isfinite(np.atleast_1d(array)))[0]
         at = ", ".join(map(str, first))
@@ -71,6 +121,38 @@ def numbers(name: str, value: ArrayLike, *, check: bool = True) -> Array:
             "drop or fill such rows before passing them"
         )
     return array
+
+
+def _floats(name: str, value: Any) -> Array:
+    """Return what is no plain array of floats as one, without masks, words, dates or pairs."""
+    if _masked(value):
+        raise ValueError(f"{name} is masked; fill it or drop what is masked before passing it")
+    try:
+        given = np.asarray(value)
+        if given.dtype.kind not in "biufO":  # numpy would read words, dates, complex numbers
+            raise TypeError(f"it holds {given.dtype.name}")
+        if given.dtype.kind == "O":
+            for each in given.flat:
+                if not isinstance(each, Real | Decimal):
+                    raise TypeError(f"it holds {shown(each)}")
+        with np.errstate(over="ignore"):  # a long double may become infinite, which is refused
+            array = given.astype(FLOAT, copy=False)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name} can't be read as numbers ({error}); pass a float array") from None
+    return array if array.flags.aligned else array.copy()
+
+
+def _masked(value: object, depth: int = 3) -> bool:
+    """Return whether a value is masked or holds what is: numpy would drop the mask of rows."""
+    if isinstance(value, list | tuple) and depth:
+        return any(_masked(each, depth - 1) for each in value)
+    return isinstance(value, MaskedArray)
+
+
+def ready(x: object) -> TypeGuard[Array]:
+    """Return whether ``x`` is as compiled code takes it: floats in one piece, to be written."""
+    # unpickled arrays have a type of their own that is equal
+    return type(x) is ndarray and (x.dtype is FLOAT or x.dtype == FLOAT) and x.flags.carray
 
 
 def features(x: ArrayLike, dim: int, name: str = "x", *, check: bool = True) -> tuple[Array, bool]:
@@ -95,8 +177,8 @@ def column(name: str, value: ArrayLike, count: int, single: bool, *, spread: boo
 
 
 def plain(array: Array) -> Array:
-    """Return the array as compiled code takes it, copied only where strided or read-only."""
-    return np.require(array, requirements=("C", "W"))
+    """Return the array as compiled code takes it, copied where strided, unaligned or read-only."""
+    return np.require(array, requirements=("C", "A", "W"))
 
 
 def weights(value: ArrayLike, count: int, single: bool) -> Array:
@@ -115,9 +197,10 @@ def rows(
 ) -> tuple[Array, Array, Array, bool]:
     """Return a checked row or block: x (n, dim), y (n,), weights (n,), and whether it was a row."""
     if (
-        isinstance(x, np.ndarray)
-        and x.dtype == np.float64
+        type(x) is ndarray
+        and x.dtype is FLOAT
         and x.shape == (dim,)
+        and x.flags.aligned
         and isinstance(y, float)
         and isinstance(weight, float)
     ):  # one row of floats, the usual case, needs no conversion

@@ -11,6 +11,7 @@ from ..inputs import positive, probability, settle, whole
 from ..protocols import Array
 from ..regression.ftrl import FTRL
 from ..regression.state import FTRLState
+from ..states import check_fields
 from . import ridge
 from .arms import observation
 from .ridge import LinearState
@@ -22,6 +23,14 @@ class GLMUCBState:
 
     estimate: FTRLState
     design: LinearState
+
+    def __post_init__(self) -> None:
+        check_fields(self, estimate=FTRLState, design=LinearState)
+        if self.estimate.dim != self.design.dim:
+            raise ValueError(
+                f"{type(self).__name__}.estimate has {self.estimate.dim} features and design "
+                f"{self.design.dim}; they have the same"
+            )
 
     @property
     def dim(self) -> int:

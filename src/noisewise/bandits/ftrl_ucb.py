@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..confidence import Ellipsoid
 from ..glm import GLM
-from ..inputs import dimension, one_of, positive, probability, settle
+from ..inputs import dimension, one_of, positive, probability, ready, settle
 from ..kernels.layout import BOUND
 from ..kernels.numbers import CURVATURE, GROWTH, NORM, PARAMETER
 from ..noise import Bounded, Likelihood, Noise, SubGaussian
@@ -208,8 +208,10 @@ class FTRLUCB(Layered):
         kernels, forms = state.kernels, state.forms
         if kernels is None or self.radius not in ("adaptive", "practical"):
             return False
-        if type(arm) is not np.ndarray or not isinstance(sigma, float):
+        if not ready(arm) or not isinstance(sigma, float):
             return False
+        if len(forms.radii) != self._rooms:
+            self.check_state(state)
         if not TINY < sigma < self._largest:
             return False
         if self.noise == "likelihood":
@@ -249,6 +251,11 @@ class FTRLUCB(Layered):
             self._renew(state)
             fixed.renew(state)
         return True
+
+    @cached_property
+    def _rooms(self) -> int:
+        """The number of ellipsoids the kernels write."""
+        return self._forms()
 
     @cached_property
     def reward_range(self) -> tuple[float, float]:
@@ -301,6 +308,16 @@ class FTRLUCB(Layered):
         if self.radius == "practical":
             return 0
         return 1 + (self.radius == "adaptive" and layers.local(self.glm))
+
+    def _size(self) -> tuple[int, int]:
+        """Return the number of layers, and of ellipsoids in all."""
+        return 1, self._forms()
+
+    def check_state(self, state: Layers) -> None:
+        """Raise unless the state is as this policy starts it."""
+        super().check_state(state)
+        if (state.variance is not None) != (self.noise == "estimated"):
+            raise ValueError(f"noise is {self.noise!r}; only 'estimated' has a state of variances")
 
     def _renew(self, state: Layers) -> None:
         """Bring ridge, estimate and sets up to date with the solver."""

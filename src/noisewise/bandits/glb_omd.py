@@ -13,6 +13,7 @@ from .. import linalg
 from ..inputs import dimension, one_of
 from ..protocols import Array
 from ..regression.solver import link_code
+from ..states import check_fields
 from . import ridge
 from .likelihood import LikelihoodOptimism
 from .ridge import LinearState
@@ -26,6 +27,10 @@ class GLBOMDState:
 
     theta: Array
     design: LinearState
+
+    def __post_init__(self) -> None:
+        check_fields(self, design=LinearState)
+        check_fields(self, theta=(self.design.dim,))
 
     @property
     def dim(self) -> int:
@@ -140,6 +145,12 @@ class GLBOMD(LikelihoodOptimism):
         d = dimension(dim)
         lam = self.prescribed(d) if self.ridge is None else self.ridge
         return GLBOMDState(np.zeros(d), ridge.start(d, lam))
+
+    def check_state(self, state: GLBOMDState) -> None:
+        """Raise unless the state has the ridge of the policy, for which there is a radius."""
+        lam = self.prescribed(state.dim) if self.ridge is None else self.ridge
+        if not math.isclose(lam, state.design.ridge):
+            raise ValueError(f"the state has ridge {state.design.ridge:g}, the policy {lam:g}")
 
     def radius(self, state: Any) -> float:
         """Return the radius."""

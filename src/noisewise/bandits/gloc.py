@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from ..glm import GLM
 from ..inputs import settle
 from ..regression.newton_step import NewtonStep, NewtonStepState
+from ..states import NONNEGATIVE, check_fields
 from . import ridge
 from .arms import observation
 from .optimism import Optimism
@@ -26,6 +27,14 @@ class GLOCState(LinearState):
     learner: NewtonStepState
     regret: float
     squares: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_fields(self, learner=NewtonStepState, regret=NONNEGATIVE, squares=NONNEGATIVE)
+        if self.learner.dim != self.dim:
+            raise ValueError(
+                f"GLOCState.learner has {self.learner.dim} features; {self.dim} belong there"
+            )
 
 
 @dataclass(frozen=True)

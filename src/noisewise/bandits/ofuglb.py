@@ -12,6 +12,7 @@ from ..inputs import dimension, numbers, one_of
 from ..protocols import Array
 from ..regression.newton import Point, visit
 from ..regression.rows import Rows
+from ..states import COUNT, NONNEGATIVE, check_fields
 from .likelihood import LikelihoodOptimism
 
 
@@ -29,6 +30,14 @@ class OFUGLBState:
     steepness: float = 0.0
     slack: float = 0.0
     count: int = 0
+
+    def __post_init__(self) -> None:
+        d = np.size(self.theta)
+        dimension(d)
+        check_fields(self, theta=(d,), inverse=(d, d), rows=Rows, steepness=NONNEGATIVE)
+        check_fields(self, slack=NONNEGATIVE, count=COUNT)
+        if self.rows.dim != d:
+            raise ValueError(f"OFUGLBState.rows has {self.rows.dim} features; {d} belong there")
 
     @property
     def dim(self) -> int:

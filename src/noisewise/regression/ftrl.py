@@ -14,12 +14,14 @@ from ..inputs import (
     computable,
     dimension,
     features,
+    flag,
     longest,
     numbers,
     one_of,
     plain,
     positive,
     probability,
+    ready,
     weights,
 )
 from ..kernels import layout as at
@@ -86,6 +88,7 @@ class FTRL:
         object.__setattr__(self, "tolerance", positive("tolerance", self.tolerance, zero=True))
         one_of("certificate", self.certificate, ("rigorous", "calibrated"))
         one_of("oversize", self.oversize, ("raise", "warn"))
+        flag("aggregate", self.aggregate)
 
     def start(self, dim: int) -> FTRLState:
         """Make the state of a fresh learner: estimate 0, exact."""
@@ -135,7 +138,7 @@ class FTRL:
 
         With ``scores`` the linear scores are returned instead of the means.
         """
-        if not scores:
+        if not scores and ready(x):
             try:
                 mean = state.compiled(state.array, x, y, weight)
             except (TypeError, ValueError):  # not one contiguous row of floats; nothing compiled
