@@ -80,6 +80,8 @@ def suit(spec: Any, state: Any) -> None:
 
     A spec may look closer in a method ``check_state``. An agent's file holds the state inside.
     """
+    if isinstance(spec, type) or not dataclasses.is_dataclass(spec):
+        raise ValueError(f"it holds a {type(spec).__name__} where a spec belongs")
     start = getattr(type(spec), "start", None)
     if start is None or not start.__module__.startswith("noisewise."):
         return

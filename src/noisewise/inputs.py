@@ -21,9 +21,9 @@ WIDEST = 10**6  # number of features
 
 
 def shown(value: object) -> str:
-    """Return how a value reads in a sentence, cut where it is long."""
+    """Return how a value reads in a sentence, on one line and cut where it is long."""
     try:
-        text = repr(value)
+        text = " ".join(repr(value).split())
     except ValueError:  # Python writes out no integer of more than 4300 digits
         return "an integer of thousands of digits"
     return text if len(text) <= 100 else text[:97] + "..."

@@ -75,7 +75,7 @@ def spreads(sigma: ArrayLike | None, count: int) -> Array:
 
 
 def clip(state: Any, sigma: float, bound: float) -> float:
-    """Return ``sigma`` cut to the noise bound, counted; the first time it warns."""
+    """Return ``sigma`` cut to the noise bound; before any was counted as clipped it warns."""
     if sigma <= bound:
         return sigma
     if state.clipped == 0:
@@ -84,7 +84,6 @@ def clip(state: Any, sigma: float, bound: float) -> float:
             "deviation; it is cut to that, and so are later ones",
             stacklevel=3,
         )
-    state.clipped += 1
     return bound
 
 

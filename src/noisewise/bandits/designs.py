@@ -76,5 +76,6 @@ class Designed:
     def update(self, state: Any, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward; all weigh the same."""
         x, y, _ = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
+        ridge.refuse_overflow(x, y, 1.0)
         self.ftrl.update(state.estimate, x, y)
         ridge.learn(state.design, x, 0.0)

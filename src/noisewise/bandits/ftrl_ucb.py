@@ -200,6 +200,7 @@ class FTRLUCB(Layered):
         if state.variance is not None:
             self.variances.update(state.variance, x, y - predicted)
         state.numbers[0, CURVATURE] += curvature
+        state.clipped += self._clips(sd)
         state.rounds += 1
         self._renew(state)
 
@@ -268,6 +269,12 @@ class FTRLUCB(Layered):
         if self.noise_bound is None or self.noise == "estimated":
             return 1e100
         return math.nextafter(self.noise_bound, math.inf)
+
+    def _clips(self, sd: float) -> bool:
+        """Return whether a standard deviation is looked at, and above its bound."""
+        if self.noise_bound is None or self.noise in ("likelihood", "estimated"):
+            return False
+        return sd > self.noise_bound
 
     def _weight(self, state: Layers, x: Array, sd: float) -> float:
         if self.noise == "likelihood":

@@ -165,8 +165,9 @@ class GLBOMD(LikelihoodOptimism):
         glm, g = self.glm, self.dispersion
         x, y = self.observed(state, arm, reward, sigma)
         step = self._linear if self.loss == "linear" else self._exact
-        state.theta = step(state, x, y)
-        ridge.learn(state.design, x, 0.0, float(glm.slope(x @ state.theta)) / g)
+        theta = step(state, x, y)
+        ridge.learn(state.design, x, 0.0, float(glm.slope(x @ theta)) / g)
+        state.theta = theta
 
     def _linear(self, state: GLBOMDState, x: Array, y: float) -> Array:
         glm, g, eta = self.glm, self.dispersion, self.eta

@@ -116,10 +116,11 @@ class GLOC(Optimism):
         """Learn a reward; all weigh the same."""
         x, y, _ = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
         z = float(x @ state.learner.theta)
+        ridge.refuse_overflow(x, z, 1.0)
         residual = self.learner.update(state.learner, x, y) - y
         ridge.learn(state, x, z)
         h = max(float(x @ state.inverse @ x), 0.0)
-        state.regret += residual**2 * h / (2 * self.glm.min_slope)
+        state.regret += residual * residual * h / (2 * self.glm.min_slope)
         state.squares += z * z
 
 

@@ -94,5 +94,5 @@ class LOSAN(Optimism):
         width, residual = linalg.norm(x, state.inverse), y - float(x @ state.theta)
         w = max(width, 1.0) ** -2.0
         growth = w * width**2
-        state.excess += w * residual**2 * growth / (1 + growth)
         ridge.learn(state, x, y, w)
+        state.excess += w * residual * residual * growth / (1 + growth)

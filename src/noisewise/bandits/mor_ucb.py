@@ -151,6 +151,7 @@ class MORUCB(Layered):
         for place in self._places(clip(state, sd, self.noise_bound)):
             FTRL(self.glm).update(state.layers[place], x, y)
             state.forms.put(self._forms() * place, self._sets(state, place))
+        state.clipped += sd > self.noise_bound
         state.rounds += 1
 
     def _forms(self) -> int:

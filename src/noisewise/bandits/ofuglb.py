@@ -14,6 +14,7 @@ from ..regression.newton import Point, visit
 from ..regression.rows import Rows
 from ..states import COUNT, NONNEGATIVE, check_fields
 from .likelihood import LikelihoodOptimism
+from .ridge import refuse_overflow
 
 
 @dataclass(eq=False)
@@ -176,6 +177,7 @@ class OFUGLB(LikelihoodOptimism):
         """Learn a reward; all weigh the same."""
         glm, g, B = self.glm, self.dispersion, self.glm.parameter_bound
         x, y = self.observed(state, arm, reward, sigma)
+        refuse_overflow(x, y, 1 / g)
         length = math.sqrt(float(x @ x))
         furthest = np.abs(y - glm.mean(np.array([-1.0, 1.0]) * B * length)).max()
         state.rows.extend(x[None], np.array([[1 / g], [y / g], [0.0], [0.0]]))

@@ -159,6 +159,7 @@ class SAVE:
     def update(self, state: SAVEState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward in the first layer in which the arm is wide, if there is one."""
         x, y, _ = observation(arm, reward, sigma, state.dim, self.feature_bound)
+        ridge.refuse_overflow(x, y, 1.0)
         state.count += 1
         for i, layer in enumerate(state.layers):
             width, narrow = linalg.norm(x, layer.inverse), 2.0 ** -(i + 1)

@@ -77,6 +77,11 @@ class Forward(RowWise):
         d = dimension(dim)
         return ForwardState(d, np.zeros((d, d)), np.zeros(d))
 
+    def check_state(self, state: FTRLState | ForwardState) -> None:
+        """Raise unless the state is of the form that the ridge asks for."""
+        if isinstance(state, FTRLState) != (self.ridge > 0):
+            raise ValueError(f"ridge is {self.ridge:g}, but the state a {type(state).__name__}")
+
     def _refuse(self, state: Any, x: Array, y: Array, w: Array) -> None:
         if self.ridge > 0:
             self._ftrl._refuse(state, x, y, w)
