@@ -21,10 +21,19 @@ from .bandits.residuals import ResidualScale
 from .bandits.told import Key, Told, is_key, limits_of, read
 from .bandits.units import LEAST_NOISE, teach
 from .glm import GLM
-from .inputs import dimension, numbers, positive, whole
+from .inputs import dimension, numbers, positive, shown, whole
 from .links import Link
 from .ownership import refused
 from .protocols import Array, Policy
+from .states import (
+    COUNT,
+    NONNEGATIVE,
+    POSITIVE,
+    check_array,
+    check_fields,
+    check_generator,
+    check_rows,
+)
 
 
 @dataclass(eq=False)
@@ -41,6 +50,25 @@ class AgentState:
     dropped: int
     rewards: tuple[float, float] | None = None
     unit: float | None = None
+
+    def __post_init__(self) -> None:
+        keys, x = self.keys, self.features
+        check_fields(self, keys=list, features=np.ndarray, sigma=POSITIVE, dropped=COUNT)
+        if not all(is_key(key) for key in keys) or len(set(keys)) < len(keys):
+            raise ValueError("AgentState.keys holds what is no key, or one twice")
+        check_array("AgentState.features", x, (len(keys), x.shape[1] if x.ndim == 2 else 0))
+        check_rows("AgentState", x)
+        if getattr(self.state, "dim", x.shape[1]) != x.shape[1]:
+            raise ValueError("AgentState.state has another dim than its features")
+        if whole("AgentState.capacity", self.capacity) < len(keys):
+            raise ValueError(f"AgentState.keys holds more than its capacity {self.capacity}")
+        if self.scale is not None:
+            check_fields(self, scale=ResidualScale)
+        if self.rewards is not None and self.rewards != limits_of(self.rewards):
+            raise ValueError("AgentState.rewards is no pair of floats")
+        if self.unit is not None:
+            check_fields(self, unit=NONNEGATIVE)
+        check_generator(self.generator)
 
 
 class Agent:
@@ -92,13 +120,13 @@ class Agent:
             raise ValueError(f"policy is {policy!r}; pass one that is made, such as FTRLUCB()")
         self.policy, self.dim = policy, dimension(dim)
         self.state = policy.start(self.dim)
-        self.rng = np.random.default_rng(whole("seed", seed, least=0))
+        self.rng = np.random.default_rng(whole("seed", seed, least=0, most=2**128))
         self.capacity, self.dropped = whole("capacity", capacity), 0
         self._waiting: dict[Key, Array] = {}
         self._unfinished: dict[bytes, int] = {}  # rewards of an interrupted `learn` that are learnt
         self._lock = RLock()
         self.rewards = None if rewards is None else limits_of(rewards)
-        self.scale = ResidualScale() if sigma == "estimated" else None
+        self.scale = ResidualScale() if isinstance(sigma, str) and sigma == "estimated" else None
         self.sigma = 1.0 if self.scale else positive("sigma", sigma)
         if self.scale and getattr(policy, "noise", "") == "estimated":
             raise ValueError(
@@ -191,7 +219,7 @@ class Agent:
         reward, (K,), for a policy that must know it before choosing.
         """
         if not is_key(key):
-            raise ValueError(f"key is {key!r}; pass a string or an integer")
+            raise ValueError(f"key is {shown(key)}; pass a string or an integer")
         key = str(key) if isinstance(key, str) else None if key is None else int(key)
         x = numbers("arms", arms, check=False)  # the policy looks at the values
         if sigma is not None:
@@ -354,16 +382,28 @@ class Agent:
             archive.save(path, self.policy, kept)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], link: Link | None = None) -> "Agent":
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        link: Link | None = None,
+        types: tuple[type, ...] = (),
+    ) -> "Agent":
         """Return the agent saved at ``path``; it goes on as if never stopped.
 
-        A link of your own is passed again.
+        A link of your own is passed again, and so are dataclasses of your own, as ``types``.
         """
-        policy, told = archive.load(path, link)
+        policy, told = archive.load(path, link, types)
         if not isinstance(told, AgentState):
             raise ValueError(f"{str(path)!r} holds no agent; open it with noisewise.load")
         dim, sigma = told.features.shape[1], told.sigma
-        agent = cls(policy, dim, sigma=sigma, rewards=told.rewards, capacity=told.capacity)
+        try:
+            agent = cls(policy, dim, sigma=sigma, rewards=told.rewards, capacity=told.capacity)
+            if told.unit is not None and not (isinstance(policy, FTRLUCB) and policy.glm.linear):
+                raise ValueError(f"{policy} has no unit of rewards")
+            if told.scale and means(policy, agent.state, np.zeros((1, dim))) is None:
+                raise ValueError(f"{policy} predicts nothing, but has a scale of residuals")
+        except ValueError as error:
+            raise archive.damaged(path, error) from None
         agent.state, agent.scale, agent.dropped = told.state, told.scale, told.dropped
         agent.unit = told.unit
         agent.rng.bit_generator.state = json.loads(told.generator)

@@ -1,23 +1,22 @@
 """Save and load a spec with its state: one .npz file, a JSON header and plain arrays, no pickle."""
 
 import dataclasses
-import io
 import json
 import os
-import sys
+import re
 import tempfile
-import zipfile
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
-from numpy.lib.format import read_array
 
 from .links import LINKS, Link
+from .members import read_members
 
 FORMAT = "noisewise-2"
 FOREIGN = "was not written by noisewise.save"
+DEEPEST = 32  # levels of classes and lists in each other
 
 
 def save(path: str | os.PathLike[str], spec: Any, state: Any) -> None:
@@ -43,33 +42,99 @@ def save(path: str | os.PathLike[str], spec: Any, state: Any) -> None:
         raise
 
 
-def load(path: str | os.PathLike[str], link: Link | None = None) -> tuple[Any, Any]:
-    """Return the spec and state saved at ``path``; a user's own link is passed again."""
-    name = str(path)
+def load(
+    path: str | os.PathLike[str], link: Link | None = None, types: tuple[type, ...] = ()
+) -> tuple[Any, Any]:
+    """Return the spec and state saved at ``path``.
+
+    A file is data: all of it is checked, and only classes of noisewise are made of it. A link of
+    your own is passed again, and so are dataclasses of your own, as ``types``.
+    """
+    own = {_public_name(kind): kind for kind in types if _is_class(kind)}
+    if len(own) < len(types):
+        raise ValueError(f"types is {types!r}; pass a tuple of dataclasses of your own")
+    header, arrays = _open(path)
     try:
-        with zipfile.ZipFile(path) as archive:
-            arrays = {
-                member.removesuffix(".npy"): read_array(io.BytesIO(archive.read(member)))
-                for member in archive.namelist()
-            }
-        header = json.loads(str(arrays.pop("header")))
-        found = header.get("format")
-    except zipfile.BadZipFile:
-        with open(path, "rb") as file:
-            begins = file.read(2) == b"PK"
-        sentence = "is cut short or damaged; load another copy" if begins else FOREIGN
-        raise ValueError(f"{name!r} {sentence}") from None
-    except (ValueError, KeyError, AttributeError, EOFError):
-        raise ValueError(f"{name!r} {FOREIGN}") from None
+        spec, state = (_decode(header[part], arrays, link, own) for part in ("spec", "state"))
+        suit(spec, state)
+    except _Wanting:
+        raise
+    except ValueError as error:
+        version = str(header.get("version"))
+        if _newer(version):
+            raise ValueError(
+                f"{str(path)!r} was written by noisewise {version} and this is {_version()}, which "
+                f"does not understand all of it ({error}); update noisewise"
+            ) from None
+        raise damaged(path, error) from None
+    return spec, state
+
+
+def damaged(path: str | os.PathLike[str], why: object) -> ValueError:
+    """Return the one error of a file that can't be relied on."""
+    return ValueError(f"{str(path)!r} is cut short or damaged ({why}); load another copy")
+
+
+def suit(spec: Any, state: Any) -> None:
+    """Raise unless the state is of the class that the spec's `start` says it makes.
+
+    A spec may look closer in a method ``check_state``. An agent's file holds the state inside.
+    """
+    if isinstance(spec, type) or not dataclasses.is_dataclass(spec):
+        raise ValueError(f"it holds a {type(spec).__name__} where a spec belongs")
+    start = getattr(type(spec), "start", None)
+    if start is None or not start.__module__.startswith("noisewise."):
+        return
+    wanted = get_type_hints(start)["return"]
+    inner = getattr(state, "state", state)
+    if not isinstance(inner, wanted):
+        kinds = f"{type(inner).__name__} and the spec a {type(spec).__name__}"
+        raise ValueError(f"the state is a {kinds}, which do not belong together")
+    if hasattr(spec, "check_state"):
+        spec.check_state(inner)
+
+
+class _Wanting(ValueError):
+    """What the caller must pass before a good file can be read."""
+
+
+def _open(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the header, of a format that is known, and the arrays."""
+    foreign = ValueError(f"{str(path)!r} {FOREIGN}")
+    try:
+        arrays = read_members(path)
+    except ValueError as error:
+        raise damaged(path, error) from None
+    text = None if arrays is None else arrays.pop("header", None)
+    if arrays is None or text is None or text.shape or text.dtype.kind != "U":
+        raise foreign
+    try:
+        header = json.loads(str(text))
+    except (ValueError, RecursionError):
+        raise foreign from None
+    if not isinstance(header, dict) or "format" not in header:
+        raise foreign
+    found, version = header["format"], str(header.get("version"))
     if found != FORMAT:
-        raise ValueError(
-            f"{name!r} has format {found!r} and this noisewise reads {FORMAT!r}; "
-            "load it with the version that wrote it"
-        )
-    try:
-        return tuple(_decode(header[part], arrays, link) for part in ("spec", "state"))
-    except KeyError as error:
-        raise ValueError(f"{name!r} lacks {error}; it is damaged, load another copy") from None
+        by = f"{str(path)!r} has format {found!r}, written by noisewise {version}"
+        remedy = "update noisewise" if _number(found) > _number(FORMAT) else "load it with that"
+        raise ValueError(f"{by}, and this noisewise {_version()} reads {FORMAT!r}; {remedy}")
+    if not {"spec", "state"} <= header.keys():
+        raise damaged(path, "its header holds no spec and state")
+    return header, arrays
+
+
+def _version() -> str:
+    return str(import_module("noisewise").__version__)
+
+
+def _number(text: object) -> list[int]:
+    """Return the numbers in the name of a format or version."""
+    return [int(each) for each in re.findall(r"[0-9]{1,9}", str(text)[:100])]
+
+
+def _newer(version: str) -> bool:
+    return _number(version) > _number(_version())
 
 
 def _encode(name: str, value: Any, arrays: dict[str, Any]) -> Any:
@@ -97,23 +162,37 @@ def _encode(name: str, value: Any, arrays: dict[str, Any]) -> Any:
     )
 
 
-def _decode(value: Any, arrays: dict[str, Any], link: Link | None) -> Any:
+def _decode(
+    value: Any, arrays: dict[str, Any], link: Link | None, own: dict[str, type], depth: int = 0
+) -> Any:
+    if depth > DEEPEST:
+        raise ValueError(f"its header is more than {DEEPEST} levels deep")
     if isinstance(value, list):
-        return [_decode(part, arrays, link) for part in value]
+        for i, part in enumerate(value):  # in place: a long list is held once
+            value[i] = _decode(part, arrays, link, own, depth + 1)
+        return value
     if not isinstance(value, dict):
         return value
-    if "tuple" in value:
-        return tuple(_decode(value["tuple"], arrays, link))
-    if "array" in value:
-        return arrays[value["array"]]
-    if "link" in value:
-        return _find_link(value, link)
-    kind = _find_class(value["type"])
-    fields = {key: _decode(part, arrays, link) for key, part in value["fields"].items()}
-    made = {f.name: fields.pop(f.name) for f in dataclasses.fields(kind) if f.init}
-    thing = kind(**made)
-    for key, part in fields.items():
-        setattr(thing, key, part)
+    if value.keys() == {"tuple"} and isinstance(value["tuple"], list):
+        return tuple(_decode(value["tuple"], arrays, link, own, depth + 1))
+    if value.keys() == {"array"} and isinstance(value["array"], str):
+        if value["array"] not in arrays:
+            raise ValueError(f"it lacks {value['array']!r}, or holds it twice")
+        return arrays.pop(value["array"])
+    if value.keys() == {"link", "own"}:
+        return _find_link(value["link"], value["own"], link)
+    if value.keys() != {"type", "fields"} or not isinstance(value["fields"], dict):
+        raise ValueError(f"its header holds {sorted(value)[:4]!r}")
+    kind = _find_class(value["type"], own)
+    known, given = {f.name: f for f in dataclasses.fields(kind)}, value["fields"]
+    if known.keys() != given.keys():
+        names = ", ".join(sorted(known.keys() ^ given.keys())[:4])
+        raise ValueError(f"a {kind.__name__} lacks, or has too many, fields: {names[:100]}")
+    fields = {name: _decode(part, arrays, link, own, depth + 1) for name, part in given.items()}
+    thing = kind(**{name: part for name, part in fields.items() if known[name].init})
+    for name, part in fields.items():
+        if not known[name].init:
+            setattr(thing, name, part)
     return thing
 
 
@@ -122,26 +201,37 @@ def _public_name(kind: type) -> str:
     return kind.__name__ if module.startswith("noisewise.") else f"{module}:{kind.__qualname__}"
 
 
-def _find_class(name: str) -> Any:
-    module, _, own = name.rpartition(":")
-    # only what is public here or already imported: a file never decides what is imported
-    home = sys.modules.get(module or "noisewise")
-    if home is None:
-        raise ValueError(f"the file holds a {own} of module {module!r}; import that module first")
-    kind = getattr(home, own, None)
-    if not dataclasses.is_dataclass(kind):
-        raise ValueError(f"the file holds a {name!r}, which this version does not know")
-    return kind
+def _is_class(kind: object) -> bool:
+    return isinstance(kind, type) and dataclasses.is_dataclass(kind)
 
 
-def _find_link(value: dict[str, Any], link: Link | None) -> Link:
-    name = value["link"]
-    if not value["own"]:
+def _find_class(name: object, own: dict[str, type]) -> Any:
+    """Return a class that was passed, or noisewise's own: a file never decides what is imported."""
+    if isinstance(name, str) and name in own:
+        return own[name]
+    home = import_module("noisewise")
+    kind = getattr(home, name) if isinstance(name, str) and name in home.__all__ else None
+    if _is_class(kind):
+        return kind
+    if isinstance(name, str) and ":" in name:
+        raise _Wanting(
+            f"the file holds a {name[:100]!r}, which is not of noisewise; if you trust it, pass "
+            f"types=({name[:100].rpartition(':')[2]},)"
+        )
+    raise ValueError(f"it holds a {str(name)[:100]!r}, which this version does not know")
+
+
+def _find_link(name: object, own: object, link: Link | None) -> Link:
+    if not isinstance(name, str) or not isinstance(own, bool):
+        raise ValueError("the name of its link is none")
+    if not own:
         if name not in LINKS:
-            raise ValueError(f"the file uses link {name!r}, which this version does not know")
+            raise ValueError(f"it uses link {name[:100]!r}, which this version does not know")
         return LINKS[name]
     if link is None:
-        raise ValueError(f"the file was saved with your own link {name!r}; pass it as link=")
+        raise _Wanting(f"the file was saved with your own link {name[:100]!r}; pass it as link=")
     if link.name != name:
-        raise ValueError(f"link is {link.name!r}, but the file was saved with {name!r}; pass that")
+        raise _Wanting(
+            f"link is {link.name!r}, but the file was saved with {name[:100]!r}; pass that"
+        )
     return link

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .inputs import positive
+from .inputs import flag, positive
 from .links import LINKS, Function, Link, integrate, quadrature, slope_range
 from .protocols import Array
 
@@ -57,6 +57,7 @@ class GLM:
         if not isinstance(link, Link):
             raise ValueError(f"link is {link!r}; pass a name or a noisewise.Link")
         object.__setattr__(self, "link", link)
+        flag("extend", self.extend)
         for name in ("feature_bound", "parameter_bound"):
             object.__setattr__(self, name, positive(name, getattr(self, name)))
         _examine(link, self.score_bound)

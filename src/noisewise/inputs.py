@@ -1,6 +1,7 @@
 """Arguments turned into arrays, or into one clear sentence about what is wrong with them."""
 
 import math
+from contextlib import suppress
 from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any, TypeGuard
@@ -16,12 +17,13 @@ from .protocols import Array
 FLOAT = np.dtype(np.float64)
 LEAST_PROBABILITY = 1e-100  # the inverse of its square is still a number
 MOST = 2**62  # counts are taken times a few
+WIDEST = 10**6  # number of features
 
 
 def shown(value: object) -> str:
-    """Return how a value reads in a sentence, cut where it is long."""
+    """Return how a value reads in a sentence, on one line and cut where it is long."""
     try:
-        text = repr(value)
+        text = " ".join(repr(value).split())
     except ValueError:  # Python writes out no integer of more than 4300 digits
         return "an integer of thousands of digits"
     return text if len(text) <= 100 else text[:97] + "..."
@@ -31,10 +33,8 @@ def finite(name: str, value: object, wanted: str = "a finite number") -> float:
     """Return ``value``, a real number, as a finite float."""
     number = math.inf
     if isinstance(value, Real) and not isinstance(value, bool):
-        try:
+        with suppress(OverflowError):  # an integer beyond the largest float
             number = float(value)
-        except OverflowError:  # an integer beyond the largest float
-            pass
     if not math.isfinite(number):
         raise ValueError(f"{name} is {shown(value)}; pass {wanted}")
     return number
@@ -87,16 +87,18 @@ def settle(spec: object, *names: str) -> None:
         object.__setattr__(spec, name, positive(name, getattr(spec, name)))
 
 
-def whole(name: str, value: object, *, least: int = 1) -> int:
+def whole(name: str, value: object, *, least: int = 1, most: int = MOST) -> int:
     """Return ``value`` as an int of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= value <= MOST:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ValueError(f"{name} is {shown(value)}; pass an integer >= {least}")
+    if int(value) > most:
+        raise ValueError(f"{name} is {shown(value)}; pass an integer <= {most}")
     return int(value)
 
 
 def dimension(value: object) -> int:
     """Return the number of features as an int of at least 1."""
-    return whole("dim", value)
+    return whole("dim", value, most=WIDEST)
 
 
 def one_of(name: str, value: object, allowed: tuple[str, ...]) -> str:

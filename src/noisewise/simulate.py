@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .inputs import numbers, weights
+from .inputs import numbers, weights, whole
 from .protocols import Array, BanditRounds, Policy, Regressor
 
 
@@ -49,8 +49,12 @@ def predictions(
     y = numbers("y", y)
     if y.shape != x.shape[:2]:
         raise ValueError(f"y has shape {y.shape}; pass {x.shape[:2]}, one number a row of x")
-    w = np.broadcast_to(numbers("weight", w), y.shape)
-    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+    w = numbers("weight", w)
+    if w.shape not in ((), y.shape[1:], y.shape):
+        raise ValueError(f"weight has shape {w.shape}; pass {y.shape} or one number")
+    w = np.broadcast_to(w, y.shape)
+    count = os.cpu_count() if threads is None else whole("threads", threads)
+    with ThreadPoolExecutor(count) as pool:
         jobs = [pool.submit(_play, regressor, x[i], y[i], w[i], scores) for i in range(len(x))]
         return np.stack([job.result() for job in jobs])
 

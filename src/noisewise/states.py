@@ -1,5 +1,6 @@
 """What a state may hold, checked when it is made: a file may say anything."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -93,3 +94,19 @@ def check_semidefinite(name: str, matrix: Array) -> None:
         raise ValueError(f"{name} is not symmetric with a diagonal >= 0")
     if (np.abs(matrix) > most + slack).any():
         raise ValueError(f"{name} is not positive semi-definite")
+
+
+def check_generator(text: object) -> None:
+    """Raise unless the text is the state of numpy's default generator, as JSON."""
+    try:
+        held = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        held = None
+    most = {"has_uint32": 2, "uinteger": 2**32, "state": 2**128, "inc": 2**128}
+    inside = held.pop("state", None) if isinstance(held, dict) else None
+    if isinstance(held, dict) and isinstance(inside, dict):
+        name, numbers = held.pop("bit_generator", None), {**held, **inside}
+        known = name == "PCG64" and len(held) == len(inside) == 2 and numbers.keys() == most.keys()
+        if known and all(type(n) is int and 0 <= n < most[key] for key, n in numbers.items()):
+            return
+    raise ValueError("generator is not the state of a numpy Generator of type PCG64")

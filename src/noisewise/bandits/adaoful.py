@@ -11,6 +11,7 @@ from .. import linalg
 from ..inputs import positive, settle, whole
 from ..protocols import Array
 from ..regression.rows import Rows
+from ..states import check_fields
 from . import ridge
 from .arms import observation
 from .optimism import Optimism
@@ -28,6 +29,17 @@ class AdaOFULState(LinearState):
 
     rows: Rows
     estimate: Array
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_fields(self, rows=Rows, estimate=(self.dim,))
+        if self.rows.dim != self.dim:
+            raise ValueError(
+                f"AdaOFULState.rows has {self.rows.dim} features; {self.dim} belong there"
+            )
+        for _, numbers, n in self.rows:
+            if not (numbers[1, :n] > 0).all():
+                raise ValueError("AdaOFULState.rows holds a threshold that is not positive")
 
     @property
     def theta(self) -> Array:

@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..inputs import longest, numbers, positive
+from ..inputs import longest, numbers, positive, ready, shown
 from ..protocols import Array
 
 LARGEST = 1e50
@@ -23,18 +23,7 @@ def compiled() -> Any:
 
 def block(arms: Any, dim: int) -> TypeGuard[Array]:
     """Whether arms are as kernels take them: one block of floats, a row an arm."""
-    ours = type(arms) is np.ndarray and arms.ndim == 2 and len(arms) > 0
-    return ours and _ready(arms, (len(arms), dim))
-
-
-def _ready(array: Any, shape: tuple[int, ...]) -> TypeGuard[Array]:
-    return (
-        type(array) is np.ndarray
-        and array.shape == shape
-        and array.dtype == np.float64
-        and array.flags.c_contiguous
-        and array.flags.writeable
-    )
+    return ready(arms) and arms.ndim == 2 and len(arms) > 0 and arms.shape[1] == dim
 
 
 def candidates(arms: ArrayLike, dim: int, feature_bound: float = np.inf) -> Array:
@@ -53,9 +42,10 @@ def observation(
     arm: ArrayLike, reward: float, sigma: float, dim: int, feature_bound: float = np.inf
 ) -> tuple[Array, float, float]:
     """Return arm ``(dim,)``, reward and standard deviation, checked."""
-    if _ready(arm, (dim,)) and isinstance(reward, float) and isinstance(sigma, float):
+    told = isinstance(reward, float) and isinstance(sigma, float)
+    if told and ready(arm) and arm.shape == (dim,):
         most = min(longest(feature_bound), LARGEST)
-        if arm @ arm <= most * most and abs(reward) <= LARGEST and 0 <= sigma < math.inf:
+        if np.vdot(arm, arm) <= most * most and abs(reward) <= LARGEST and 0 <= sigma < math.inf:
             return arm, float(reward), float(sigma)
     x = numbers("arm", arm)
     if x.shape != (dim,):
@@ -65,7 +55,7 @@ def observation(
     if r.ndim:
         raise ValueError(f"reward has shape {r.shape}; pass one number")
     if abs(float(r)) > LARGEST:
-        raise ValueError(f"reward is {reward:g}, too large to compute with; rescale rewards")
+        raise ValueError(f"reward is {shown(reward)}, too large to compute with; rescale rewards")
     return np.array(x), float(r), positive("sigma", sigma, zero=True)
 
 
@@ -85,7 +75,7 @@ def spreads(sigma: ArrayLike | None, count: int) -> Array:
 
 
 def clip(state: Any, sigma: float, bound: float) -> float:
-    """Return ``sigma`` cut to the noise bound, counted; the first time it warns."""
+    """Return ``sigma`` cut to the noise bound; before any was counted as clipped it warns."""
     if sigma <= bound:
         return sigma
     if state.clipped == 0:
@@ -94,7 +84,6 @@ def clip(state: Any, sigma: float, bound: float) -> float:
             "deviation; it is cut to that, and so are later ones",
             stacklevel=3,
         )
-    state.clipped += 1
     return bound
 
 

@@ -11,6 +11,7 @@ from ..inputs import positive, probability, settle, whole
 from ..protocols import Array
 from ..regression.ftrl import FTRL
 from ..regression.state import FTRLState
+from ..states import check_fields
 from . import ridge
 from .arms import observation
 from .ridge import LinearState
@@ -22,6 +23,14 @@ class GLMUCBState:
 
     estimate: FTRLState
     design: LinearState
+
+    def __post_init__(self) -> None:
+        check_fields(self, estimate=FTRLState, design=LinearState)
+        if self.estimate.dim != self.design.dim:
+            raise ValueError(
+                f"{type(self).__name__}.estimate has {self.estimate.dim} features and design "
+                f"{self.design.dim}; they have the same"
+            )
 
     @property
     def dim(self) -> int:
@@ -67,5 +76,6 @@ class Designed:
     def update(self, state: Any, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward; all weigh the same."""
         x, y, _ = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
+        ridge.refuse_overflow(x, y, 1.0)
         self.ftrl.update(state.estimate, x, y)
         ridge.learn(state.design, x, 0.0)

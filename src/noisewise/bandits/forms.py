@@ -6,6 +6,7 @@ import numpy as np
 
 from ..confidence import Ellipsoid
 from ..protocols import Array
+from ..states import check_array, check_layout, check_rows, check_type
 
 
 @dataclass(eq=False)
@@ -15,6 +16,16 @@ class Forms:
     centres: Array
     inverses: Array
     radii: Array
+
+    def __post_init__(self) -> None:
+        check_type("Forms.centres", self.centres, np.ndarray)
+        n, d = self.centres.shape if self.centres.ndim == 2 else (0, 0)
+        check_array("Forms.centres", self.centres, (n, d))
+        check_array("Forms.inverses", self.inverses, (n, d, d))
+        check_layout("Forms.radii", self.radii, (n,))
+        check_rows("Forms", self.centres, self.inverses)
+        if not (self.radii >= 0).all():  # infinite where nothing is known
+            raise ValueError("Forms.radii holds a number that is not >= 0")
 
     @property
     def known(self) -> "Forms":

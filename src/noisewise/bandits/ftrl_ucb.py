@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..confidence import Ellipsoid
 from ..glm import GLM
-from ..inputs import dimension, one_of, positive, probability, settle
+from ..inputs import dimension, one_of, positive, probability, ready, settle
 from ..kernels.layout import BOUND
 from ..kernels.numbers import CURVATURE, GROWTH, NORM, PARAMETER
 from ..noise import Bounded, Likelihood, Noise, SubGaussian
@@ -198,6 +198,7 @@ class FTRLUCB(Layered):
         if state.variance is not None:
             self.variances.update(state.variance, x, y - predicted)
         state.numbers[0, CURVATURE] += curvature
+        state.clipped += self._clips(sd)
         state.rounds += 1
         self._renew(state)
 
@@ -206,8 +207,10 @@ class FTRLUCB(Layered):
         kernels, forms = state.kernels, state.forms
         if kernels is None or self.radius not in ("adaptive", "practical"):
             return False
-        if type(arm) is not np.ndarray or not isinstance(sigma, float):
+        if not ready(arm) or not isinstance(sigma, float):
             return False
+        if len(forms.radii) != self._rooms:
+            self.check_state(state)
         if not TINY < sigma < self._largest:
             return False
         if self.noise == "likelihood":
@@ -249,6 +252,11 @@ class FTRLUCB(Layered):
         return True
 
     @cached_property
+    def _rooms(self) -> int:
+        """The number of ellipsoids the kernels write."""
+        return self._forms()
+
+    @cached_property
     def reward_range(self) -> tuple[float, float]:
         """The range of rewards, that of the family where it is relied on."""
         return reward_range(self.glm) if self.noise == "likelihood" else (-math.inf, math.inf)
@@ -259,6 +267,12 @@ class FTRLUCB(Layered):
         if self.noise_bound is None or self.noise == "estimated":
             return 1e100
         return math.nextafter(self.noise_bound, math.inf)
+
+    def _clips(self, sd: float) -> bool:
+        """Return whether a standard deviation is looked at, and above its bound."""
+        if self.noise_bound is None or self.noise in ("likelihood", "estimated"):
+            return False
+        return sd > self.noise_bound
 
     def _weight(self, state: Layers, x: Array, sd: float) -> float:
         if self.noise == "likelihood":
@@ -303,6 +317,16 @@ class FTRLUCB(Layered):
     def _learnt(self, state: Layers) -> int:
         """Return how many rewards the layer has learnt."""
         return state.layers[0].count
+
+    def _size(self) -> tuple[int, int]:
+        """Return the number of layers, and of ellipsoids in all."""
+        return 1, self._forms()
+
+    def check_state(self, state: Layers) -> None:
+        """Raise unless the state is as this policy starts it."""
+        super().check_state(state)
+        if (state.variance is not None) != (self.noise == "estimated"):
+            raise ValueError(f"noise is {self.noise!r}; only 'estimated' has a state of variances")
 
     def _renew(self, state: Layers) -> None:
         """Bring ridge, estimate and sets up to date with the solver."""

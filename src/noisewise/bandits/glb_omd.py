@@ -13,6 +13,7 @@ from .. import linalg
 from ..inputs import dimension, one_of
 from ..protocols import Array
 from ..regression.solver import link_code
+from ..states import check_fields
 from . import ridge
 from .likelihood import LikelihoodOptimism
 from .ridge import LinearState
@@ -26,6 +27,10 @@ class GLBOMDState:
 
     theta: Array
     design: LinearState
+
+    def __post_init__(self) -> None:
+        check_fields(self, design=LinearState)
+        check_fields(self, theta=(self.design.dim,))
 
     @property
     def dim(self) -> int:
@@ -141,6 +146,12 @@ class GLBOMD(LikelihoodOptimism):
         lam = self.prescribed(d) if self.ridge is None else self.ridge
         return GLBOMDState(np.zeros(d), ridge.start(d, lam))
 
+    def check_state(self, state: GLBOMDState) -> None:
+        """Raise unless the state has the ridge of the policy, for which there is a radius."""
+        lam = self.prescribed(state.dim) if self.ridge is None else self.ridge
+        if not math.isclose(lam, state.design.ridge):
+            raise ValueError(f"the state has ridge {state.design.ridge:g}, the policy {lam:g}")
+
     def radius(self, state: Any) -> float:
         """Return the radius."""
         lam, eta = state.design.ridge, self.eta
@@ -154,8 +165,9 @@ class GLBOMD(LikelihoodOptimism):
         glm, g = self.glm, self.dispersion
         x, y = self.observed(state, arm, reward, sigma)
         step = self._linear if self.loss == "linear" else self._exact
-        state.theta = step(state, x, y)
-        ridge.learn(state.design, x, 0.0, float(glm.slope(x @ state.theta)) / g)
+        theta = step(state, x, y)
+        ridge.learn(state.design, x, 0.0, float(glm.slope(x @ theta)) / g)
+        state.theta = theta
 
     def _linear(self, state: GLBOMDState, x: Array, y: float) -> Array:
         glm, g, eta = self.glm, self.dispersion, self.eta

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from ..glm import GLM
 from ..inputs import settle
 from ..regression.newton_step import NewtonStep, NewtonStepState
+from ..states import NONNEGATIVE, check_fields
 from . import ridge
 from .arms import observation
 from .optimism import Optimism
@@ -26,6 +27,14 @@ class GLOCState(LinearState):
     learner: NewtonStepState
     regret: float
     squares: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_fields(self, learner=NewtonStepState, regret=NONNEGATIVE, squares=NONNEGATIVE)
+        if self.learner.dim != self.dim:
+            raise ValueError(
+                f"GLOCState.learner has {self.learner.dim} features; {self.dim} belong there"
+            )
 
 
 @dataclass(frozen=True)
@@ -107,10 +116,11 @@ class GLOC(Optimism):
         """Learn a reward; all weigh the same."""
         x, y, _ = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
         z = float(x @ state.learner.theta)
+        ridge.refuse_overflow(x, z, 1.0)
         residual = self.learner.update(state.learner, x, y) - y
         ridge.learn(state, x, z)
         h = max(float(x @ state.inverse @ x), 0.0)
-        state.regret += residual**2 * h / (2 * self.glm.min_slope)
+        state.regret += residual * residual * h / (2 * self.glm.min_slope)
         state.squares += z * z
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..confidence import Ellipsoid
-from ..inputs import one_of
+from ..inputs import flag, generator, one_of
 from ..protocols import Array
 from . import ridge
 from .arms import candidates, first_best, spreads
@@ -71,8 +71,7 @@ class IDS:
 
     def __post_init__(self) -> None:
         one_of("information", self.information, ("ucb", "full"))
-        if not isinstance(self.randomised, bool):
-            raise ValueError(f"randomised is {self.randomised!r}; pass True or False")
+        flag("randomised", self.randomised)
         self.optimism  # noqa: B018  refuses bad numbers
 
     @cached_property
@@ -110,6 +109,7 @@ class IDS:
         gap, gain = self.gaps(state, x), self.gains(state, x, spreads(sigma, len(x)))
         if not self.randomised:
             return first_best(-ratio(gap, gain))
+        generator(rng)
         i, j, p = mixture(gap, gain)
         return i if rng.random() < p else j
 

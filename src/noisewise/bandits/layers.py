@@ -15,12 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..glm import GLM
 from ..inputs import longest, plain
+from ..kernels.layout import CODE
 from ..kernels.numbers import CURVATURE, GAIN, LIMIT, NORM, PARAMETER, PRICE, SCALE, SIZE, SLOPE
 from ..ownership import claim, refused, release
 from ..protocols import Array, BanditRounds
 from ..regression import solver
 from ..regression.ftrl import FTRL
 from ..regression.state import FTRLState
+from ..states import COUNT, check_fields, check_layout, check_list, check_rows
 from .arms import block, candidates, compiled, first_best
 from .forms import Forms
 
@@ -42,6 +44,21 @@ class Layers:
     variance: FTRLState | None = None
 
     def __post_init__(self) -> None:
+        check_list("Layers.layers", self.layers, FTRLState)
+        check_fields(self, forms=Forms, own=Forms, rounds=COUNT, clipped=COUNT)
+        check_layout("Layers.numbers", self.numbers, (len(self.layers), SIZE))
+        check_rows("Layers", self.numbers)
+        if np.isnan(self.numbers).any():
+            raise ValueError("Layers.numbers holds NaN")
+        if len(self.own.radii) != 1 or len({layer.array[CODE] for layer in self.layers}) > 1:
+            raise ValueError("Layers has not one ellipsoid of its own, or layers of several links")
+        dims = {forms.centres.shape[1] for forms in (self.own, self.forms)}
+        if dims | {layer.dim for layer in self.layers} != {self.own.centres.shape[1]}:
+            raise ValueError("Layers has layers and ellipsoids of several dims")
+        if self.variance is not None:
+            check_fields(self, variance=FTRLState)
+            if self.variance.dim != self.own.centres.shape[1] + 1:
+                raise ValueError(f"Layers.variance has dim {self.variance.dim}; one more than dim")
         compiled = bool(self.layers) and self.layers[0].compiled is not None
         self.kernels: Any = import_module("noisewise.kernels.optimism") if compiled else None
         self.first = self.own.centres[0], self.own.inverses[0], self.numbers[:1].reshape(-1)
@@ -205,6 +222,19 @@ class Layered:
             if k >= 0:
                 return k
         return first_best(self.index(state, candidates(arms, state.dim, self.glm.feature_bound)))
+
+    def check_state(self, state: Layers) -> None:
+        """Raise unless the state has as many layers and ellipsoids as the policy writes."""
+        found, wanted = (len(state.layers), len(state.forms.radii)), self._size()
+        if found != wanted:
+            raise ValueError(
+                f"the state has {found[0]} layers and {found[1]} ellipsoids and {self} has "
+                f"{wanted[0]} and {wanted[1]}; pass a state that this policy started"
+            )
+
+    def _size(self) -> tuple[int, int]:
+        """Return the number of layers, and of ellipsoids in all."""
+        raise NotImplementedError
 
     def index(self, state: Layers, x: Array) -> Array:
         """Return the index of every arm."""

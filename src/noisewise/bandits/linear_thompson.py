@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import linalg
-from ..inputs import positive, settle
+from ..inputs import generator, positive, settle
 from ..protocols import Array
 from . import ridge
 from .arms import candidates, first_best, observation
@@ -73,4 +73,5 @@ class LinearThompson:
 
 def draw(rng: np.random.Generator, centre: Array, inverse: Array, scale: float) -> Array:
     """Draw from the normal law of mean ``centre`` and covariance scale^2 ``inverse``."""
+    generator(rng)
     return centre + scale * (linalg.factor(inverse) @ rng.normal(size=len(centre)))

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from .. import linalg
 from ..inputs import settle
+from ..states import NONNEGATIVE, check_fields
 from . import ridge
 from .arms import observation
 from .optimism import Optimism
@@ -19,6 +20,10 @@ class LOSANState(LinearState):
     """A ridge state with the sum of discounted squared residuals, ``excess``."""
 
     excess: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_fields(self, excess=NONNEGATIVE)
 
 
 @dataclass(frozen=True)
@@ -89,5 +94,5 @@ class LOSAN(Optimism):
         width, residual = linalg.norm(x, state.inverse), y - float(x @ state.theta)
         w = max(width, 1.0) ** -2.0
         growth = w * width**2
-        state.excess += w * residual**2 * growth / (1 + growth)
         ridge.learn(state, x, y, w)
+        state.excess += w * residual * residual * growth / (1 + growth)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from .. import linalg
 from ..confidence import Ellipsoid
 from ..glm import GLM
-from ..inputs import dimension, one_of, positive, probability, settle
+from ..inputs import dimension, flag, one_of, positive, probability, ready, settle
 from ..noise import Bounded
 from ..protocols import Array
 from ..regression import solver
@@ -85,6 +85,8 @@ class MORUCB(Layered):
         probability("delta", self.delta)
         one_of("radius", self.radius, radii.RADII)
         positive("radius_scale", self.radius_scale, zero=True)
+        flag("nested", self.nested)
+        flag("as_printed", self.as_printed)
 
     @property
     def layers(self) -> int:
@@ -158,12 +160,17 @@ class MORUCB(Layered):
         for place in self._places(clip(state, sd, self.noise_bound)):
             FTRL(self.glm).update(state.layers[place], x, y)
             state.forms.put(self._forms() * place, self._sets(state, place))
+        state.clipped += sd > self.noise_bound
         state.rounds += 1
 
     def _forms(self) -> int:
         """Return how many ellipsoids a layer has."""
         adaptive = self.radius == "adaptive" and not self.as_printed
         return 2 if adaptive and layers.local(self.glm) else 1
+
+    def _size(self) -> tuple[int, int]:
+        """Return the number of layers, and of ellipsoids in all."""
+        return self.layers, self.layers * self._forms()
 
     def _places(self, sigma: float) -> range:
         """Return the layers that learn a reward."""
@@ -177,12 +184,14 @@ class MORUCB(Layered):
         kernels, forms = state.kernels, state.forms
         if kernels is None or self.as_printed or self.radius != "adaptive":
             return False
-        if type(arm) is not np.ndarray or not isinstance(sigma, float):
+        if not ready(arm) or not isinstance(sigma, float):
             return False
         if not 0 <= sigma <= self.noise_bound:
             return False
         places = self._places(sigma)
         n = self._forms()
+        if len(forms.radii) != n * len(state.layers) or len(state.layers) <= places[-1]:
+            self.check_state(state)
         if forms.radii[n * places[0]] == math.inf:  # its first reward
             return False
         for place in places:

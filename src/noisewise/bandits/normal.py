@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..inputs import dimension
+from ..inputs import dimension, ready
 from ..protocols import Array
+from ..states import COUNT, check_fields, check_rows
 from .arms import candidates, first_best, observation
 
 
@@ -20,6 +21,13 @@ class NormalState:
 
     table: Array
     count: int = 0
+
+    def __post_init__(self) -> None:
+        dimension(np.size(self.table) // 3)
+        check_fields(self, table=(3, np.size(self.table) // 3), count=COUNT)
+        check_rows("NormalState", self.table)
+        if self.pulls.min() < 0 or self.squares.min() < 0:
+            raise ValueError("NormalState.table holds a count or a sum of squares below 0")
 
     @property
     def dim(self) -> int:
@@ -73,7 +81,7 @@ class NormalBandit:
         sigma: ArrayLike | None = None,
     ) -> int:
         """Return the least played arm while that is rare, else that of the largest bound."""
-        if type(arms) is np.ndarray:
+        if ready(arms):
             try:
                 found = _kernels().choose(arms, state.table, state.count, self.form)
             except TypeError:  # not a matrix of floats
@@ -88,7 +96,7 @@ class NormalBandit:
 
     def update(self, state: NormalState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward of one arm."""
-        if type(arm) is np.ndarray and isinstance(sigma, float) and 0 <= sigma < math.inf:
+        if ready(arm) and isinstance(sigma, float) and 0 <= sigma < math.inf:
             try:
                 done = _kernels().learn(arm, reward, state.table) >= 0
             except TypeError:  # not a row of floats, or no number

@@ -12,7 +12,9 @@ from ..inputs import dimension, numbers, one_of
 from ..protocols import Array
 from ..regression.newton import Point, visit
 from ..regression.rows import Rows
+from ..states import COUNT, NONNEGATIVE, check_fields
 from .likelihood import LikelihoodOptimism
+from .ridge import refuse_overflow
 
 
 @dataclass(eq=False)
@@ -29,6 +31,14 @@ class OFUGLBState:
     steepness: float = 0.0
     slack: float = 0.0
     count: int = 0
+
+    def __post_init__(self) -> None:
+        d = np.size(self.theta)
+        dimension(d)
+        check_fields(self, theta=(d,), inverse=(d, d), rows=Rows, steepness=NONNEGATIVE)
+        check_fields(self, slack=NONNEGATIVE, count=COUNT)
+        if self.rows.dim != d:
+            raise ValueError(f"OFUGLBState.rows has {self.rows.dim} features; {d} belong there")
 
     @property
     def dim(self) -> int:
@@ -167,6 +177,7 @@ class OFUGLB(LikelihoodOptimism):
         """Learn a reward; all weigh the same."""
         glm, g, B = self.glm, self.dispersion, self.glm.parameter_bound
         x, y = self.observed(state, arm, reward, sigma)
+        refuse_overflow(x, y, 1 / g)
         length = math.sqrt(float(x @ x))
         furthest = np.abs(y - glm.mean(np.array([-1.0, 1.0]) * B * length)).max()
         state.rows.extend(x[None], np.array([[1 / g], [y / g], [0.0], [0.0]]))

@@ -3,6 +3,8 @@
 import math
 from dataclasses import dataclass, replace
 
+from ..states import COUNT, NONNEGATIVE, POSITIVE, check_fields
+
 DRIFT = 1.1  # of the sd, before past rewards are weighed anew
 
 
@@ -32,6 +34,11 @@ class ResidualScale:
     count: int = 0
     floor: float = 1e-3
     counted: float | None = 0.0
+
+    def __post_init__(self) -> None:
+        check_fields(self, square=NONNEGATIVE, count=COUNT, floor=POSITIVE)
+        if self.counted is not None:
+            check_fields(self, counted=NONNEGATIVE)
 
     @property
     def sd(self) -> float:

@@ -10,7 +10,9 @@ import numpy as np
 
 from .. import linalg
 from ..inputs import dimension
+from ..kernels.layout import LARGEST
 from ..protocols import Array
+from ..states import COUNT, FINITE, POSITIVE, check_fields, check_rows, check_semidefinite
 from .arms import compiled
 
 RENEWAL, STEEP = 200, 1e4
@@ -32,6 +34,16 @@ class LinearState:
     count: int = 0
     clipped: int = 0
 
+    def __post_init__(self) -> None:
+        name, d = type(self).__name__, np.size(self.b)
+        dimension(d)
+        check_fields(self, ridge=POSITIVE, V=(d, d), inverse=(d, d), b=(d,), log_det=FINITE)
+        check_fields(self, count=COUNT, clipped=COUNT)
+        check_rows(name, self.V, self.inverse)
+        check_semidefinite(f"{name}.V", self.V)
+        if self.log_det < -1:  # it is at least 0, but for rounding
+            raise ValueError(f"{name}.log_det is {self.log_det}; V only grows")
+
     @property
     def dim(self) -> int:
         """The number of features."""
@@ -51,6 +63,7 @@ def start(dim: int, ridge: float) -> LinearState:
 
 def learn(state: LinearState, x: Array, y: float, weight: float = 1.0) -> None:
     """Add a row: a rank-one change, or a new factor every so often and where that would cancel."""
+    refuse_overflow(x, y, weight)
     growth = compiled().add_row(state.V, state.inverse, state.b, x, y, weight, STEEP)
     state.count += 1
     if not 0 <= growth < STEEP or state.count % RENEWAL == 0:
@@ -59,6 +72,16 @@ def learn(state: LinearState, x: Array, y: float, weight: float = 1.0) -> None:
         state.log_det = linalg.log_det(c) - state.dim * math.log(2 * state.ridge)
     else:
         state.log_det += math.log1p(growth)
+
+
+def refuse_overflow(x: Array, y: float, weight: float) -> None:
+    """Raise if a checked row is too heavy to be added."""
+    square = float(x @ x)
+    if not weight * (square + abs(y)) * (1 + square) <= LARGEST:
+        raise ValueError(
+            f"arm has norm {math.sqrt(square):g}, reward is {y:g} and counts {weight:g} times, too "
+            "much to compute with; rescale arms and rewards, or pass larger sigma and noise_floor"
+        )
 
 
 def widths(state: LinearState, x: Array) -> Array:

@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import linalg
 from ..confidence import Ellipsoid
-from ..inputs import positive, probability, settle, whole
+from ..inputs import flag, positive, probability, settle, whole
 from ..protocols import Array
+from ..states import COUNT, check_array, check_fields, check_list
 from . import ridge
 from .arms import candidates, first_best, observation
 from .ridge import LinearState
@@ -28,6 +29,16 @@ class SAVEState:
     squares: Array
     changed: NDArray[np.int64]
     count: int = 0
+
+    def __post_init__(self) -> None:
+        check_list("SAVEState.layers", self.layers, LinearState)
+        L = len(self.layers)
+        if L == 0 or len({layer.dim for layer in self.layers}) > 1:
+            raise ValueError(f"SAVEState.layers holds {L} layers; one at least, all of one dim")
+        check_fields(self, squares=(L,), count=COUNT)
+        check_array("SAVEState.changed", self.changed, (L,), np.int64)
+        if self.changed.min() < 0 or self.squares.min() < 0:
+            raise ValueError("SAVEState holds a count or a sum of squares below 0")
 
     @property
     def dim(self) -> int:
@@ -103,8 +114,7 @@ class SAVE:
     def __post_init__(self) -> None:
         settle(self, "noise_bound")
         whole("horizon", self.horizon)
-        if not isinstance(self.practical, bool):
-            raise ValueError(f"practical is {self.practical!r}; pass True or False")
+        flag("practical", self.practical)
         probability("delta", self.delta)
         positive("radius_scale", self.radius_scale, zero=True)
 
@@ -118,6 +128,11 @@ class SAVE:
         L = self.depth
         layers = [ridge.start(dim, 0.5 * 4.0**-level) for level in range(1, L + 1)]
         return SAVEState(layers, np.zeros(L), np.zeros(L, dtype=np.int64))
+
+    def check_state(self, state: SAVEState) -> None:
+        """Raise unless the state has all layers."""
+        if len(state.layers) != self.depth:
+            raise ValueError(f"the state has {len(state.layers)} layers, not {self.depth}")
 
     def select(
         self,
@@ -144,6 +159,7 @@ class SAVE:
     def update(self, state: SAVEState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward in the first layer in which the arm is wide, if there is one."""
         x, y, _ = observation(arm, reward, sigma, state.dim, self.feature_bound)
+        ridge.refuse_overflow(x, y, 1.0)
         state.count += 1
         for i, layer in enumerate(state.layers):
             width, narrow = linalg.norm(x, layer.inverse), 2.0 ** -(i + 1)

@@ -1,7 +1,7 @@
 """Rewards as people tell them: of a key or an arm, one or many, read before anything is learnt."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..inputs import column, numbers, positive
+from ..inputs import column, numbers, positive, shown
 
 Key = str | int | None
+LARGEST_KEY = 2**1024  # Python does not write out integers of any size
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def read(
             "reward each"
         )
     if sigma is not None and trials is not None:
-        raise ValueError(f"sigma is {sigma} and trials {trials}; pass one of them")
+        raise ValueError(f"sigma is {shown(sigma)} and trials {shown(trials)}; pass one of them")
     for each in whose:
         _refuse_neither(each)
     n = len(whose)
@@ -71,25 +72,35 @@ def read(
 
 def is_key(thing: Any) -> bool:
     """Return whether a decision may be called that."""
-    return thing is None or (isinstance(thing, str | Integral) and not isinstance(thing, bool))
+    if isinstance(thing, Integral) and not isinstance(thing, bool):
+        return abs(int(thing)) < LARGEST_KEY
+    return thing is None or isinstance(thing, str)
 
 
 def limits_of(rewards: Any) -> tuple[float, float]:
     """Return the least and the largest reward as two floats in order."""
-    ends = np.atleast_1d(numbers("rewards", rewards, check=False)).tolist()
-    if len(ends) != 2 or not ends[0] < ends[1]:
-        raise ValueError(f"rewards is {rewards!r}; pass the least and the largest reward")
-    return ends[0], ends[1]
+    ends = numbers("rewards", rewards, check=False)
+    if ends.shape != (2,) or not ends[0] < ends[1]:
+        raise ValueError(f"rewards is {shown(rewards)}; pass the least and the largest reward")
+    return float(ends[0]), float(ends[1])
 
 
 def _each(arm_or_key: Any, single: bool) -> list[Any]:
     """Return what each reward is of."""
-    if isinstance(arm_or_key, set | frozenset):
-        raise ValueError(f"arm_or_key is {arm_or_key!r}, without an order; pass a list of keys")
+    if isinstance(arm_or_key, set | frozenset | dict):
+        raise ValueError(
+            f"arm_or_key is {shown(arm_or_key)}, without an order; pass a list of keys"
+        )
+    if getattr(arm_or_key, "ndim", 1) == 0:
+        return [arm_or_key]
     if not single and getattr(arm_or_key, "ndim", 1) == 2:  # a table of pandas iterates its names
         return list(numbers("arm_or_key", arm_or_key))
-    if single or not isinstance(arm_or_key, Iterable) or isinstance(arm_or_key, str):
+    if single or not isinstance(arm_or_key, Iterable) or isinstance(arm_or_key, str | bytes):
         return [arm_or_key]
+    if not isinstance(arm_or_key, Sized):
+        raise ValueError(
+            f"arm_or_key is {shown(arm_or_key)}, without a length; pass a list of keys"
+        )
     return list(arm_or_key)
 
 
@@ -99,12 +110,13 @@ def _refuse_neither(thing: Any) -> None:
         return
     if not isinstance(thing, Iterable) or getattr(thing, "ndim", 1) == 0:
         raise ValueError(
-            f"arm_or_key is {thing!r}; pass a key (a string or an integer) or the features of an "
-            "arm"
+            f"arm_or_key is {shown(thing)}; pass a key (a string or an integer) or the features of "
+            "an arm"
         )
-    if any(isinstance(part, str) for part in thing):
+    if isinstance(thing, Sized) and any(isinstance(part, str) for part in thing):
         raise ValueError(
-            f"arm_or_key is {thing!r}, and words are no features; pass one reward a key, as a list"
+            f"arm_or_key is {shown(thing)}, and words are no features; pass one reward a key, as a "
+            "list"
         )
 
 

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..glm import GLM
-from ..inputs import settle, whole
+from ..inputs import generator, settle, whole
+from ..states import FLAG, check_fields
 from . import ridge
 from .arms import candidates, first_best
 from .designs import Designed, GLMUCBState
@@ -23,6 +24,10 @@ class UCBGLMState(GLMUCBState):
     """
 
     warm: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_fields(self, warm=FLAG)
 
 
 @dataclass(frozen=True)
@@ -113,6 +118,7 @@ class UCBGLM(Designed):
         """Return a random arm while cold, then that of the largest upper bound."""
         x = candidates(arms, state.dim, self.glm.feature_bound)
         if not state.warm and state.count < (self.warmup or 10 * state.dim):
+            generator(rng)
             return int(rng.integers(len(x)))
         return first_best(x @ state.theta + self.radius(state) * ridge.widths(state.design, x))
 

@@ -6,7 +6,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..inputs import dimension
+from ..inputs import dimension, generator
+from ..states import COUNT, check_fields
 from .arms import candidates, observation
 
 
@@ -16,6 +17,10 @@ class UniformState:
 
     dim: int
     count: int = 0
+
+    def __post_init__(self) -> None:
+        dimension(self.dim)
+        check_fields(self, count=COUNT)
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,7 @@ class Uniform:
         sigma: ArrayLike | None = None,
     ) -> int:
         """Return a random arm."""
+        generator(rng)
         return int(rng.integers(len(candidates(arms, state.dim))))
 
     def update(

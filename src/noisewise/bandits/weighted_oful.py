@@ -61,3 +61,4 @@ class WeightedOFUL(Optimism):
         x, y, s = observation(arm, reward, sigma, state.dim, self.feature_bound)
         R = self.noise_bound
         learn(state, x, y, max(clip(state, s, R), R / math.sqrt(state.dim)) ** -2.0)
+        state.clipped += s > R

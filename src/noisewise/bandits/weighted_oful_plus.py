@@ -81,3 +81,4 @@ class WeightedOFULPlus(Optimism):
         x, y, s = observation(arm, reward, sigma, state.dim, self.feature_bound)
         sd = self.effective_sd(state, x, clip(state, s, self.noise_bound))
         learn(state, x, y, sd**-2.0)
+        state.clipped += s > self.noise_bound

@@ -1,6 +1,7 @@
 """What the checks share: their names, and how two results are compared."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
 from functools import partial
 from typing import Any
 
@@ -33,6 +34,18 @@ def not_promised(thing: Any) -> tuple[str, ...]:
     if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"not_promised is {names!r}; pass a tuple of names of checks")
     return names
+
+
+def dataclasses_in(*things: Any) -> tuple[type, ...]:
+    """Return the dataclasses that these, and what they hold, are of."""
+    found: dict[type, None] = {}
+    for thing in things:
+        if isinstance(thing, list | tuple):
+            found.update(dict.fromkeys(dataclasses_in(*thing)))
+        elif is_dataclass(thing):
+            held = (getattr(thing, field.name) for field in fields(thing))
+            found.update(dict.fromkeys((type(thing), *dataclasses_in(*held))))
+    return tuple(found)
 
 
 def close(a: Any, b: Any, tolerance: float, sentence: str) -> None:

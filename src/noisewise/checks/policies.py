@@ -12,7 +12,7 @@ from .. import archive
 from ..bandits.arms import norm_bound
 from ..confidence import Ellipsoid
 from ..protocols import Array
-from .comparison import Check, close, named, same
+from .comparison import Check, close, dataclasses_in, named, same
 
 
 def policy_checks(policy: Any) -> Iterator[tuple[str, Check]]:
@@ -145,7 +145,7 @@ def _saved_state_continues_to_the_same_choices(policy: Any) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "state.npz"
         archive.save(path, policy, state)
-        spec, loaded = archive.load(path, link=link)
+        spec, loaded = archive.load(path, link, dataclasses_in(policy, state))
     assert spec == policy, "the loaded spec differs from the saved one"
     for arm in _rows(policy, 4, seed=40):
         for each in (state, loaded):

@@ -11,7 +11,7 @@ import numpy as np
 from .. import archive
 from ..protocols import Array
 from ..simulate import started
-from .comparison import Check, close, named, same
+from .comparison import Check, close, dataclasses_in, named, same
 
 
 def regressor_checks(regressor: Any) -> Iterator[tuple[str, Check]]:
@@ -139,7 +139,7 @@ def _saved_state_continues_to_the_same_numbers(regressor: Any) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "state.npz"
         archive.save(path, regressor, state)
-        spec, loaded = archive.load(path, link=link)
+        spec, loaded = archive.load(path, link, dataclasses_in(regressor, state))
     assert spec == regressor, "the loaded spec differs from the saved one"
     for each in (state, loaded):
         regressor.update(each, x[:4], [0.3, -0.2, 0.1, 0.9])

@@ -1,5 +1,6 @@
 """Aggregating: Vovk's aggregating algorithm over a few regressors."""
 
+import copy
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -7,8 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..archive import suit
 from ..inputs import dimension, features, positive, rows
 from ..protocols import Array, Regressor
+from ..states import COUNT, check_fields
+from .state import FTRLState
 
 
 @dataclass(eq=False)
@@ -20,11 +24,27 @@ class AggregatingState:
     log_weights: Array
     count: int = 0
 
+    def __post_init__(self) -> None:
+        d = dimension(self.dim)
+        check_fields(self, states=list, count=COUNT)
+        check_fields(self, log_weights=(len(self.states),))
+        for each in self.states:
+            if getattr(each, "dim", d) != d:
+                raise ValueError(f"AggregatingState.states holds one of another dim than {d}")
+
     @property
     def weights(self) -> Array:
         """The weights of the experts, summing to 1."""
         w = np.exp(self.log_weights)
         return w / w.sum()
+
+
+def _spare(state: Any) -> Any:
+    """Return a copy that learns while the state stays, where fields are set and not written into.
+
+    What an `FTRL` knows is written in place.
+    """
+    return state if isinstance(state, FTRLState) else copy.copy(state)
 
 
 @dataclass(frozen=True)
@@ -120,16 +140,31 @@ class Aggregating:
                 stacklevel=2,
             )
         given = (x[0], float(y[0]), float(w[0])) if single else (x, y, w)
-        pairs = zip(self.experts, state.states, strict=True)
-        xi = self._clipped([expert.update(each, *given) for expert, each in pairs])
+        states = [_spare(each) for each in state.states]
+        xi = self._learn(states, given)
         loss = w * (np.clip(y, -Y, Y) - xi) ** 2 / (2 * Y * Y)
         after = state.log_weights[:, None] - np.cumsum(loss, axis=1)
         before = np.column_stack([state.log_weights, after[:, :-1]])
+        mean = self._mix(before, xi)
+        state.states = states
         if len(x):
             state.log_weights = after[:, -1] - after[:, -1].max()
         state.count += int((w > 0).sum())
-        mean = self._mix(before, xi)
         return float(mean[0]) if single else mean
+
+    def _learn(self, states: list[Any], given: tuple[Any, ...]) -> Array:
+        """Let the experts learn, those first whose states are spare: others refuse no more."""
+        xi: list[Any] = [None] * len(states)
+        for i in sorted(range(len(states)), key=lambda i: isinstance(states[i], FTRLState)):
+            xi[i] = self.experts[i].update(states[i], *given)
+        return self._clipped(xi)
+
+    def check_state(self, state: AggregatingState) -> None:
+        """Raise unless every expert has a state of its own kind."""
+        if len(state.states) != len(self.experts):
+            raise ValueError(f"{len(self.experts)} experts have {len(state.states)} states")
+        for expert, each in zip(self.experts, state.states, strict=True):
+            suit(expert, each)
 
     def _refuse(self, state: AggregatingState, x: Array, y: Array, w: Array) -> None:
         """Let every expert object before any has learnt."""

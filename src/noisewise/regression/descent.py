@@ -7,8 +7,9 @@ from typing import ClassVar
 import numpy as np
 
 from ..glm import GLM
-from ..inputs import dimension, positive, short_rows, short_steps
+from ..inputs import dimension, flag, positive, short_rows, short_steps
 from ..protocols import Array
+from ..states import COUNT, NONNEGATIVE, check_fields
 from .rowwise import RowWise
 
 
@@ -20,6 +21,9 @@ class GradientDescentState:
     theta: Array
     squares: float = 0.0
     count: int = 0
+
+    def __post_init__(self) -> None:
+        check_fields(self, theta=(dimension(self.dim),), squares=NONNEGATIVE, count=COUNT)
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,7 @@ class GradientDescent(RowWise):
     def __post_init__(self) -> None:
         if not isinstance(self.glm, GLM | None):
             raise ValueError(f"glm is {self.glm!r}; pass a noisewise.GLM, or None for the square")
+        flag("normalised", self.normalised)
         for name in ("rate", "feature_bound"):
             object.__setattr__(self, name, positive(name, getattr(self, name)))
         if self.glm is None and self.rate >= 2:

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..inputs import dimension, longest, positive, short_steps
 from ..protocols import Array
+from ..states import COUNT, check_fields
 from .rowwise import RowWise
 
 
@@ -18,6 +19,11 @@ class ExponentiatedGradientState:
     log_weights: Array
     theta: Array
     count: int = 0
+
+    def __post_init__(self) -> None:
+        d = dimension(self.dim)
+        both = np.shape(self.log_weights) == (2 * d,)  # those of -x too
+        check_fields(self, log_weights=(2 * d if both else d,), theta=(d,), count=COUNT)
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,11 @@ class ExponentiatedGradient(RowWise):
         if self.bound is None:
             return ExponentiatedGradientState(d, np.zeros(d), np.full(d, 1 / d))
         return ExponentiatedGradientState(d, np.zeros(2 * d), np.zeros(d))
+
+    def check_state(self, state: ExponentiatedGradientState) -> None:
+        """Raise unless the state has a weight for x, and with ``bound`` one for -x too."""
+        if len(state.log_weights) != (1 if self.bound is None else 2) * state.dim:
+            raise ValueError(f"log_weights has shape {state.log_weights.shape}, bound {self.bound}")
 
     def _refuse(self, state: ExponentiatedGradientState, x: Array, y: Array, w: Array) -> None:
         spread = np.ptp(x, axis=1) if self.bound is None else 2 * np.abs(x).max(axis=1)

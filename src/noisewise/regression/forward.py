@@ -9,6 +9,7 @@ import numpy as np
 from ..inputs import dimension, positive
 from ..linalg import scaled_spectrum
 from ..protocols import Array
+from ..states import COUNT, check_fields, check_semidefinite
 from .ftrl import FTRL
 from .ridge import FREE
 from .rowwise import RowWise
@@ -24,6 +25,11 @@ class ForwardState:
     moment: Array
     rank: int = 0
     count: int = 0
+
+    def __post_init__(self) -> None:
+        d = dimension(self.dim)
+        check_fields(self, gram=(d, d), moment=(d,), rank=COUNT, count=COUNT)
+        check_semidefinite("ForwardState.gram", self.gram)
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,15 @@ class Forward(RowWise):
         d = dimension(dim)
         return ForwardState(d, np.zeros((d, d)), np.zeros(d))
 
+    def check_state(self, state: FTRLState | ForwardState) -> None:
+        """Raise unless the state is of the form that the ridge asks for."""
+        if isinstance(state, FTRLState) != (self.ridge > 0):
+            raise ValueError(f"ridge is {self.ridge:g}, but the state a {type(state).__name__}")
+
+    def _refuse(self, state: Any, x: Array, y: Array, w: Array) -> None:
+        if self.ridge > 0:
+            self._ftrl._refuse(state, x, y, w)
+
     def _scores(self, state: Any, x: Array) -> Array:
         if self.ridge > 0:
             leverage = np.einsum("ij,jk,ik->i", x, state.inverse(), x)
@@ -82,9 +97,9 @@ class Forward(RowWise):
             leverage = float(x @ state.inverse() @ x)
             return float(self._ftrl.update(state, x, y, w)) / (1 + leverage)
         score, rank = _free_score(state, x)
-        state.gram += w * np.outer(x, x)
-        state.moment += w * y * x
-        state.rank = rank if w == 1 else int(scaled_spectrum(state.gram)[3].sum())
+        gram = state.gram + w * np.outer(x, x)
+        state.rank = rank if w == 1 else int(scaled_spectrum(gram)[3].sum())
+        state.gram, state.moment = gram, state.moment + w * y * x
         state.count += 1
         return score
 

@@ -15,6 +15,7 @@ from ..inputs import (
     computable,
     dimension,
     features,
+    flag,
     longest,
     numbers,
     one_of,
@@ -88,6 +89,7 @@ class FTRL:
         object.__setattr__(self, "tolerance", positive("tolerance", self.tolerance, zero=True))
         one_of("certificate", self.certificate, ("rigorous", "calibrated"))
         one_of("oversize", self.oversize, ("raise", "warn"))
+        flag("aggregate", self.aggregate)
 
     def start(self, dim: int) -> FTRLState:
         """Make the state of a fresh learner: estimate 0, exact."""
@@ -143,7 +145,7 @@ class FTRL:
         if not scores:
             try:
                 mean = state.compiled(state.array, x, y, weight)
-            except (TypeError, ValueError):  # not one contiguous row of floats; nothing compiled
+            except (TypeError, ValueError, OverflowError):  # not a row of floats; nothing compiled
                 pass
             else:
                 if mean < math.inf:

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from ..inputs import dimension, numbers, positive
 from ..protocols import Array
+from ..states import COUNT, check_fields, check_semidefinite
 from .rowwise import RowWise
 
 
@@ -20,6 +21,11 @@ class HorizonFreeMinimaxState:
     gram: Array
     moment: Array
     count: int = 0
+
+    def __post_init__(self) -> None:
+        d = dimension(self.dim)
+        check_fields(self, covariance=(d, d), gram=(d, d), moment=(d,), count=COUNT)
+        check_semidefinite("HorizonFreeMinimaxState.covariance", self.covariance)
 
     @property
     def budget_left(self) -> float:
@@ -91,9 +97,9 @@ class HorizonFreeMinimax(RowWise):
         k = state.covariance @ x
         b = float(x @ k)
         score = float(k @ state.moment) * (1 - _step(b) * b)
-        state.covariance -= w * _step(w * b) * np.outer(k, k)
-        state.gram += w * np.outer(x, x)
-        state.moment += w * y * x
+        state.covariance = state.covariance - w * _step(w * b) * np.outer(k, k)
+        state.gram = state.gram + w * np.outer(x, x)
+        state.moment = state.moment + w * y * x
         state.count += 1
         return float(score)
 

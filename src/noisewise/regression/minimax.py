@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from ..inputs import dimension, numbers
 from ..linalg import minimax_directions, scaled_inverse
 from ..protocols import Array
+from ..states import COUNT, check_fields, check_type
 from .rowwise import RowWise
 
 
@@ -22,6 +23,13 @@ class MinimaxState:
     covariance: Array
     moment: Array
     count: int = 0
+
+    def __post_init__(self) -> None:
+        d = dimension(self.dim)
+        check_type("MinimaxState.design", self.design, np.ndarray)
+        T = len(self.design) if self.design.ndim else 0
+        check_fields(self, design=(T, d), directions=(T, d), covariance=(d, d), moment=(d,))
+        check_fields(self, count=COUNT)
 
 
 @dataclass(frozen=True)
@@ -92,9 +100,9 @@ class Minimax(RowWise):
 
     def _learn(self, state: MinimaxState, x: Array, y: float, w: float) -> float:
         score = float(x @ (state.covariance @ state.moment))
-        state.moment += w * y * x
+        state.moment = state.moment + w * y * x
         state.count += 1
         if state.count < len(state.directions):
             a = state.directions[state.count]
-            state.covariance -= np.outer(a, a)
+            state.covariance = state.covariance - np.outer(a, a)
         return score

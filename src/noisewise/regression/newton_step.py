@@ -9,6 +9,7 @@ from .. import linalg
 from ..glm import GLM
 from ..inputs import dimension, positive, short_rows
 from ..protocols import Array
+from ..states import COUNT, check_fields, check_semidefinite
 from .rowwise import RowWise
 
 RENEWAL, STEEP = 256, 1e4
@@ -23,6 +24,11 @@ class NewtonStepState:
     inverse: Array
     theta: Array
     count: int = 0
+
+    def __post_init__(self) -> None:
+        d = dimension(self.dim)
+        check_fields(self, metric=(d, d), inverse=(d, d), theta=(d,), count=COUNT)
+        check_semidefinite("NewtonStepState.metric", self.metric)
 
 
 @dataclass(frozen=True)
@@ -80,13 +86,13 @@ class NewtonStep(RowWise):
 
     def _learn(self, state: NewtonStepState, x: Array, y: float, w: float) -> float:
         score = float(x @ state.theta)
-        state.metric += w * np.outer(x, x)
+        state.metric = state.metric + w * np.outer(x, x)
         state.count += 1
         old = state.inverse @ x
         growth = w * float(x @ old)
         new = old / (1 + growth)  # the inverse times x, with the row in V
         if state.count % RENEWAL and 0 <= growth < STEEP:  # else the difference would cancel
-            state.inverse -= w * np.outer(old, new)
+            state.inverse = state.inverse - w * np.outer(old, new)
         else:
             state.inverse = linalg.invert(linalg.factor(state.metric))
         v = state.theta - (w * (float(self.glm.mean(score)) - y) / self.glm.min_slope) * new

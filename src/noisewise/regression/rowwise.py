@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from ..glm import GLM
 from ..inputs import features, rows
 from ..protocols import Array
+from .state import FTRLState
 
 
 class RowWise:
@@ -24,7 +25,10 @@ class RowWise:
         raise NotImplementedError
 
     def _learn(self, state: Any, x: Array, y: float, w: float) -> float:
-        """Learn one row of positive weight; return its score before."""
+        """Learn one row of positive weight; return its score before.
+
+        Fields of the state are set, not written into: then those of before are still there.
+        """
         raise NotImplementedError
 
     def _refuse(self, state: Any, x: Array, y: Array, w: Array) -> None:
@@ -53,12 +57,18 @@ class RowWise:
         """
         x, y, w, single = rows(x, y, weight, state.dim)
         self._refuse(state, x, y, w)
-        played = [
-            self._learn(state, row, label, factor)
-            if factor > 0
-            else float(self._scores(state, row[None])[0])
-            for row, label, factor in zip(x, y.tolist(), w.tolist(), strict=True)
-        ]
+        # an FTRL writes in place, and was asked already
+        before = {} if isinstance(state, FTRLState) else dict(vars(state))
+        try:
+            played = [
+                self._learn(state, row, label, factor)
+                if factor > 0
+                else float(self._scores(state, row[None])[0])
+                for row, label, factor in zip(x, y.tolist(), w.tolist(), strict=True)
+            ]
+        except BaseException:  # an interrupt too: a block is learnt whole or not at all
+            vars(state).update(before)
+            raise
         if self.glm is not None and not scores:
             played = self.glm.mean(played)
         return float(played[0]) if single else np.array(played)

@@ -8,6 +8,7 @@ import numpy as np
 from ..inputs import dimension
 from ..linalg import simplex_minimum
 from ..protocols import Array
+from ..states import COUNT, check_fields, check_semidefinite
 from .rowwise import RowWise
 
 
@@ -20,6 +21,11 @@ class SimplexFTRLState:
     moment: Array
     theta: Array
     count: int = 0
+
+    def __post_init__(self) -> None:
+        d = dimension(self.dim)
+        check_fields(self, hessian=(d, d), moment=(d,), theta=(d,), count=COUNT)
+        check_semidefinite("SimplexFTRLState.hessian", self.hessian)
 
 
 @dataclass(frozen=True)
@@ -59,8 +65,8 @@ class SimplexFTRL(RowWise):
 
     def _learn(self, state: SimplexFTRLState, x: Array, y: float, w: float) -> float:
         score = float(x @ state.theta)
-        state.hessian += w * np.outer(x, x)
-        state.moment += w * y * x
+        state.hessian = state.hessian + w * np.outer(x, x)
+        state.moment = state.moment + w * y * x
         state.theta = simplex_minimum(state.hessian, state.moment, state.theta)
         state.count += 1
         return score
