@@ -101,7 +101,21 @@ NO_NUMBERS = [
     np.datetime64("2020-01-01"), float, object(), pd.NA, pd.NaT, np.longdouble("1e4000"), [[]],
 ]  # fmt: skip
 ODD_NUMBERS = [0.0, -0.5, 1e-320, 1e-160, 1e49, -1e49, 1e100]
-KEYS = ["a", "b", 3, None, 10**400, True, 1.5, np.array(3), np.array("a"), np.int64(3), b"a", {}, []]
+KEYS = [
+    "a",
+    "b",
+    3,
+    None,
+    10**400,
+    True,
+    1.5,
+    np.array(3),
+    np.array("a"),
+    np.int64(3),
+    b"a",
+    {},
+    [],
+]
 
 
 def block(rng, policy=None):
@@ -135,7 +149,9 @@ def column_of(rng, x):
     y = rng.uniform(size=n)
     if rng.random() < 0.4 and n:
         y[-1] = pick(rng, [np.nan, np.inf, 1e200, 1e60, 1e30, -1.0, 1e-320])
-    return pick(rng, [y, y.tolist(), np.ma.array(y), y[:-1], y.astype(">f8"), strided(y), y[:, None]])
+    return pick(
+        rng, [y, y.tolist(), np.ma.array(y), y[:-1], y.astype(">f8"), strided(y), y[:, None]]
+    )
 
 
 def regressor_call(rng, spec, state):
@@ -158,7 +174,9 @@ def policy_call(rng, spec, state):
     x = block(rng, spec)
     arms, arm = rows_of(rng, x), rows_of(rng, x[0])
     draws = pick(rng, [np.random.default_rng(0), np.random.default_rng(0), None, 0, np.random])
-    sigma = pick(rng, [None, np.full(4, 0.5), [0.5] * 4, number(rng), rows_of(rng, np.full(4, 0.5))])
+    sigma = pick(
+        rng, [None, np.full(4, 0.5), [0.5] * 4, number(rng), rows_of(rng, np.full(4, 0.5))]
+    )
     reward, sd = number(rng), number(rng)
     verbs = {
         "select": lambda: spec.select(state, arms, draws, sigma),

@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from instances import BARE, CAUCHIT, close, sphere
+from instances import CAUCHIT, close, sphere
 
 import noisewise as nw
 from noisewise.regression.newton import minimise
@@ -23,7 +23,7 @@ LEARNERS = {
     "aggregate": nw.FTRL(LOGISTIC, ridge=0.5, tolerance=0.003, aggregate=True),
     "own link": nw.FTRL(nw.GLM(CAUCHIT), ridge=0.5),
     "exact": nw.FTRL(LOGISTIC, ridge=0.5, tolerance=0),
-    "exact, aggregate": nw.FTRL(nw.GLM(BARE), ridge=0.5, aggregate=True),
+    "exact, aggregate": nw.FTRL(LOGISTIC, ridge=0.5, tolerance=0, aggregate=True),
 }
 POLICIES = {
     "practical": nw.FTRLUCB(LOGISTIC, radius="practical"),
@@ -31,8 +31,6 @@ POLICIES = {
     "layers": nw.MORUCB(LOGISTIC),
     "nested layers": nw.MORUCB(LOGISTIC, nested=True, radius="freedman"),
 }
-
-
 
 
 @pytest.fixture
@@ -114,9 +112,7 @@ def learn_on(learner, interrupted, hits):
     fast = learner.tolerance > 0 and learner.glm.link.name in nw.LINKS
     size, state, got = 700 if fast else 10, learner.start(D), 0
     calls = {learner.update: 1.0, partial(one_by_one, learner): 1.0, partial(ask, learner): 0.1}
-    usual = {
-        call: seconds_of(call, learner.start(D), x[:size], y[:size]) for call in calls
-    }
+    usual = {call: seconds_of(call, learner.start(D), x[:size], y[:size]) for call in calls}
     while got < hits:
         call = [*calls][rng.integers(3)]
         got += interrupted(1.2 * usual[call] * rng.random(), call, state, *go_on(state, x, y, size))
@@ -158,7 +154,8 @@ def play_on(policy, interrupted, hits):
         assert one.count == two.count
         assert one.ridge == pytest.approx(two.ridge, rel=0.05)
         if one.ridge == two.ridge:
-            learner.solve(one), learner.solve(two)
+            learner.solve(one)
+            learner.solve(two)
             close(one.theta, two.theta, 1e-7)
     for one, two in zip(policy.confidence(state), policy.confidence(other), strict=True):
         assert np.ptp([one.lower(x[0]), one.upper(x[0])]) == pytest.approx(

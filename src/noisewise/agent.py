@@ -123,7 +123,7 @@ class Agent:
         self.rng = np.random.default_rng(whole("seed", seed, least=0, most=2**128))
         self.capacity, self.dropped = whole("capacity", capacity), 0
         self._waiting: dict[Key, Array] = {}
-        self._unfinished: dict[bytes, int] = {}  # rewards of an interrupted `learn` that are learnt
+        self._unfinished: dict[str, int] = {}  # what of an interrupted `learn` is learnt
         self._lock = RLock()
         self.rewards = None if rewards is None else limits_of(rewards)
         self.scale = ResidualScale() if isinstance(sigma, str) and sigma == "estimated" else None

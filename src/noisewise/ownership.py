@@ -3,13 +3,11 @@
 from collections.abc import Callable
 from functools import wraps
 from threading import get_ident
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
-P = ParamSpec("P")
-R = TypeVar("R")
-State = TypeVar("State", bound=object)
+Update = TypeVar("Update", bound=Callable[..., Any])
 
 
 def claim(state: object) -> None:
@@ -44,24 +42,20 @@ class Interrupted:
             "load a saved copy or start again"
         )
 
-    __setattr__ = __getattribute__  # type: ignore[assignment]
 
-
-def writes(
-    update: Callable[Concatenate[Any, State, P], R],
-) -> Callable[Concatenate[Any, State, P], R]:
+def writes(update: Update) -> Update:
     """Make a method ``update(self, state, ...)`` exclusive, and a state it leaves torn unusable."""
 
     @wraps(update)
-    def guarded(self: Any, state: State, *args: P.args, **kwargs: P.kwargs) -> R:
+    def guarded(self: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
         claim(state)
         try:
             return update(self, state, *args, **kwargs)
         except BaseException as error:
             if not refused(error):
-                state.__class__ = Interrupted  # type: ignore[assignment]
+                state.__class__ = Interrupted
             raise
         finally:
             release(state)
 
-    return guarded
+    return cast(Update, guarded)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from ..confidence import Ellipsoid, score_bounds
 from ..glm import GLM
 from ..inputs import (
+    FLOAT,
     column,
     computable,
     dimension,
@@ -142,10 +143,11 @@ class FTRL:
 
         With ``scores`` the linear scores are returned instead of the means.
         """
-        if not scores:
+        # kernels take masked arrays and swapped bytes for what they are not
+        if type(x) is np.ndarray and x.dtype is FLOAT and not scores:
             try:
                 mean = state.compiled(state.array, x, y, weight)
-            except (TypeError, ValueError, OverflowError):  # not a row of floats; nothing compiled
+            except state.unfit:  # not a row of floats, or nothing compiled
                 pass
             else:
                 if mean < math.inf:

@@ -87,14 +87,14 @@ def uniform(glm: GLM, state: FTRLState) -> tuple[Array, float]:
     """
     base = state.dim * math.log(state.array[at.RIDGE])
     if glm.linear or state.array[at.CODE] == at.EXACT:  # the solver keeps this inverse itself
-        P = _own_inverse(state)
+        own = _own_inverse(state)
         try:
-            return P, -linalg.log_det(linalg.factor(P)) - base
+            return own, -linalg.log_det(linalg.factor(own)) - base
         except np.linalg.LinAlgError:  # small changes have added up to a loss of all digits
             if not glm.linear:
                 raise
-            P, log_det = linalg.safe_inverse(state.linear_hessian(), float(state.array[at.RIDGE]))
-            return P, log_det - base
+            own, log_det = linalg.safe_inverse(state.linear_hessian(), float(state.array[at.RIDGE]))
+            return own, log_det - base
     gram, folded, P, log_det = state.gram, state.folded, state.uniform, state.log_det
     if state.rows.merge:  # merged rows have no order, but there are few
         gram, folded, P = np.zeros_like(gram), 0, None

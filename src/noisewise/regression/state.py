@@ -58,6 +58,7 @@ class FTRLState:
         code = self.array[at.CODE]
         self.kernels: Any = None if code == at.EXACT else import_module("noisewise.kernels.step")
         self.compiled: Any = getattr(self.kernels, "step", None) if code >= 0 else None
+        self.unfit: Any = TypeError if self.kernels is None else self.kernels.UNFIT
 
     def _check(self) -> None:
         """Raise if what was given is no state: kernels trust its sizes, and a file may lie."""
@@ -105,8 +106,7 @@ class FTRLState:
 
     def copy(self) -> "FTRLState":
         """Return a state of its own that shares the history, for work that may be interrupted."""
-        kept = {"array": self.array.copy(), "gram": self.gram.copy()}
-        return dataclasses.replace(self, **kept)
+        return dataclasses.replace(self, array=self.array.copy(), gram=self.gram.copy())
 
     def become(self, other: "FTRLState") -> None:
         """Take the place of this state by another in one step."""

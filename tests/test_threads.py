@@ -1,0 +1,109 @@
+"""Threads: an agent may be shared, a state may not."""
+
+import copy
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from instances import close, exact, sphere
+
+import noisewise as nw
+from noisewise import agent as home
+
+
+@pytest.fixture(autouse=True)
+def impatient_threads():
+    """Threads take turns a thousand times as often, so that they meet in every place."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(5e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def share(agent, count, threads=8, dim=4):
+    """Let threads choose and learn; return the rows in the order they were learnt."""
+    order, teach = [], home.teach
+
+    def noted(policy, state, rows, *known):
+        order.extend(rows)
+        return teach(policy, state, rows, *known)
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        x, y = sphere(rng, count, dim), np.round(rng.random(count))
+        for t in range(count):
+            if t % 10:
+                agent.learn(x[t], y[t])
+            else:
+                agent.choose(x[:5], key=f"{seed}-{t}")
+                agent.learn(f"{seed}-{t}", y[t])
+
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(threads) as pool:
+        patch.setattr(home, "teach", noted)
+        list(pool.map(work, range(threads)))
+    return order
+
+
+def serial(make, order):
+    agent = make(4)
+    for x, y, sd, trials in order:
+        known = agent.sigma, agent.unit, agent.scale
+        agent.policy, agent.unit, agent.scale = home.teach(
+            agent.policy, agent.state, [(x, y, sd, trials)], *known
+        )
+    return agent
+
+
+@pytest.mark.parametrize("make", [nw.Agent.for_binary_rewards, nw.Agent.for_continuous_rewards])
+@pytest.mark.parametrize("count", [150, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_eight_threads_share_an_agent(make, count):
+    """What they have taught it is what one thread teaches it in the same order, to the bit."""
+    agent = make(4)
+    order = share(agent, count)
+    alone = serial(make, order)
+    assert agent.state.count == len(order) == 8 * count
+    assert not agent.waiting
+    np.testing.assert_array_equal(agent.state.theta, alone.state.theta)
+    np.testing.assert_array_equal(agent.state.layers[0].array[:56], alone.state.layers[0].array[:56])
+
+
+@pytest.mark.parametrize("link", ["identity", "logistic"])
+def test_a_state_is_for_one_thread_at_a_time(link):
+    """A second one is refused; what the others have learnt is whole."""
+    learner = nw.FTRL(nw.GLM(link), ridge=0.5)
+    rng = np.random.default_rng(1)
+    blocks = [(sphere(rng, 2000, 5), np.round(rng.random(2000))) for _ in range(40)]
+    state = learner.start(5)
+    learner.update(state, *blocks[0])
+
+    def work(block):
+        try:
+            learner.update(state, *block)
+            for row, label in zip(block[0][:20], block[1][:20].tolist(), strict=True):
+                learner.update(state, row, label)
+            learner.interval(state, block[0][0], nw.SubGaussian(1.0))
+        except ValueError as error:
+            assert "in use by another thread" in str(error)  # noqa: PT017
+            return 0
+        return 1
+
+    with ThreadPoolExecutor(4) as pool:
+        done = list(pool.map(work, blocks))
+    assert 0 < sum(done) < len(done)  # some were refused
+    learner.solve(state)
+    if link == "logistic":
+        point, gap, _ = exact(learner.glm, state)
+        assert state.gap < 1e-6
+        close(state.theta, point.theta, 1e-6 + gap)
+        learnt = sum(len(each) for each, _, n in state.blocks() for each in [each[:n]])
+        assert learnt == state.count
+
+
+def test_an_agent_can_be_copied():
+    agent = nw.Agent.for_means(2)
+    agent.choose(np.eye(2), key="one")
+    twin = copy.deepcopy(agent)
+    twin.learn("one", 0.5, trials=10)
+    assert agent.waiting == ("one",)
+    assert twin.waiting == ()
