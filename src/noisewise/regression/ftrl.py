@@ -144,7 +144,7 @@ class FTRL:
         With ``scores`` the linear scores are returned instead of the means.
         """
         # kernels take masked arrays and swapped bytes for what they are not
-        if type(x) is np.ndarray and x.dtype is FLOAT and not scores:
+        if type(x) is np.ndarray and x.dtype is FLOAT and x.ndim == 1 and not scores:
             try:
                 mean = state.compiled(state.array, x, y, weight)
             except state.unfit:  # not a row of floats, or nothing compiled
