@@ -1,6 +1,7 @@
 """Calls as they should not be: every verb of every instance, with good and bad arguments; run in a
 process of its own."""
 
+import dataclasses
 import datetime
 import faulthandler
 import json
@@ -14,13 +15,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from instances import POLICIES, REGRESSORS
-from mutants import HANGS, agents, learnt_by, pick
+from mutants import HANGS, agents, learnt_by, pick, used
 
 import noisewise as nw
 from noisewise.bandits.reasons import reasons
 from noisewise.checks.comparison import same
 
 DIM = 2
+
+
+class Own(np.ndarray):
+    """An array of a class of its own."""
 
 
 def unaligned(x):
@@ -56,7 +61,7 @@ HELD = {
     "read-only": read_only,
     "by columns": np.asfortranarray,
     "unpickled": lambda x: pickle.loads(pickle.dumps(x)),
-    "subclass": lambda x: x.view(np.recarray) if x.ndim > 1 else x.view(type("Own", (np.ndarray,), {})),
+    "subclass": lambda x: x.view(Own),
     "pandas": lambda x: pd.DataFrame(x) if x.ndim == 2 else pd.Series(x),
 }  # fmt: skip
 
@@ -64,7 +69,7 @@ HELD = {
 BAD = {
     "masked": lambda x: np.ma.array(x, mask=np.arange(x.size).reshape(x.shape) == 1),
     "masked, none hidden": lambda x: np.ma.array(x),
-    "rows masked": lambda x: [np.ma.array(x, mask=True)] if x.ndim == 1 else list(map(np.ma.array, x)),
+    "rows masked": lambda x: list(map(np.ma.array, np.atleast_2d(x))),
     "NaN": lambda x: x * np.nan,
     "infinite": lambda x: x + np.inf,
     "complex": lambda x: x + 1j,
@@ -101,7 +106,21 @@ NO_NUMBERS = [
     np.datetime64("2020-01-01"), float, object(), pd.NA, pd.NaT, np.longdouble("1e4000"), [[]],
 ]  # fmt: skip
 ODD_NUMBERS = [0.0, -0.5, 1e-320, 1e-160, 1e49, -1e49, 1e100]
-KEYS = ["a", "b", 3, None, 10**400, True, 1.5, np.array(3), np.array("a"), np.int64(3), b"a", {}, []]
+KEYS = [
+    "a",
+    "b",
+    3,
+    None,
+    10**400,
+    True,
+    1.5,
+    np.array(3),
+    np.array("a"),
+    np.int64(3),
+    b"a",
+    {},
+    [],
+]
 
 
 def block(rng, policy=None):
@@ -135,7 +154,9 @@ def column_of(rng, x):
     y = rng.uniform(size=n)
     if rng.random() < 0.4 and n:
         y[-1] = pick(rng, [np.nan, np.inf, 1e200, 1e60, 1e30, -1.0, 1e-320])
-    return pick(rng, [y, y.tolist(), np.ma.array(y), y[:-1], y.astype(">f8"), strided(y), y[:, None]])
+    return pick(
+        rng, [y, y.tolist(), np.ma.array(y), y[:-1], y.astype(">f8"), strided(y), y[:, None]]
+    )
 
 
 def regressor_call(rng, spec, state):
@@ -158,7 +179,9 @@ def policy_call(rng, spec, state):
     x = block(rng, spec)
     arms, arm = rows_of(rng, x), rows_of(rng, x[0])
     draws = pick(rng, [np.random.default_rng(0), np.random.default_rng(0), None, 0, np.random])
-    sigma = pick(rng, [None, np.full(4, 0.5), [0.5] * 4, number(rng), rows_of(rng, np.full(4, 0.5))])
+    sigma = pick(
+        rng, [None, np.full(4, 0.5), [0.5] * 4, number(rng), rows_of(rng, np.full(4, 0.5))]
+    )
     reward, sd = number(rng), number(rng)
     verbs = {
         "select": lambda: spec.select(state, arms, draws, sigma),
@@ -185,6 +208,27 @@ def agent_call(rng, agent, _):
     }
     verb = pick(rng, ["learn", *verbs])
     return verb, (whose, arms, key, reward, sd, trials), verbs[verb]
+
+
+VALUES = [
+    *NUMBERS, *ODD_NUMBERS, 1e-100, 1e-99, 1e-60, 1e-30, 1e-12, 1e-6, 0.999999, 7, 2**62,
+    2**63, 10**18, 1e12, 1e30, 1e60, 1e99, "identity", "logistic", "exponential", "practical", (),
+    [], False, nw.GLM("tanh"), nw.GLM("exponential", 3.0, 5.0), nw.GLM("logistic", 1e30, 1e-30),
+    nw.GLM("identity", 1e50, 1e9), nw.GLM("probit", 1e-50, 1e50),
+]  # fmt: skip
+
+
+def parameter_call(rng, spec, _):
+    """A spec with one or two other parameters, and a few rounds of it."""
+    names, given = [field.name for field in dataclasses.fields(spec)], {}
+    for _ in range(int(rng.integers(1, 3)) if names else 0):
+        given[pick(rng, names)] = pick(rng, NO_NUMBERS if rng.random() < 0.1 else VALUES)
+
+    def made():
+        other = dataclasses.replace(spec, **given)
+        used(other, learnt_by(other))
+
+    return "replace", (given,), made
 
 
 def snapshot(thing):
@@ -225,6 +269,8 @@ def main(seed, first, last, folder):
             if at not in kept or rng.random() < 0.05:
                 kept[at] = fresh(spec)
             thing, state = kept[at]
+            if call is not agent_call and rng.random() < 0.2:
+                call = parameter_call
             verb, args, made = call(rng, thing, state)
             before, what = snapshot(state), f"{thing} {verb}{args}"[:600]
             print(json.dumps([index, "begun", what]), file=book, flush=True)

@@ -15,6 +15,7 @@ from ..inputs import (
     dimension,
     features,
     flag,
+    is_array,
     longest,
     numbers,
     one_of,
@@ -138,7 +139,7 @@ class FTRL:
 
         With ``scores`` the linear scores are returned instead of the means.
         """
-        if not scores and ready(x):
+        if not scores and ready(x) and not (is_array(y) or is_array(weight)):
             try:
                 mean = state.compiled(state.array, x, y, weight)
             except (TypeError, ValueError):  # not one contiguous row of floats; nothing compiled
