@@ -6,6 +6,7 @@ import math
 import os
 import warnings
 from dataclasses import dataclass
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,15 @@ from numpy.typing import ArrayLike
 from . import archive
 from .bandits.arms import norm_bound, observation
 from .bandits.ftrl_ucb import FTRLUCB
+from .bandits.layers import Layers, Mending
 from .bandits.reasons import Reason, means, reasons
 from .bandits.residuals import ResidualScale
-from .bandits.told import Key, is_key, limits_of, read
+from .bandits.told import Key, Told, is_key, limits_of, read
 from .bandits.units import LEAST_NOISE, teach
 from .glm import GLM
 from .inputs import dimension, numbers, positive, shown, whole
 from .links import Link
+from .ownership import refused
 from .protocols import Array, Policy
 from .states import (
     COUNT,
@@ -71,6 +74,9 @@ class AgentState:
 class Agent:
     """Chooses among arms and learns from rewards that come at once, late, in any order or never.
 
+    Threads may share an agent: it locks. A call of `learn` that was interrupted may be repeated
+    as it was; what it had learnt is not learnt twice.
+
     Parameters
     ----------
     policy : Policy
@@ -117,6 +123,8 @@ class Agent:
         self.rng = np.random.default_rng(whole("seed", seed, least=0, most=2**128))
         self.capacity, self.dropped = whole("capacity", capacity), 0
         self._waiting: dict[Key, Array] = {}
+        self._unfinished: dict[bytes, int] = {}  # rewards of an interrupted `learn` that are learnt
+        self._lock = RLock()
         self.rewards = None if rewards is None else limits_of(rewards)
         self.scale = ResidualScale() if isinstance(sigma, str) and sigma == "estimated" else None
         self.sigma = 1.0 if self.scale else positive("sigma", sigma)
@@ -213,21 +221,22 @@ class Agent:
         if not is_key(key):
             raise ValueError(f"key is {shown(key)}; pass a string or an integer")
         key = str(key) if isinstance(key, str) else None if key is None else int(key)
-        if key is not None and key in self._waiting:
-            raise ValueError(
-                f"key {key!r} waits for a reward already; learn or forget it, or pass another key"
-            )
         x = numbers("arms", arms, check=False)  # the policy looks at the values
         if sigma is not None:
             sigma = numbers("sigma", sigma)
             if sigma.shape != x.shape[:1] or (sigma < 0).any():
                 raise ValueError(f"sigma is {sigma}; pass one standard deviation >= 0 an arm")
-        k = self.policy.select(self.state, x, self.rng, sigma)
-        if key is None:
-            self._waiting.pop(None, None)
-        if len(self._waiting) >= self.capacity:
-            self._drop()
-        self._waiting[key] = x[k].copy()
+        with self._lock:
+            if key is not None and key in self._waiting:
+                raise ValueError(
+                    f"key {key!r} is pending already; learn or forget it, or pass another key"
+                )
+            k = self.policy.select(self.state, x, self.rng, sigma)
+            if key is None:
+                self._waiting.pop(None, None)
+            if len(self._waiting) >= self.capacity:
+                self._drop()
+            self._waiting[key] = x[k].copy()
         return k
 
     def learn(
@@ -252,13 +261,27 @@ class Agent:
             Instead: how many trials the reward is the mean of. One trial has the agent's sigma,
             that is 1 or the estimated one, and n have 1/sqrt(n) of it.
         """
-        told = read(arm_or_key, reward, sigma, trials, self.rewards)
+        told, finished = read(arm_or_key, reward, sigma, trials, self.rewards), False
+        try:
+            with self._lock:
+                self._learn(arm_or_key, told)
+                finished = True
+        except BaseException:
+            if finished:  # an interrupt on the way out
+                self._unfinished = {told.content: len(told.whose)}
+            raise
+
+    def _learn(self, arm_or_key: Any, told: Told) -> None:
         row = arm_or_key if told.single and isinstance(arm_or_key, list | tuple) else ()
         if row and all(type(each) is int and each in self._waiting for each in row):
             raise ValueError(
                 f"arm_or_key is {row!r}, keys that wait, with one reward; pass one reward a key, "
                 "as a list, or the features of an arm as an array"
             )
+        done = self._unfinished.get(told.content, 0) if self._unfinished else 0
+        if done == len(told.whose):
+            self._unfinished = {}
+            return  # the same call was interrupted after all was learnt
         keys = self._known(told.keys)
         arms = [self._waiting[each] if is_key(each) else each for each in told.whose]
         longest = norm_bound(self.policy, "feature_bound") or math.inf
@@ -271,13 +294,45 @@ class Agent:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 teach(self.policy, self.policy.start(self.dim), rows, *known)
-        self.policy, self.unit, self.scale = teach(self.policy, self.state, rows, *known)
-        for key in keys:
-            del self._waiting[key]
+        before = self._count() - done
+        try:
+            for row in rows[done:]:
+                known = self.sigma, self.unit, self.scale
+                self.policy, self.unit, self.scale = teach(self.policy, self.state, [row], *known)
+            for key in keys:
+                del self._waiting[key]
+            self._unfinished = {}
+        except BaseException as error:
+            if not refused(error):
+                self._note_interrupt(told, self._count() - before)
+            raise
+
+    def _count(self) -> int:
+        """Return how many rewards the policy has learnt, repaired first if it was interrupted."""
+        if isinstance(self.state, Layers) and self.state.stale:
+            with Mending(self.policy, self.state):  # type: ignore[arg-type]
+                pass
+        return int(getattr(self.state, "count", 0))
+
+    def _note_interrupt(self, told: Told, learnt: int) -> None:
+        """Remember how much of a call was learnt, so that its repetition learns the rest once."""
+        self._unfinished = {told.content: learnt}
+        if learnt == len(told.whose):
+            for key in told.keys:
+                self._waiting.pop(key, None)
 
     def forget(self, key: Key) -> None:
         """Give up waiting for the reward of a decision."""
-        del self._waiting[self._known([key])[0]]
+        with self._lock:
+            del self._waiting[self._known([key])[0]]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what an agent is made of, without its lock."""
+        with self._lock:
+            return {k: v for k, v in vars(self).items() if k != "_lock"}
+
+    def __setstate__(self, held: dict[str, Any]) -> None:
+        vars(self).update(held, _lock=RLock())
 
     def __repr__(self) -> str:
         """Return the policy, and how many rewards were learnt and are waited for."""
@@ -291,7 +346,9 @@ class Agent:
 
     def explain(self, arms: ArrayLike) -> list[Reason]:
         """Return for each arm its estimate, interval, bonus, index and layer: see `Reason`."""
-        rows, notes = reasons(self.policy, self.state, arms, self.unit is None), []
+        with self._lock:
+            rows = reasons(self.policy, self.state, arms, self.unit is None)
+        notes = []
         if self.unit is not None:
             notes.append(
                 "no parameter_bound was passed and the largest reward stands in for it: the "
@@ -309,19 +366,20 @@ class Agent:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write policy, state, generator and waiting decisions to one file."""
-        told = AgentState(
-            self.state,
-            json.dumps(self.rng.bit_generator.state),
-            list(self._waiting),
-            np.array(list(self._waiting.values())).reshape(-1, self.dim),
-            self.sigma,
-            self.scale,
-            self.capacity,
-            self.dropped,
-            self.rewards,
-            self.unit,
-        )
-        archive.save(path, self.policy, told)
+        with self._lock:
+            kept = AgentState(
+                self.state,
+                json.dumps(self.rng.bit_generator.state),
+                list(self._waiting),
+                np.array(list(self._waiting.values())).reshape(-1, self.dim),
+                self.sigma,
+                self.scale,
+                self.capacity,
+                self.dropped,
+                self.rewards,
+                self.unit,
+            )
+            archive.save(path, self.policy, kept)
 
     @classmethod
     def load(

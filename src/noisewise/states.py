@@ -49,6 +49,11 @@ def check_array(name: str, value: Any, shape: Shape, dtype: Any = np.float64) ->
     A matrix may lie by columns, as LAPACK returns it; `check_rows` is for what kernels are given.
     """
     check_layout(name, value, shape, dtype)
+    check_finite(name, value)
+
+
+def check_finite(name: str, value: Array) -> None:
+    """Raise if an array holds NaN or what is too large to compute with."""
     if not (np.abs(value) <= LARGEST).all():  # NaN fails it too
         raise ValueError(f"{name} holds a number that is not finite, or above {LARGEST:g}")
 
@@ -60,7 +65,7 @@ def check_layout(name: str, value: Any, shape: Shape, dtype: Any = np.float64) -
         raise ValueError(f"{name} is of type {found}; an array of {np.dtype(dtype)} belongs there")
     if value.shape != shape:
         raise ValueError(f"{name} has shape {value.shape}; {shape} belongs there")
-    if not (value.flags.carray or value.flags.farray):
+    if not (value.flags.forc and value.flags.behaved):
         raise ValueError(f"{name} lies in memory in pieces, unaligned or read-only; pass a copy")
 
 

@@ -22,7 +22,7 @@ from ..regression.sets import adaptive, curvature_inverse, ellipsoids
 from ..theory import radii
 from . import layers
 from .arms import clip, observation
-from .layers import NONE, Fixed, Layered, Layers
+from .layers import NONE, Fixed, Layered, Layers, Mending
 from .likelihood import refuse_outside, reward_range
 from .variance import VarianceModel
 
@@ -187,10 +187,8 @@ class FTRLUCB(Layered):
         h = np.maximum(np.einsum("ij,ij->i", x @ P, x), 0.0)
         return np.sqrt(self.spread * h * (3 + np.log1p(state.curvature * h)))
 
-    def update(self, state: Layers, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+    def _learn(self, state: Layers, arm: ArrayLike, reward: float, sigma: float) -> None:
         """Learn a reward, weighed by the inverse of its variance."""
-        if self._teach(state, arm, reward, sigma):
-            return
         x, y, sd = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
         refuse_outside(self.glm, self.reward_range, y)
         w, layer = self._weight(state, x, sd), state.layers[0]
@@ -247,9 +245,9 @@ class FTRLUCB(Layered):
             self.variances.update(state.variance, arm, reward - predicted)
         state.rounds += 1
         if todo != kernels.DONE:
-            if todo == kernels.ATTEND:
-                solver.attend(self.glm, state.layers[0])
-            self._renew(state)
+            with Mending(self, state):
+                solver.settle(self.glm, state.layers[0])
+                self._renew(state)
             fixed.renew(state)
         return True
 
@@ -316,6 +314,10 @@ class FTRLUCB(Layered):
             return 0
         return 1 + (self.radius == "adaptive" and layers.local(self.glm))
 
+    def _learnt(self, state: Layers) -> int:
+        """Return how many rewards the layer has learnt."""
+        return state.layers[0].count
+
     def _size(self) -> tuple[int, int]:
         """Return the number of layers, and of ellipsoids in all."""
         return 1, self._forms()
@@ -351,19 +353,22 @@ class FTRLUCB(Layered):
         """
         self._needs_identity("rebound")
         policy = replace(self, glm=replace(self.glm, parameter_bound=parameter_bound))
-        state.numbers[0, PARAMETER] = policy.glm.parameter_bound
-        state.layers[0].array[BOUND] = policy.glm.score_bound
-        if self.moving:
-            self._move(state, max(policy.glm.parameter_bound, float(np.linalg.norm(state.theta))))
-        policy._renew(state)
+        with Mending(self, state):
+            state.numbers[0, PARAMETER] = policy.glm.parameter_bound
+            state.layers[0].array[BOUND] = policy.glm.score_bound
+            if self.moving:
+                length = float(np.linalg.norm(state.theta))
+                self._move(state, max(policy.glm.parameter_bound, length))
+            policy._renew(state)
         return policy
 
     def reweigh(self, state: Layers, factor: float) -> None:
         """Let all rewards so far count ``factor`` times as much; for the identity link only."""
         self._needs_identity("reweigh")
-        reweigh(self.glm, state.layers[0], factor)
-        state.numbers[0, CURVATURE] *= factor
-        self._renew(state)
+        with Mending(self, state):
+            reweigh(self.glm, state.layers[0], factor)
+            state.numbers[0, CURVATURE] *= factor
+            self._renew(state)
 
     def _needs_identity(self, what: str) -> None:
         if not self.glm.linear:

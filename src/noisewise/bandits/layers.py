@@ -17,7 +17,9 @@ from ..glm import GLM
 from ..inputs import longest, plain
 from ..kernels.layout import CODE
 from ..kernels.numbers import CURVATURE, GAIN, LIMIT, NORM, PARAMETER, PRICE, SCALE, SIZE, SLOPE
+from ..ownership import claim, refused, release
 from ..protocols import Array, BanditRounds
+from ..regression import solver
 from ..regression.ftrl import FTRL
 from ..regression.state import FTRLState
 from ..states import COUNT, check_fields, check_layout, check_list, check_rows
@@ -60,9 +62,11 @@ class Layers:
         compiled = bool(self.layers) and self.layers[0].compiled is not None
         self.kernels: Any = import_module("noisewise.kernels.optimism") if compiled else None
         self.first = self.own.centres[0], self.own.inverses[0], self.numbers[:1].reshape(-1)
+        self.stale = False  # whether an update was interrupted, and sets may not fit the layers
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields, without the module of kernels."""
+        self._refuse_stale()
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __setstate__(self, held: dict[str, Any]) -> None:
@@ -77,7 +81,15 @@ class Layers:
     @property
     def count(self) -> int:
         """The number of rewards learnt."""
+        self._refuse_stale()
         return self.rounds
+
+    def _refuse_stale(self) -> None:
+        if self.stale:
+            raise ValueError(
+                "the last update of this policy was interrupted; let it select or update once "
+                "more, which repairs its state, before you count, copy or save it"
+            )
 
     @property
     def theta(self) -> Array:
@@ -161,6 +173,31 @@ class Fixed:
 NONE = Fixed(np.empty((0, 1)), np.empty((1, 0)), np.empty((1, 0)))
 
 
+class Mending:
+    """A policy's state while it is written outside the kernels: by one thread, and marked stale.
+
+    A kernel learns a reward in one step; all else may be interrupted, and is repaired when the
+    state is used next.
+    """
+
+    def __init__(self, policy: "Layered", state: Layers) -> None:
+        self.policy, self.state = policy, state
+
+    def __enter__(self) -> None:
+        claim(self.state)
+        stale, self.state.stale = self.state.stale, True
+        try:
+            if stale:
+                self.policy.repair(self.state)
+        except BaseException:
+            release(self.state)
+            raise
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        self.state.stale = error is not None and not refused(error)
+        release(self.state)
+
+
 class Layered:
     """What MORUCB and FTRLUCB share: choosing by the kernels, else readably, and whole worlds.
 
@@ -177,6 +214,9 @@ class Layered:
         sigma: ArrayLike | None = None,
     ) -> int:
         """Return the arm of the largest index; nothing is random."""
+        if state.stale:
+            with Mending(self, state):
+                pass
         if block(arms, state.dim):
             k = self._choose(state, arms)
             if k >= 0:
@@ -201,7 +241,33 @@ class Layered:
         raise NotImplementedError
 
     def update(self, state: Layers, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
-        """Learn a reward."""
+        """Learn a reward, weighed by its noise."""
+        try:
+            if state.stale or not self._teach(state, arm, reward, sigma):
+                with Mending(self, state):
+                    self._learn(state, arm, reward, sigma)
+        except BaseException as error:
+            if not refused(error):
+                state.stale = True
+            raise
+
+    def repair(self, state: Layers) -> None:
+        """Bring a state to rest that was interrupted: layers first, then what is made of them."""
+        for layer in state.layers:
+            solver.settle(self.glm, layer)
+        state.rounds = self._learnt(state)
+        self._renew(state)
+
+    def _learnt(self, state: Layers) -> int:
+        """Return how many rewards the layers have learnt."""
+        raise NotImplementedError
+
+    def _renew(self, state: Layers) -> None:
+        """Bring estimates and sets up to date with the layers."""
+        raise NotImplementedError
+
+    def _learn(self, state: Layers, arm: ArrayLike, reward: float, sigma: float) -> None:
+        """Learn a reward readably, or raise."""
         raise NotImplementedError
 
     def _choose(self, state: Layers, arms: Array, fixed: Fixed | None = None) -> int:

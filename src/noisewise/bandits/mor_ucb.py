@@ -19,7 +19,7 @@ from ..regression.sets import ellipsoids, uniform
 from ..theory import radii
 from . import layers
 from .arms import clip, observation
-from .layers import NONE, Fixed, Layered, Layers
+from .layers import NONE, Fixed, Layered, Layers, Mending
 
 
 @dataclass(frozen=True)
@@ -114,10 +114,21 @@ class MORUCB(Layered):
             [radii.conversion_constant(self.glm, noise) for noise in noises], self._forms(),
             delta=self.delta / max(1, self.layers), scale=self.radius_scale,
         )  # fmt: skip
-        if self.as_printed:
-            for place in range(self.layers):
-                state.forms.put(self._forms() * place, self._sets(state, place))
+        self._renew(state)
         return state
+
+    def _learnt(self, state: Layers) -> int:
+        """Return how many rewards the layers have learnt; the published ones leave some out."""
+        counts = [layer.count for layer in state.layers]
+        if self.as_printed:
+            return state.rounds
+        return counts[-1] if self.nested else sum(counts)
+
+    def _renew(self, state: Layers) -> None:
+        """Bring the sets up to date with the layers."""
+        for place, layer in enumerate(state.layers):
+            if layer.count or self.as_printed:
+                state.forms.put(self._forms() * place, self._sets(state, place))
 
     def _choose(self, state: Layers, arms: Array, fixed: Fixed | None = None) -> int:
         """Return the best arm by the kernels; -1 where the arms are bad."""
@@ -143,10 +154,8 @@ class MORUCB(Layered):
         sets = state.forms.uppers(x, self.radius_scale)
         return np.asarray(sets.reshape(self.layers, self._forms(), len(x)).min(axis=1))
 
-    def update(self, state: Layers, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+    def _learn(self, state: Layers, arm: ArrayLike, reward: float, sigma: float) -> None:
         """Learn a reward in the layer of its noise."""
-        if self._teach(state, arm, reward, sigma):
-            return
         x, y, sd = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
         for place in self._places(clip(state, sd, self.noise_bound)):
             FTRL(self.glm).update(state.layers[place], x, y)
@@ -199,9 +208,9 @@ class MORUCB(Layered):
             if todo == kernels.BAD:  # an earlier layer has learnt it
                 FTRL(self.glm).update(layer, arm, reward)
             if todo != kernels.DONE:
-                if todo == kernels.ATTEND:
-                    solver.attend(self.glm, layer)
-                forms.put(n * place, self._sets(state, place))
+                with Mending(self, state):
+                    solver.settle(self.glm, layer)
+                    forms.put(n * place, self._sets(state, place))
                 fixed.renew(state, slice(n * place, n * place + n))
         state.rounds += 1
         return True

@@ -30,6 +30,12 @@ class Told:
         """The keys among those the rewards are of."""
         return [each for each in self.whose if is_key(each)]
 
+    @property
+    def content(self) -> str:
+        """What tells one call from another."""
+        whose = [each if is_key(each) else np.asarray(each).tolist() for each in self.whose]
+        return repr((whose, self.rewards, self.sds, self.trials))
+
 
 def read(
     arm_or_key: Any,

@@ -36,7 +36,7 @@ def squares(typing, a, G, d, ld, x, count):
 
 @njit(void(float64[::1], float64[:, ::1], float64[::1]), **ENTRY)
 def add_gram(a, gram, room):
-    """Add x x' of the buffered rows to ``gram``; ``room`` is scratch, as large as the inverse."""
+    """Move the buffered rows to ``gram`` as x x'; ``room`` is scratch, as large as the inverse."""
     d = np.uint64(a[DIM])
     ld = np.uint64(a[PADDED])
     rows = HEADER + VECTORS * ld + ld * ld
@@ -52,3 +52,4 @@ def add_gram(a, gram, room):
             gram[i, j] += room[i * ld + j]
             gram[j, i] = gram[i, j]
         gram[i, i] += room[i * ld + i]
+    a[BUFFERED] = 0.0

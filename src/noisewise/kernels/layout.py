@@ -67,7 +67,8 @@ BUFFER = 512
     TRIAL_STALE_LOW,
     TRIAL_STALE_HIGH,
     TRIAL_STALE_SUM,  # squared
-) = range(50)
+    REQUEST,  # what the loop over rows asks for
+) = range(51)
 HEADER = 56
 
 # largest label, and largest weight times label or squared length
@@ -76,8 +77,8 @@ LARGEST = 1e100
 # vectors, in units of the padded dimension behind the header
 ANCHOR, STEP, GRADIENT, SLOTS, TRIAL, TRIAL_GRADIENT, VECTORS = 0, 1, 2, 3, 5, 6, 7
 
-# what the step asks for
-FINE, PASS, ATTENTION, RENEW, REFUSED = 0.0, 1.0, 2.0, 3.0, 4.0
+# the status: at rest, what a step has asked for, being written; and a row that was not learnt
+FINE, PASS, ATTENTION, RENEW, BUSY, REFUSED = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
 # what a judged pass returns
 RETRY, KEPT, WORN = 0, 1, 2
 # what the loop writes out
@@ -89,10 +90,39 @@ def padded(d: int) -> int:
     return -(-d // 8) * 8
 
 
+def size(d: int) -> int:
+    """Return the length of the array for ``d`` features."""
+    ld = padded(d)
+    return HEADER + VECTORS * ld + ld * ld + BUFFER * (ld + 4)
+
+
 def allocate(d: int) -> Array:
     """Return a zeroed array for ``d`` features, aligned to cache lines."""
-    ld = padded(d)
-    return align(np.zeros(HEADER + VECTORS * ld + ld * ld + BUFFER * (ld + 4)))
+    return align(np.zeros(size(d)))
+
+
+# header fields by what they may be; the others are numbers >= 0 or infinite
+WHOLE = (DIM, PADDED, CODE, COUNT, BUFFERED, SLOT, STATUS, PASSES, FACTORS)
+POSITIVE = (LIMIT, SPREAD, SCALE, RIDGE, SMALLEST, STALE_LOW, STALE_HIGH)
+SIGNED = (CODE, VALUE, PLAYED, PENDING, MEAN, TRIAL_VALUE)
+
+
+def check_header(a: Array, d: int) -> None:
+    """Raise unless the header is one that kernels can work with."""
+    h = a[:HEADER]
+    bad = np.isnan(h) | (h < 0)
+    bad[[*SIGNED]] = ~np.isfinite(h[[*SIGNED]])
+    bad[[*WHOLE]] |= h[[*WHOLE]] != np.floor(h[[*WHOLE]])
+    bad[[*POSITIVE]] |= h[[*POSITIVE]] == 0
+    bad[DIM], bad[PADDED] = h[DIM] != d, h[PADDED] != padded(d)
+    bad[CODE] |= not EXACT <= h[CODE] < len(CODES)
+    bad[BUFFERED] |= not h[BUFFERED] <= BUFFER
+    bad[COUNT] |= not h[BUFFERED] <= h[COUNT] < 2.0**53
+    bad[SLOT] |= h[SLOT] > 1
+    bad[STATUS] |= h[STATUS] > BUSY
+    if bad.any():
+        at = int(np.argmax(bad))
+        raise ValueError(f"the header of the state's array holds {h[at]:g} at {at}; it is damaged")
 
 
 def align(a: Array) -> Array:

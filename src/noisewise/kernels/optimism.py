@@ -12,7 +12,7 @@ from numba import float64, int64, njit
 from . import layout
 from .anchor import EPS, HEADER, SLOTS, STEP, VECTORS
 from .arms import BLOCK, LARGEST, TIE, dot, first_best, set_forms
-from .flags import ENTRY, INNER, PART
+from .flags import INNER, PART
 from .layout import (
     BLUR,
     BUFFERED,
@@ -42,7 +42,7 @@ from .layout import (
     VALUE,
 )
 from .numbers import CURVATURE, GAIN, GROWTH, LIMIT, NORM, PARAMETER, PRICE, SCALE, SLOPE
-from .step import CANCELS, learn
+from .step import CANCELS, ROUND, learn
 
 # what learning returns: all done; the estimate has outgrown N; the solver asks for attention; the
 # sets need the readable way; the input is bad and nothing was learnt
@@ -82,7 +82,7 @@ def largest_upper(centres, quads, radii, s, arms):
     return first_best(index)
 
 
-@njit(int64(float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64[:, ::1]), **ENTRY)
+@njit(int64(float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64[:, ::1]), **ROUND)
 def best_upper(centres, quads, radii, s, arms):
     """`largest_upper` for Python."""
     return largest_upper(centres, quads, radii, s, arms)
@@ -90,7 +90,7 @@ def best_upper(centres, quads, radii, s, arms):
 
 @njit(
     int64(float64[:, ::1], float64[:, :, ::1], float64[::1], float64[::1], float64[:, ::1]),
-    **ENTRY,
+    **ROUND,
 )
 def choose_upper(centres, inverses, radii, s, arms):
     """Return `largest_upper`, the quadratic forms computed here."""
@@ -101,7 +101,7 @@ def choose_upper(centres, inverses, radii, s, arms):
     return largest_upper(centres, quads, radii, s, arms)
 
 
-@njit(float64(float64[:, ::1], float64, float64[::1]), **ENTRY)
+@njit(float64(float64[:, ::1], float64, float64[::1]), **ROUND)
 def reach(inverse, radius, x):
     """Return how far a score can be off within an ellipsoid; NaN where ``x`` does not fit it."""
     d = x.shape[0]
@@ -146,7 +146,7 @@ def most_promising(scores, quads, s):
     return first_best(index)
 
 
-@njit(int64(float64[::1], float64[::1], float64[::1], float64[:, ::1]), **ENTRY)
+@njit(int64(float64[::1], float64[::1], float64[::1], float64[:, ::1]), **ROUND)
 def best_practical(theta, quads, s, arms):
     """Return the arm of the largest practical index, the arms having been checked."""
     scores = np.empty(arms.shape[0])
@@ -155,7 +155,7 @@ def best_practical(theta, quads, s, arms):
     return most_promising(scores, quads, s)
 
 
-@njit(int64(float64[::1], float64[:, ::1], float64[::1], float64[:, ::1]), **ENTRY)
+@njit(int64(float64[::1], float64[:, ::1], float64[::1], float64[:, ::1]), **ROUND)
 def choose_practical(theta, inverse, s, arms):
     """Return the arm of the largest practical index; -1 where the arms are bad."""
     K, d = arms.shape
@@ -180,9 +180,9 @@ def choose_practical(theta, inverse, s, arms):
 @njit(**INNER)
 def absorb(a, s, x, y, w):
     """Learn a row, add its curvature to the sum, return what is left to do."""
-    if x.shape[0] != a[DIM] or not (w > 0.0 and abs(y) <= LARGEST):
+    if x.shape[0] != a[DIM] or a[STATUS] != FINE or not (w > 0.0 and abs(y) <= LARGEST):
         return BAD
-    status, _, _ = learn(a, x, ZERO, y, w)
+    status, _, _ = learn(a, x, ZERO, y, w, a[layout.LIMIT])
     if status == REFUSED:
         return BAD
     if a[CODE] == 0.0:
@@ -225,7 +225,7 @@ def unfold(a, d, theta, inverse):
         float64[::1], float64[::1], float64[::1], float64[:, ::1], float64[::1], float64, float64,
         float64[:, ::1], float64[::1],
     ),
-    **ENTRY,
+    **ROUND,
 )  # fmt: skip
 def learn_practical(a, s, theta, inverse, x, y, w, arms, quads):
     """Learn a reward; set ``theta``, ``inverse`` and the quadratic forms of ``arms``.
@@ -250,7 +250,7 @@ def learn_practical(a, s, theta, inverse, x, y, w, arms, quads):
         float64[::1], float64[::1], float64[:, ::1], float64[:, :, ::1], float64[::1], int64,
         float64[::1], float64, float64, float64[:, ::1], float64[:, ::1],
     ),
-    **ENTRY,
+    **ROUND,
 )  # fmt: skip
 def learn_guaranteed(a, s, centres, inverses, radii, f, x, y, w, arms, quads):
     """Learn a reward; renew the global ellipsoid ``f`` and the local one after it, and the

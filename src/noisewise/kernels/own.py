@@ -3,18 +3,19 @@
 import numpy as np
 from numba import float64, njit
 
-from .flags import ENTRY
-from .layout import CONCORDANCE, STATUS
-from .step import enter, fold
+from .layout import CONCORDANCE
+from .step import ROUND, enter, fold
 
 
 @njit(
     float64(float64[::1], float64[::1], float64, float64, float64, float64, float64, float64),
-    **ENTRY,
+    **ROUND,
 )
 def feed(a, x, y, w, mean_m, slope_m, potential_m, loss):
-    """Learn one checked row from mean, slope and potential at the anchor, and the played loss."""
+    """Learn one checked row from mean, slope and potential at the anchor, and the played loss.
+
+    Returns what is asked for.
+    """
     sm, su, sx = enter(a, x, np.uint64(0))
     bend = a[CONCORDANCE]
-    a[STATUS] = fold(a, y, w, sm, su, sx, mean_m, slope_m, potential_m, bend, loss)
-    return a[STATUS]
+    return fold(a, y, w, sm, su, sx, mean_m, slope_m, potential_m, bend, loss)

@@ -38,6 +38,7 @@ from .layout import (
     PLAYED,
     REFUSED,
     RENEW,
+    REQUEST,
     SCORES,
     SKEW,
     SLOT,
@@ -51,6 +52,8 @@ from .layout import (
 from .links import parts, transcend
 from .vectors import advance, meet, square, sweep
 
+# learns one row and holds the interpreter's lock: no other thread meets a half-learnt row
+ROUND = {**ENTRY, "nogil": False}
 LARGEST = layout.LARGEST
 CANCELS = 1e6
 BUFFER = np.uint64(layout.BUFFER)
@@ -128,14 +131,14 @@ def enter(a, x, x0):
 
 
 @njit(**INNER)
-def learn(a, x, x0, y, w):
+def learn(a, x, x0, y, w, limit):
     """Check a row, predict, learn; return status, score and mean."""
-    if a[BUFFERED] >= ROOM:  # left full by an interrupted pass
+    if a[BUFFERED] >= ROOM:  # no place for it
         return REFUSED, 0.0, 0.0
     sm, su, sx = enter(a, x, x0)
     # written so that NaN fails each comparison; squares of these sizes must not overflow
     size = w * (sx + abs(y)) * (1.0 + sx)
-    if not (sx <= a[LIMIT] and w >= 0.0 and abs(y) <= LARGEST and size <= LARGEST):
+    if not (sx <= limit and w >= 0.0 and abs(y) <= LARGEST and size <= LARGEST):
         return REFUSED, 0.0, 0.0
     code = int(a[CODE])
     z = sm + su
@@ -160,21 +163,23 @@ def learn(a, x, x0, y, w):
     return fold(a, y, w, sm, su, sx, mean, slope, potential, bend, loss), z, played
 
 
-@njit(float64(float64[::1], float64[::1], float64, float64), **{**ENTRY, "nogil": False})
+@njit(float64(float64[::1], float64[::1], float64, float64), **ROUND)
 def step(a, x, y, w):
     """Learn one row and return its predicted mean.
 
-    NaN says that the row was refused, or that the status asks for something.
+    NaN says that the row was not learnt, infinity that it was, and that the status asks for
+    something before the next row; then the mean lies in the header.
     """
-    if x.shape[0] != a[DIM]:
+    if x.shape[0] != a[DIM] or a[STATUS] != FINE:
         return np.nan
-    status, _, mean = learn(a, x, ZERO, y, w)
+    status, _, mean = learn(a, x, ZERO, y, w, a[LIMIT])
     if status == FINE:
         return mean
-    if status != REFUSED:
-        a[STATUS] = status
-        a[MEAN] = mean
-    return np.nan
+    if status == REFUSED:
+        return np.nan
+    a[STATUS] = status
+    a[MEAN] = mean
+    return np.inf
 
 
 @njit(
@@ -182,7 +187,7 @@ def step(a, x, y, w):
     **ENTRY,
 )
 def run(a, x, y, w, first, what, out):
-    """Learn the rows of ``x`` (flat) from ``first`` on until the status asks for something.
+    """Learn checked rows of ``x`` (flat) from ``first`` on until something is asked for.
 
     Returns how many rows are done; ``out`` takes each row's score or mean. While the whole history
     is in the buffer, passes over it are done here.
@@ -191,7 +196,7 @@ def run(a, x, y, w, first, what, out):
     x0 = np.uint64(first) * d
     room = np.empty(3 * layout.BUFFER)
     for i in range(first, y.shape[0]):
-        status, score, mean = learn(a, x, x0, y[i], w[i])
+        status, score, mean = learn(a, x, x0, y[i], w[i], np.inf)
         x0 += d
         out[i] = score if what == SCORES else mean
         if status == PASS and a[COUNT] == a[BUFFERED]:
@@ -202,8 +207,9 @@ def run(a, x, y, w, first, what, out):
             elif verdict == KEPT and a[STRAINED] == 0.0:
                 status = FINE
         if status != FINE:
-            a[STATUS] = status
+            a[REQUEST] = status
             return i + 1
+    a[REQUEST] = FINE
     return y.shape[0]
 
 

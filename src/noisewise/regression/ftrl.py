@@ -1,5 +1,6 @@
 """FTRL: follow the regularised leader, exactly, for any increasing link."""
 
+import math
 import warnings
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,11 +23,11 @@ from ..inputs import (
     plain,
     positive,
     probability,
-    ready,
     weights,
 )
 from ..kernels import layout as at
 from ..noise import Noise
+from ..ownership import claim, release
 from ..protocols import Array
 from ..theory import radii
 from . import newton, solver
@@ -123,7 +124,10 @@ class FTRL:
     def predict(self, state: FTRLState, x: ArrayLike) -> Any:
         """Return the predicted mean at each row of ``x``."""
         x, single = features(x, state.dim)
-        mean = self.glm.mean(x @ state.theta)
+        claim(state)
+        theta = state.theta
+        release(state)
+        mean = self.glm.mean(x @ theta)
         return float(mean[0]) if single else mean
 
     def update(
@@ -142,21 +146,22 @@ class FTRL:
         if not scores and ready(x) and not (is_array(y) or is_array(weight)):
             try:
                 mean = state.compiled(state.array, x, y, weight)
-            except (TypeError, ValueError):  # not one contiguous row of floats; nothing compiled
+            except (TypeError, ValueError, OverflowError):  # not a row of floats; nothing compiled
                 pass
             else:
-                if mean == mean:
+                if mean < math.inf:
                     return mean
-                if state.array[at.STATUS] != at.FINE:
+                if mean == math.inf:
                     mean = float(state.array[at.MEAN])
-                    solver.attend(self.glm, state)
+                    solver.settle(self.glm, state)
                     return mean
         x, single = features(x, state.dim, check=False)
         y = column("y", y, len(x), single)
         w = weights(weight, len(x), single)
         self._refuse(state, x, y, w)
         what = at.SCORES if scores or state.compiled is None else at.MEANS
-        out = self._play(state, x, y, w, what)
+        with solver.Session(self.glm, state):
+            out = self._play(state, x, y, w, what)
         if what == at.SCORES and not scores:
             out = self.glm.mean(out)
         return float(out[0]) if single else out
@@ -195,7 +200,8 @@ class FTRL:
     def solve(self, state: FTRLState) -> None:
         """Drive the gap to rounding error now."""
         exact = state.array[at.CODE] == at.EXACT
-        (newton if exact else solver).solve(self.glm, state)
+        with solver.Session(self.glm, state):
+            (newton if exact else solver).solve(self.glm, state)
 
     def ellipsoid(
         self, state: FTRLState, noise: Noise, delta: float = 0.05, radius: str = "adaptive"
@@ -237,4 +243,5 @@ class FTRL:
     ) -> tuple[Ellipsoid, ...]:
         probability("delta", delta)
         one_of("radius", radius, radii.RADII)
-        return ellipsoids(self.glm, state, noise, delta, radius, local)
+        with solver.Session(self.glm, state):
+            return ellipsoids(self.glm, state, noise, delta, radius, local)

@@ -1,4 +1,7 @@
-"""Another ridge, or other weights, for a state that has learnt: all else it knows stays."""
+"""Another ridge, or other weights, for a state that has learnt: all else it knows stays.
+
+Both work on a copy, which takes the state's place in one step: an interrupt finds the old one.
+"""
 
 import numpy as np
 
@@ -17,15 +20,21 @@ def move_ridge(glm: GLM, state: FTRLState, ridge: float) -> None:
     :math:`\frac12D\|m\|^2` and the Hessian by :math:`DI`, :math:`D = 2\lambda' - 2\lambda`;
     rows and their curvatures do not. Passes follow while the gap is too large.
     """
+    new = 2 * positive("ridge", ridge)
+    with solver.Session(glm, state):
+        fresh = state.copy()
+        fresh.uniform = None
+        _move(glm, fresh, new)
+        state.become(fresh)
+
+
+def _move(glm: GLM, state: FTRLState, new: float) -> None:
     a, v = state.array, state.views
-    old, new = float(a[at.RIDGE]), 2 * positive("ridge", ridge)
+    old = float(a[at.RIDGE])
     D = new - old
-    state.uniform = None
     if a[at.CODE] == at.EXACT:
         a[at.RIDGE] = new
-        H = glm.min_slope * state.gram + a[at.RIDGE] * np.eye(state.dim)
-        v.inverse[:] = linalg.safe_inverse(H, float(a[at.RIDGE]))[0]
-        newton.solve(glm, state, float(a[at.TOLERANCE]))
+        newton.renew(glm, state)
         return
     before = state.theta
     if glm.linear:
@@ -59,11 +68,15 @@ def reweigh(glm: GLM, state: FTRLState, factor: float) -> None:
     What was played costs ``factor`` times as much; the minimum is half the gradient at zero times
     the estimate.
     """
-    a, v, c = state.array, state.views, positive("factor", factor)
-    solver.solve(glm, state)  # all rows into the Gram matrix
-    played = a[at.PLAYED] + 0.5 * state.theta @ v.gradient
-    state.gram *= c
-    v.gradient *= c
-    a[[at.HEAVIEST, at.TOTAL, at.CURVED]] *= c
-    solver.solve(glm, state)
-    a[at.PLAYED] = c * played - 0.5 * state.theta @ v.gradient
+    c = positive("factor", factor)
+    with solver.Session(glm, state):
+        fresh = state.copy()
+        a, v = fresh.array, fresh.views
+        solver.solve(glm, fresh)  # all rows into the Gram matrix
+        played = a[at.PLAYED] + 0.5 * fresh.theta @ v.gradient
+        fresh.gram *= c
+        v.gradient *= c
+        a[[at.HEAVIEST, at.TOTAL, at.CURVED]] *= c
+        solver.solve(glm, fresh)
+        a[at.PLAYED] = c * played - 0.5 * fresh.theta @ v.gradient
+        state.become(fresh)

@@ -95,16 +95,36 @@ def minimise(
 
 
 def learn(glm: GLM, state: FTRLState, x: Array, y: float, w: float, z: float) -> None:
-    """Learn one row of played score ``z`` and minimise anew: exact FTRL, a pass or more a round."""
-    a, S = state.array, glm.score_bound
+    """Learn one row of played score ``z`` and minimise anew: exact FTRL, a pass or more per round.
+
+    The row enters by way of the buffer, so that one assignment makes it learnt.
+    """
+    a, v, S = state.array, state.views, glm.score_bound
     inside = min(max(z, -S), S)
-    a[at.PLAYED] += w * (float(glm.potential(inside)) - y * inside)
-    a[at.COUNT] += 1
-    a[at.CURVED] += glm.min_slope * w * (x @ x)
-    a[at.HEAVIEST] = max(a[at.HEAVIEST], w)
-    a[at.LONGEST] = max(a[at.LONGEST], np.sqrt(x @ x))
-    state.rows.extend(x[None], np.array([[w], [w * y], [0.0], [0.0]]))
+    v.x[0], v.numbers[:, 0] = x, (w, w * y, 0.0, 0.0)
+    header = a[: at.HEADER].copy()
+    header[at.PLAYED] += w * (float(glm.potential(inside)) - y * inside)
+    header[at.COUNT] += 1
+    header[at.BUFFERED] = 1
+    header[at.CURVED] += glm.min_slope * w * (x @ x)
+    header[at.HEAVIEST] = max(a[at.HEAVIEST], w)
+    header[at.LONGEST] = max(a[at.LONGEST], np.sqrt(x @ x))
+    a[: at.HEADER] = header
+    state.flush()
     state.gram += np.outer(w * x, x)
+    renew(glm, state)
+
+
+def rebuild(glm: GLM, state: FTRLState) -> None:
+    """Compute anew what follows from the rows."""
+    state.gram[:] = sum((x[:n].T @ (numbers[0, :n, None] * x[:n]) for x, numbers, n in state.rows),
+                        np.zeros_like(state.gram))  # fmt: skip
+    renew(glm, state)
+
+
+def renew(glm: GLM, state: FTRLState) -> None:
+    """Invert the uniform matrix of the rows in the Gram matrix, and minimise."""
+    a = state.array
     H = glm.min_slope * state.gram + a[at.RIDGE] * np.eye(state.dim)
     state.views.inverse[:] = linalg.safe_inverse(H, float(a[at.RIDGE]))[0]
     solve(glm, state, float(a[at.TOLERANCE]))

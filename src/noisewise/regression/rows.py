@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ..inputs import dimension
 from ..protocols import Array
+from ..states import COUNT, FLAG, check_fields, check_finite, check_layout, check_list, check_rows
 
 FIRST, LARGEST = 2048, 4096
 
@@ -29,14 +31,39 @@ class Rows:
     numbers: list[Array] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self._check()
+        self.absorbed = self.stored  # rows learnt, of which merged ones share a place
         self._place: dict[bytes, tuple[int, int]] = {}
         if self.merge:
             for i, (x, _, n) in enumerate(self):
                 self._place.update({x[j].tobytes(): (i, j) for j in range(n)})
 
+    def _check(self) -> None:
+        """Raise if what was given is no history."""
+        check_fields(self, merge=FLAG, free=COUNT)
+        check_list("Rows.x", self.x, np.ndarray)
+        check_list("Rows.numbers", self.numbers, np.ndarray)
+        dimension(self.dim)
+        if len(self.x) != len(self.numbers):
+            raise ValueError(f"Rows.x has {len(self.x)} blocks, Rows.numbers {len(self.numbers)}")
+        for x, numbers in zip(self.x, self.numbers, strict=True):
+            check_layout("Rows.x", x, (x.size // self.dim, self.dim))
+            check_layout("Rows.numbers", numbers, (4, len(x)))
+            check_rows("Rows", x, numbers)
+        if self.free > max(len(self.x[-1]) - 1 if self.x else 0, 0):
+            raise ValueError(f"Rows.free is {self.free}, more than the last block has")
+        for x, numbers, n in self:
+            check_finite("Rows.x", x[:n])
+            check_finite("Rows.numbers", numbers[:3, :n])
+
+    @property
+    def stored(self) -> int:
+        """The number of rows held."""
+        return sum(map(len, self.x)) - self.free
+
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields; scratch numbers and the free room of the last block are cleared."""
-        fields = {k: v for k, v in vars(self).items() if k != "_place"}
+        fields = {k: v for k, v in vars(self).items() if k not in ("_place", "absorbed")}
         fields["numbers"] = [
             np.vstack([each[:3], np.zeros(each.shape[1])]) for each in self.numbers
         ]
@@ -51,26 +78,57 @@ class Rows:
         self.__post_init__()
 
     def extend(self, x: Array, numbers: Array) -> None:
-        """Copy rows to the end, or add them to their equals."""
+        """Copy rows to the end, or add them to their equals: all of them, or none if interrupted.
+
+        What is written before the last step lies in free room or in copies.
+        """
+        held, added = _Held([*self.x], [*self.numbers], self.free), {}
         if not self.merge:
-            self._append(x, numbers)
-            return
-        x = x + 0.0  # -0.0 becomes 0.0: equal rows must have equal bytes
+            held.append(x, numbers, self.dim)
+        else:
+            added = self._merge(held, x + 0.0, numbers)  # -0.0 becomes 0.0: equal bytes
+        fields = {"x": held.x, "numbers": held.numbers, "free": held.free}
+        vars(self).update(fields, absorbed=self.absorbed + len(x))  # one step
+        self._place.update(added)
+
+    def _merge(self, held: "_Held", x: Array, numbers: Array) -> dict[bytes, tuple[int, int]]:
+        """Add rows to their equals in copies of the blocks; return the places of new ones."""
+        added: dict[bytes, tuple[int, int]] = {}
+        copied: set[int] = set()
         for j, row in enumerate(x):
             key = row.tobytes()
-            place = self._place.get(key)
+            place = self._place.get(key) or added.get(key)
             if place is None:
-                self._append(x[j : j + 1], numbers[:, j : j + 1])
-                self._place[key] = len(self.x) - 1, len(self.x[-1]) - self.free - 1
-            else:
-                self.numbers[place[0]][:, place[1]] += numbers[:, j]
+                held.append(x[j : j + 1], numbers[:, j : j + 1], self.dim)
+                added[key] = len(held.x) - 1, len(held.x[-1]) - held.free - 1
+                continue
+            if place[0] not in copied:
+                held.numbers[place[0]] = held.numbers[place[0]].copy()
+                copied.add(place[0])
+            held.numbers[place[0]][:, place[1]] += numbers[:, j]
+        return added
 
-    def _append(self, x: Array, numbers: Array) -> None:
+    def __iter__(self) -> Iterator[Block]:
+        """Yield the blocks in order."""
+        last = len(self.x) - 1
+        for i, (x, numbers) in enumerate(zip(self.x, self.numbers, strict=True)):
+            yield x, numbers, len(x) - (self.free if i == last else 0)
+
+
+@dataclass(eq=False)
+class _Held:
+    """The blocks of a history on their way to becoming its next ones."""
+
+    x: list[Array]
+    numbers: list[Array]
+    free: int
+
+    def append(self, x: Array, numbers: Array, dim: int) -> None:
         done = 0
         while done < len(x):
             if self.free == 0:
                 size = min(2 * len(self.x[-1]), LARGEST) if self.x else FIRST
-                self.x.append(np.empty((size, self.dim)))
+                self.x.append(np.empty((size, dim)))
                 self.numbers.append(np.empty((4, size)))
                 self.free = size
             n = min(self.free, len(x) - done)
@@ -79,9 +137,3 @@ class Rows:
             self.numbers[-1][:, to] = numbers[:, done : done + n]
             self.free -= n
             done += n
-
-    def __iter__(self) -> Iterator[Block]:
-        """Yield the blocks in order."""
-        last = len(self.x) - 1
-        for i, (x, numbers) in enumerate(zip(self.x, self.numbers, strict=True)):
-            yield x, numbers, len(x) - (self.free if i == last else 0)

@@ -95,40 +95,42 @@ def uniform(glm: GLM, state: FTRLState) -> tuple[Array, float]:
                 raise
             P, log_det = linalg.safe_inverse(state.linear_hessian(), float(state.array[at.RIDGE]))
             return P, log_det - base
+    gram, folded, P, log_det = state.gram, state.folded, state.uniform, state.log_det
     if state.rows.merge:  # merged rows have no order, but there are few
-        state.gram[:], state.folded, state.uniform = 0.0, 0, None
-    new = list(_unfolded(state))
+        gram, folded, P = np.zeros_like(gram), 0, None
+    new = list(_unfolded(state, folded))
     count = sum(len(x) for x, _ in new)
-    if state.uniform is not None and state.folded % 512 + count < 512 and count <= 2:
-        sound = True
+    if P is not None and folded % 512 + count < 512 and count <= 2:
         for x, w in (pair for rows, weights in new for pair in zip(rows, weights, strict=True)):
-            k = state.uniform @ x
+            gram = gram + np.outer(w * x, x)
+            if P is None:
+                continue
+            k = P @ x
             growth = glm.min_slope * w * float(x @ k)
-            state.gram += np.outer(w * x, x)
-            sound &= 0 <= growth <= LARGEST_GROWTH  # else too many digits are lost
-            if sound:
-                state.uniform -= np.outer(glm.min_slope * w / (1 + growth) * k, k)
-                state.log_det += math.log1p(growth)
-    else:
-        sound = not count and state.uniform is not None
+            if 0 <= growth <= LARGEST_GROWTH:
+                P = P - np.outer(glm.min_slope * w / (1 + growth) * k, k)
+                log_det += math.log1p(growth)
+            else:  # too many digits would be lost
+                P = None
+    elif count:
+        P = None
         for x, w in new:
             root = x * np.sqrt(w)[:, None]
-            state.gram += root.T @ root
-    if not sound:
-        H = glm.min_slope * state.gram + state.array[at.RIDGE] * np.eye(state.dim)
-        state.uniform, log_det = linalg.safe_inverse(H, float(state.array[at.RIDGE]))
-        state.log_det = log_det - base
-    state.folded += count
-    assert state.uniform is not None
-    return state.uniform.copy(), state.log_det
+            gram = gram + root.T @ root
+    if P is None:
+        H = glm.min_slope * gram + state.array[at.RIDGE] * np.eye(state.dim)
+        P, log_det = linalg.safe_inverse(H, float(state.array[at.RIDGE]))
+        log_det -= base
+    state.remember(gram=gram, folded=folded + count, uniform=P, log_det=log_det)
+    return P.copy(), log_det
 
 
-def _unfolded(state: FTRLState) -> Iterator[tuple[Array, Array]]:
+def _unfolded(state: FTRLState, folded: int) -> Iterator[tuple[Array, Array]]:
     """Yield features and weights of the rows that are not in the Gram matrix yet."""
     passed = 0
     for x, numbers, n in state.blocks():
-        if state.folded < passed + n:
-            new = slice(max(state.folded - passed, 0), n)
+        if folded < passed + n:
+            new = slice(max(folded - passed, 0), n)
             yield x[new], numbers[0, new]
         passed += n
 

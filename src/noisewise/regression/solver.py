@@ -16,7 +16,9 @@ from ..glm import GLM
 from ..inputs import plain
 from ..kernels import layout as at
 from ..links import LINKS
+from ..ownership import claim, release
 from ..protocols import Array
+from . import newton
 from .state import FTRLState
 
 LINEAR_RENEWAL = 4096
@@ -44,21 +46,71 @@ def link_code(glm: GLM) -> int:
     return at.CODES[name] if LINKS.get(name) == glm.link else at.OWN
 
 
+class Session:
+    """A state while it is in use: by one thread, its status BUSY, and brought to rest first.
+
+    A step may have asked for something; an interrupt may have left the state half written. Rows and
+    their number are whole at every moment, and all else is computed from them again.
+    """
+
+    def __init__(self, glm: GLM, state: FTRLState) -> None:
+        self.glm, self.state = glm, state
+
+    def __enter__(self) -> None:
+        claim(self.state)
+        a = self.state.array
+        status, a[at.STATUS] = a[at.STATUS], at.BUSY
+        try:
+            if status == at.BUSY:
+                _recover(self.glm, self.state)
+            elif status != at.FINE:
+                attend(self.glm, self.state, status)
+        except BaseException:
+            release(self.state)
+            raise
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self.state.array[at.STATUS] = at.FINE
+        release(self.state)
+
+
+def settle(glm: GLM, state: FTRLState) -> None:
+    """Do what a step has asked for, or bring a state to rest that an interrupt left unfinished."""
+    with Session(glm, state):
+        pass
+
+
+def _recover(glm: GLM, state: FTRLState) -> None:
+    """Compute anew what follows from the rows."""
+    a = state.array
+    a[at.CANCELLED] = 0.0
+    if a[at.CODE] == at.CODES["identity"]:
+        solve(glm, state)
+        return
+    a[at.BUFFERED] = a[at.COUNT] - state.rows.absorbed
+    state.flush()
+    if a[at.CODE] == at.EXACT:
+        newton.rebuild(glm, state)
+    elif state.count:
+        _move(glm, state, 0.0)
+        a[at.STALE_LOW] = 1.0  # what was measured against curvatures that may be torn
+        _renew(state)
+        a[at.LEVERAGE] = _largest_leverage(state, state.inverse())
+        state.kernels.restep(a)
+        if a[at.STRAINED]:
+            refresh(glm, state)
+
+
 def play(glm: GLM, state: FTRLState, x: Array, y: Array, w: Array, what: int, out: Array) -> None:
     """Learn checked rows in the compiled loop; it comes back only when passes are due."""
     a = state.array
-    limit, a[at.LIMIT] = float(a[at.LIMIT]), math.inf  # the caller has decided on long rows
     x, y, w = plain(x).reshape(-1), plain(y), plain(w)
     done = 0
-    if a[at.BUFFERED] >= at.BUFFER:  # left full by an interrupted pass
-        attend(glm, state)
-    try:
-        while done < len(y):
-            done = state.kernels.run(a, x, y, w, done, what, out)
-            if a[at.STATUS] != at.FINE:
-                attend(glm, state)
-    finally:
-        a[at.LIMIT] = limit
+    while done < len(y):
+        done = state.kernels.run(a, x, y, w, done, what, out)
+        if a[at.REQUEST] != at.FINE:
+            attend(glm, state, a[at.REQUEST])
 
 
 def learn(glm: GLM, state: FTRLState, x: Array, y: float, w: float, z: float) -> None:
@@ -69,14 +121,14 @@ def learn(glm: GLM, state: FTRLState, x: Array, y: float, w: float, z: float) ->
     inside = min(max(z, -S), S)
     loss = w * (float(glm.potential(inside)) - y * inside)
     parts = float(glm.mean(m)), float(glm.slope(m)), float(glm.potential(m))
-    if feed(state.array, plain(x), y, w, *parts, loss) != at.FINE:
-        attend(glm, state)
+    request = feed(state.array, plain(x), y, w, *parts, loss)
+    if request != at.FINE:
+        attend(glm, state, request)
 
 
-def attend(glm: GLM, state: FTRLState) -> None:
+def attend(glm: GLM, state: FTRLState, request: float) -> None:
     """Do what the compiled step asked for: empty the buffer, renew factor or anchor."""
     a = state.array
-    status, a[at.STATUS] = a[at.STATUS], at.FINE
     early = a[at.COUNT] in (2 * state.dim, 4 * state.dim) or bool(a[at.CANCELLED])
     a[at.CANCELLED] = 0.0
     if a[at.CODE] == at.CODES["identity"]:
@@ -87,8 +139,8 @@ def attend(glm: GLM, state: FTRLState) -> None:
             _refactor_linear(state)
         return
     if a[at.BUFFERED] == at.BUFFER:
-        state.flush()  # first: a pass that is interrupted must not leave the buffer full
-    if status == at.RENEW:
+        state.flush()
+    if request == at.RENEW:
         _renew(state)
     if early or a[at.STRAINED]:
         refresh(glm, state, renew=early)
@@ -99,8 +151,7 @@ def _fold_linear(state: FTRLState) -> None:
     from ..kernels.gram import add_gram
 
     add_gram(state.array, state.gram, np.empty(at.padded(state.dim) ** 2))
-    state.folded += int(state.array[at.BUFFERED])
-    state.array[at.BUFFERED] = 0.0
+    state.folded = state.count
 
 
 def _refactor_linear(state: FTRLState) -> None:
@@ -128,10 +179,11 @@ def refresh(glm: GLM, state: FTRLState, renew: bool = False, exact: bool = False
             return
 
 
-def _move(glm: GLM, state: FTRLState) -> int:
-    """Move the anchor to m + s u for the first s of 1, 1/2, ... that lowers F enough."""
-    a, kernels, s = state.array, state.kernels, 1.0
-    _survey_inverse(state)
+def _move(glm: GLM, state: FTRLState, s: float = 1.0) -> int:
+    """Move the anchor to m + s u for the first of s, s/2, ... that lowers F enough."""
+    a, kernels = state.array, state.kernels
+    if s:
+        _survey_inverse(state)
     while True:
         kernels.propose(a, s, np.empty(3 * at.BUFFER))
         for x, numbers, n in state.rows if a[at.CODE] >= 0 else state.blocks():
@@ -151,12 +203,18 @@ def _survey_inverse(state: FTRLState) -> None:
     a, P = state.array, state.inverse()
     a[at.SMALLEST] = max(a[at.SMALLEST], 1 / linalg.largest_eigenvalue_bound(P))
     if a[at.COUNT] >= a[at.SURVEY]:
-        q = max(np.einsum("ij,ij->i", x[:n] @ P, x[:n]).max() for x, _, n in state.blocks())
+        q = _largest_leverage(state, P)
         if q > 0:  # else rounding has spoilt the inverse, which is about to be renewed
-            a[at.LEVERAGE] = min(a[at.LEVERAGE], q * (1 + 1e-9))
+            a[at.LEVERAGE] = min(a[at.LEVERAGE], q)
         usual = a[at.LONGEST] * np.linalg.norm(state.views.step)
         helps = math.sqrt(a[at.LEVERAGE]) * a[at.TRAVEL] < 0.7 * usual
         a[at.SURVEY] = (3 if helps else 9) * a[at.COUNT]
+
+
+def _largest_leverage(state: FTRLState, P: Array) -> float:
+    """Return the largest x'Px of a row, rounded up."""
+    most = max(np.einsum("ij,ij->i", x[:n] @ P, x[:n]).max() for x, _, n in state.blocks())
+    return float(most) * (1 + 1e-9)
 
 
 def _scan(glm: GLM, state: FTRLState, x: Array, numbers: Array, n: int) -> None:

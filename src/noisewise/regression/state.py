@@ -1,5 +1,6 @@
 """FTRLState: what FTRL knows, in the layout the compiled step works on."""
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -8,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from .. import linalg
+from ..inputs import dimension
 from ..kernels import layout as at
 from ..kernels.layout import Views, align
 from ..protocols import Array
+from ..states import COUNT, FINITE, check_fields, check_finite, check_layout
 from .rows import Block, Rows
 
 EPS = float(np.finfo(np.float64).eps)
@@ -47,17 +50,45 @@ class FTRLState:
     log_det: float = 0.0
 
     def __post_init__(self) -> None:
+        self._check()
         self.array = align(self.array)
         self.views = Views(self.array, self.dim)
+        if self.array[at.CODE] != at.CODES["identity"]:
+            self.rows.absorbed = self.count - int(self.array[at.BUFFERED])
         code = self.array[at.CODE]
         self.kernels: Any = None if code == at.EXACT else import_module("noisewise.kernels.step")
         self.compiled: Any = getattr(self.kernels, "step", None) if code >= 0 else None
 
+    def _check(self) -> None:
+        """Raise if what was given is no state: kernels trust its sizes, and a file may lie."""
+        d = dimension(self.dim)
+        check_layout("FTRLState.array", self.array, (at.size(d),))
+        check_fields(self, rows=Rows, gram=(d, d), folded=COUNT, log_det=FINITE)
+        if self.uniform is not None:
+            check_fields(self, uniform=(d, d))
+        at.check_header(self.array, d)
+        a, views = self.array, Views(self.array, d)
+        n = int(a[at.BUFFERED])
+        check_finite("FTRLState.array", a[at.HEADER : len(a) - at.BUFFER * (at.padded(d) + 4)])
+        check_finite("FTRLState.array", views.x[:n])
+        check_finite("FTRLState.array", views.numbers[:3, :n])
+        learnt = 0 if a[at.CODE] == at.CODES["identity"] else int(a[at.COUNT]) - n
+        stored = self.rows.stored
+        if self.rows.dim != d or not (stored <= learnt if self.rows.merge else stored == learnt):
+            raise ValueError(
+                f"FTRLState.rows holds {stored} rows of dim {self.rows.dim}; "
+                f"{learnt} of dim {d} belong there"
+            )
+        if self.folded > a[at.COUNT]:
+            raise ValueError(f"FTRLState.folded is {self.folded}, above the count {a[at.COUNT]:g}")
+
     def __getstate__(self) -> dict[str, Any]:
         """Return what the state is made of: no views or functions, scratch room cleared."""
-        fields = {k: v for k, v in vars(self).items() if k not in ("views", "kernels", "compiled")}
+        fields = {f.name: vars(self)[f.name] for f in dataclasses.fields(self)}
         array = self.array.copy()
         views = Views(array, self.dim)
+        if array[at.CODE] != at.CODES["identity"]:  # an interrupt may have come between the two
+            array[at.BUFFERED] = array[at.COUNT] - self.rows.absorbed
         n = int(array[at.BUFFERED])
         views.x[n:] = views.numbers[:, n:] = views.numbers[3] = 0.0
         views.trial[:] = views.trial_gradient[:] = 0.0
@@ -67,6 +98,19 @@ class FTRLState:
     def __setstate__(self, fields: dict[str, Any]) -> None:
         vars(self).update(fields)
         self.__post_init__()
+
+    def remember(self, **memo: Any) -> None:
+        """Set what the confidence methods keep, in one step."""
+        vars(self).update(memo)
+
+    def copy(self) -> "FTRLState":
+        """Return a state of its own that shares the history, for work that may be interrupted."""
+        kept = {"array": self.array.copy(), "gram": self.gram.copy()}
+        return dataclasses.replace(self, **kept)
+
+    def become(self, other: "FTRLState") -> None:
+        """Take the place of this state by another in one step."""
+        vars(self).update({k: v for k, v in vars(other).items() if k != "_owner"})
 
     @property
     def ridge(self) -> float:
@@ -129,7 +173,7 @@ class FTRLState:
         """Move the buffered rows to the blocks."""
         for x, numbers, n in self.buffer():
             self.rows.extend(x[:n], numbers[:, :n])
-        self.array[at.BUFFERED] = 0
+        self.array[at.BUFFERED] = 0  # until here, `absorbed` says that these rows are held
 
     def inverse(self) -> Array:
         """Return the inverse of the solver's H, the pending rank-one change included."""

@@ -1,0 +1,67 @@
+"""One thread at a time, and no use of a state that an interrupted update left half written."""
+
+from collections.abc import Callable
+from functools import wraps
+from threading import get_ident
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import numpy as np
+
+P = ParamSpec("P")
+R = TypeVar("R")
+State = TypeVar("State", bound=object)
+
+
+def claim(state: object) -> None:
+    """Take the state for this thread until `release`; refuse it where another thread has it."""
+    me = get_ident()
+    # one call of C, so no other thread comes between the look and the mark
+    if vars(state).setdefault("_owner", me) != me:
+        raise ValueError(
+            f"this {type(state).__name__} is in use by another thread; give each thread a state "
+            "of its own, or share an Agent, which locks"
+        )
+
+
+def release(state: object) -> None:
+    """Give the state back."""
+    vars(state).pop("_owner", None)
+
+
+def refused(error: BaseException) -> bool:
+    """Whether an update ended with this because of its input, before anything was written."""
+    return isinstance(error, ValueError | Warning) and not isinstance(error, np.linalg.LinAlgError)
+
+
+class Interrupted:
+    """What becomes of a state whose update was interrupted half-way: every use is refused."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name.startswith("__"):
+            return super().__getattribute__(name)
+        raise ValueError(
+            "an update of this state was interrupted half-way, so its numbers can't be trusted; "
+            "load a saved copy or start again"
+        )
+
+    __setattr__ = __getattribute__  # type: ignore[assignment]
+
+
+def writes(
+    update: Callable[Concatenate[Any, State, P], R],
+) -> Callable[Concatenate[Any, State, P], R]:
+    """Make a method ``update(self, state, ...)`` exclusive, and a state it leaves torn unusable."""
+
+    @wraps(update)
+    def guarded(self: Any, state: State, *args: P.args, **kwargs: P.kwargs) -> R:
+        claim(state)
+        try:
+            return update(self, state, *args, **kwargs)
+        except BaseException as error:
+            if not refused(error):
+                state.__class__ = Interrupted  # type: ignore[assignment]
+            raise
+        finally:
+            release(state)
+
+    return guarded

@@ -1,0 +1,229 @@
+"""An interrupt at any moment: what was learnt is whole, and goes on as if nothing had happened.
+
+A timer raises `KeyboardInterrupt` in the middle of a call; the caller looks how many rows are
+learnt and goes on with the next. In the end the state must be that of an undisturbed learner.
+"""
+
+import signal
+import time
+from functools import partial
+
+import numpy as np
+import pytest
+from instances import BARE, CAUCHIT, close, sphere
+
+import noisewise as nw
+from noisewise.regression.newton import minimise
+
+D = 4
+LOGISTIC = nw.GLM("logistic")
+LEARNERS = {
+    "identity": nw.FTRL(nw.GLM(), ridge=0.5),
+    "logistic": nw.FTRL(LOGISTIC, ridge=0.5, tolerance=0.003),
+    "aggregate": nw.FTRL(LOGISTIC, ridge=0.5, tolerance=0.003, aggregate=True),
+    "own link": nw.FTRL(nw.GLM(CAUCHIT), ridge=0.5),
+    "exact": nw.FTRL(LOGISTIC, ridge=0.5, tolerance=0),
+    "exact, aggregate": nw.FTRL(nw.GLM(BARE), ridge=0.5, aggregate=True),
+}
+POLICIES = {
+    "practical": nw.FTRLUCB(LOGISTIC, radius="practical"),
+    "adaptive": nw.FTRLUCB(LOGISTIC),
+    "layers": nw.MORUCB(LOGISTIC),
+    "nested layers": nw.MORUCB(LOGISTIC, nested=True, radius="freedman"),
+}
+
+
+
+
+@pytest.fixture
+def interrupted():
+    """A function that calls another, interrupts it after some seconds, and says if it did."""
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+
+    def call(seconds, function, *args):
+        began = False
+        try:
+            signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6))
+            began = True
+            function(*args)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        except KeyboardInterrupt as error:
+            # one that comes on the way back from the call is not the call's
+            return not began or error.__traceback__.tb_next is not None
+        return False
+
+    yield call
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def seconds_of(function, *args):
+    function(*args)
+    began = time.perf_counter()
+    function(*args)
+    return time.perf_counter() - began
+
+
+def rows(count, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.round(sphere(rng, count, D), 1) * 0.9, np.round(rng.random(count))
+
+
+def one_by_one(learner, state, x, y):
+    for row, label in zip(x, y.tolist(), strict=True):
+        learner.update(state, row, label)
+
+
+def ask(learner, state, x, y):
+    for _ in range(3):
+        learner.interval(state, x[0], nw.SubGaussian(0.5))
+        learner.solve(state)
+
+
+def go_on(state, x, y, size):
+    """The next rows, those after the ones that are learnt."""
+    at = np.arange(state.count, state.count + size) % len(x)
+    return x[at], y[at]
+
+
+def check(learner, state, x, y):
+    """The estimate is the minimiser of the rows learnt, found from the rows alone."""
+    x, y = go_on(learner.start(D), x, y, state.count)
+    learner.solve(state)
+    numbers = np.zeros((4, len(x)))
+    numbers[0], numbers[1] = 1.0, y
+    UH = 2 * state.ridge * np.eye(D) + learner.glm.min_slope * x.T @ x
+    point, gap = minimise(
+        learner.glm, state.ridge, [(x, numbers, len(x))], np.zeros(D), np.linalg.inv(UH)
+    )
+    away = state.theta - point.theta
+    assert np.sqrt(away @ UH @ away) <= state.gap + gap
+    assert state.gap < 1e-6
+    undisturbed = learner.start(D)
+    learner.update(undisturbed, x, y)
+    learner.solve(undisturbed)
+    noise = nw.SubGaussian(0.5)
+    wide, usual = (np.ptp(learner.interval(each, x[0], noise)) for each in (state, undisturbed))
+    # what was played depends on where passes fell; an interrupt moves them
+    assert wide == pytest.approx(usual, rel=1e-9 if learner.glm.linear else 0.02)
+
+
+def learn_on(learner, interrupted, hits):
+    """Blocks, single rows and questions with so many interrupts."""
+    rng, (x, y) = np.random.default_rng(hits), rows(4000)
+    fast = learner.tolerance > 0 and learner.glm.link.name in nw.LINKS
+    size, state, got = 700 if fast else 10, learner.start(D), 0
+    calls = {learner.update: 1.0, partial(one_by_one, learner): 1.0, partial(ask, learner): 0.1}
+    usual = {
+        call: seconds_of(call, learner.start(D), x[:size], y[:size]) for call in calls
+    }
+    while got < hits:
+        call = [*calls][rng.integers(3)]
+        got += interrupted(1.2 * usual[call] * rng.random(), call, state, *go_on(state, x, y, size))
+    check(learner, state, x, y)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_regressor_is_whole_after_interrupts(name, interrupted):
+    learn_on(LEARNERS[name], interrupted, 12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_regressor_is_whole_after_many_interrupts(name, interrupted):
+    for _ in range(4):
+        learn_on(LEARNERS[name], interrupted, 100)
+
+
+def play_on(policy, interrupted, hits):
+    rng, (x, y) = np.random.default_rng(hits), rows(4000)
+    state, got = policy.start(D), 0
+
+    def some(state):
+        policy.select(state, x[:5], rng)  # repairs what an interrupt has left
+        for row, label in zip(*go_on(state, x, y, 100), strict=True):
+            policy.update(state, row, label, 0.9)
+            policy.select(state, x[:5], rng)
+
+    usual = seconds_of(some, policy.start(D))
+    while got < hits:
+        got += interrupted(1.2 * usual * rng.random(), some, state)
+    policy.select(state, x[:5], rng)
+    other = policy.start(D)
+    for row, label in zip(*go_on(other, x, y, state.count), strict=True):
+        policy.update(other, row, label, 0.9)
+    assert state.count == other.count
+    for one, two in zip(state.layers, other.layers, strict=True):
+        learner = nw.FTRL(policy.glm)
+        assert one.count == two.count
+        assert one.ridge == pytest.approx(two.ridge, rel=0.05)
+        if one.ridge == two.ridge:
+            learner.solve(one), learner.solve(two)
+            close(one.theta, two.theta, 1e-7)
+    for one, two in zip(policy.confidence(state), policy.confidence(other), strict=True):
+        assert np.ptp([one.lower(x[0]), one.upper(x[0])]) == pytest.approx(
+            np.ptp([two.lower(x[0]), two.upper(x[0])]), rel=0.05
+        )
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_policy_is_whole_after_interrupts(name, interrupted):
+    play_on(POLICIES[name], interrupted, 12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_policy_is_whole_after_many_interrupts(name, interrupted):
+    play_on(POLICIES[name], interrupted, 100)
+
+
+def teach_on(interrupted, hits, make=nw.Agent.for_binary_rewards):
+    """Each reward is told again until that is not interrupted, with and without a key."""
+    rng, (x, y) = np.random.default_rng(hits), rows(2000)
+    agent, got, t = make(D), 0, 0
+
+    usual = seconds_of(make(D).learn, x[0], y[0])
+    learnt = 0
+    while got < hits:
+        i = t % 1996
+        block, keyed = slice(i, i + 4), f"decision {t}"
+        if t % 3 == 0:
+            agent.choose(x[:5], key=keyed)
+        whose = (keyed, x[i], x[block])[t % 3], (y[i], y[i], y[block])[t % 3]
+        while interrupted(8 * usual * rng.random(), agent.learn, *whose):
+            got += 1
+        learnt += 4 if t % 3 == 2 else 1
+        t += 1
+        assert not agent.waiting
+        assert agent.state.count == learnt
+
+
+def test_an_interrupted_reward_is_learnt_once(interrupted):
+    teach_on(interrupted, 20)
+
+
+@pytest.mark.slow
+def test_many_interrupted_rewards_are_learnt_once(interrupted):
+    teach_on(interrupted, 200)
+    teach_on(interrupted, 100, nw.Agent.for_continuous_rewards)
+
+
+def test_a_torn_state_is_refused():
+    """Other methods refuse what an interrupt has left half written."""
+
+    def torn(*_):
+        raise KeyboardInterrupt
+
+    policy = nw.LinUCB()
+    state = policy.start(2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("noisewise.bandits.ridge.compiled", torn)
+        with pytest.raises(KeyboardInterrupt):
+            policy.update(state, [1.0, 0.0], 1.0)
+    for use in (
+        lambda: policy.select(state, np.eye(2), np.random.default_rng(0)),
+        lambda: policy.update(state, [1.0, 0.0], 1.0),
+        lambda: nw.save("state.npz", policy, state),
+    ):
+        with pytest.raises(ValueError, match="interrupted half-way"):
+            use()
