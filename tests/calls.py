@@ -1,6 +1,7 @@
 """Calls as they should not be: every verb of every instance, with good and bad arguments; run in a
 process of its own."""
 
+import dataclasses
 import datetime
 import faulthandler
 import json
@@ -14,13 +15,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from instances import POLICIES, REGRESSORS
-from mutants import HANGS, agents, learnt_by, pick
+from mutants import HANGS, agents, learnt_by, pick, used
 
 import noisewise as nw
 from noisewise.bandits.reasons import reasons
 from noisewise.checks.comparison import same
 
 DIM = 2
+
+
+class Own(np.ndarray):
+    """An array of a class of its own."""
 
 
 def unaligned(x):
@@ -56,7 +61,7 @@ HELD = {
     "read-only": read_only,
     "by columns": np.asfortranarray,
     "unpickled": lambda x: pickle.loads(pickle.dumps(x)),
-    "subclass": lambda x: x.view(np.recarray) if x.ndim > 1 else x.view(type("Own", (np.ndarray,), {})),
+    "subclass": lambda x: x.view(Own),
     "pandas": lambda x: pd.DataFrame(x) if x.ndim == 2 else pd.Series(x),
 }  # fmt: skip
 
@@ -64,7 +69,7 @@ HELD = {
 BAD = {
     "masked": lambda x: np.ma.array(x, mask=np.arange(x.size).reshape(x.shape) == 1),
     "masked, none hidden": lambda x: np.ma.array(x),
-    "rows masked": lambda x: [np.ma.array(x, mask=True)] if x.ndim == 1 else list(map(np.ma.array, x)),
+    "rows masked": lambda x: list(map(np.ma.array, np.atleast_2d(x))),
     "NaN": lambda x: x * np.nan,
     "infinite": lambda x: x + np.inf,
     "complex": lambda x: x + 1j,
@@ -205,6 +210,27 @@ def agent_call(rng, agent, _):
     return verb, (whose, arms, key, reward, sd, trials), verbs[verb]
 
 
+VALUES = [
+    *NUMBERS, *ODD_NUMBERS, 1e-100, 1e-99, 1e-60, 1e-30, 1e-12, 1e-6, 0.999999, 7, 2**62,
+    2**63, 10**18, 1e12, 1e30, 1e60, 1e99, "identity", "logistic", "exponential", "practical", (),
+    [], False, nw.GLM("tanh"), nw.GLM("exponential", 3.0, 5.0), nw.GLM("logistic", 1e30, 1e-30),
+    nw.GLM("identity", 1e50, 1e9), nw.GLM("probit", 1e-50, 1e50),
+]  # fmt: skip
+
+
+def parameter_call(rng, spec, _):
+    """A spec with one or two other parameters, and a few rounds of it."""
+    names, given = [field.name for field in dataclasses.fields(spec)], {}
+    for _ in range(int(rng.integers(1, 3)) if names else 0):
+        given[pick(rng, names)] = pick(rng, NO_NUMBERS if rng.random() < 0.1 else VALUES)
+
+    def made():
+        other = dataclasses.replace(spec, **given)
+        used(other, learnt_by(other))
+
+    return "replace", (given,), made
+
+
 def snapshot(thing):
     if isinstance(thing, nw.Agent):
         held = thing.state, list(thing._waiting.items()), thing.scale, thing.unit, thing.policy
@@ -243,6 +269,8 @@ def main(seed, first, last, folder):
             if at not in kept or rng.random() < 0.05:
                 kept[at] = fresh(spec)
             thing, state = kept[at]
+            if call is not agent_call and rng.random() < 0.2:
+                call = parameter_call
             verb, args, made = call(rng, thing, state)
             before, what = snapshot(state), f"{thing} {verb}{args}"[:600]
             print(json.dumps([index, "begun", what]), file=book, flush=True)

@@ -319,12 +319,12 @@ def tried(path, agent):
                 loaded.learn(key, 0.5)
             loaded.choose(x, key="another")
             loaded.learn("another", 0.4)
-            return "loaded"
+            return "done"
         spec, state = nw.load(path, link=CAUCHIT)
         used(spec, state)
     except ValueError as error:
         return "refused" if "\n" not in str(error) else f"two lines: {error}"
-    return "loaded"
+    return "done"
 
 
 def main(seed, first, last, folder):

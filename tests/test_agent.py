@@ -270,7 +270,7 @@ def test_an_exact_share_is_refused_and_an_exact_reading_is_not(sigma):
     """No weight is infinite: a share has no floor, a reading counts with the policy's."""
     agent = nw.Agent.for_means(2)
     before = snapshot(agent)
-    with pytest.raises(ValueError, match="weight|sigma is .* too small"):
+    with pytest.raises(ValueError, match=r"weight|sigma is .* too small"):
         agent.learn([0.6, 0.8], 0.5, sigma=sigma)
     assert unchanged(agent, before)
     agents = [nw.Agent(FIXED, 2) for _ in range(2)]

@@ -1,59 +1,137 @@
 """No file harms: thousands of damaged and crafted archives, loaded and used in another process."""
 
-import collections
+import dataclasses
 import json
 import secrets
-import subprocess
-import sys
-from pathlib import Path
+import tracemalloc
 
+import numpy as np
 import pytest
+from findings import check
+from mutants import RATIO, SLACK, agents, closed, dumped, learnt_by, opened, with_header
 
-HERE = Path(__file__).parent
+import noisewise as nw
+
 FIXED = 20220213
 
 
-def findings(folder, seed, count):
-    """What came of every mutant: 'refused', 'loaded', or what is wrong."""
-    notes, first = folder / "notes", 0
-    found, failures = collections.Counter(), []
-    while first < count and len(failures) < 20:
-        done = subprocess.run(
-            [sys.executable, HERE / "mutants.py", str(seed), str(first), str(count), folder],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        last, what, way = json.loads(notes.read_text().splitlines()[-1])
-        if what == "begun":
-            failures.append((seed, last, way, f"the process ended: {done.stderr[-2000:]}"))
-        elif done.returncode:
-            failures.append((seed, last, way, done.stderr[-2000:]))
-            break
-        first = last + 1
-    for line in notes.read_text().splitlines():
-        index, what, way = json.loads(line)
-        found[what] += 1
-        if what not in ("begun", "refused", "loaded"):
-            failures.append((seed, index, way, what))
-    return found, failures
-
-
-def check(folder, seed, count):
-    found, failures = findings(folder, seed, count)
-    print({key: found[key] for key in ("refused", "loaded")})
-    listed = "\n".join(map(str, failures[:20]))
-    assert not failures, f"{len(failures)} mutants (seed, index, way, what):\n{listed}"
-    assert found["refused"] + found["loaded"] == count
-    assert found["loaded"] > count // 20, "hardly a mutant was loaded: nothing was used"
-    assert found["refused"] > count // 4
-
-
 def test_no_mutant_harms(tmp_path):
-    check(tmp_path, FIXED, 1000)
+    check("mutants.py", tmp_path, FIXED, 2000)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [FIXED + 1, None])
 def test_no_mutant_of_many_harms(tmp_path, seed):
-    check(tmp_path, secrets.randbits(32) if seed is None else seed, 25_000)
+    check("mutants.py", tmp_path, secrets.randbits(32) if seed is None else seed, 25_000)
+
+
+GLM = nw.GLM("logistic")
+STATES = {
+    type(state).__name__: state
+    for state in (
+        *map(learnt_by, (
+            nw.Forward(0.0), nw.Aggregating((nw.Ridge(), nw.Forward(0.0)), 5.0), nw.Minimax(),
+            nw.HorizonFreeMinimax(), nw.GradientDescent(), nw.ExponentiatedGradient(2.0),
+            nw.SimplexFTRL(), nw.NewtonStep(GLM), nw.FTRL(GLM), nw.FTRLUCB(GLM), nw.OFUL(),
+            nw.LOSAN(), nw.SAVE(), nw.AdaOFUL(), nw.NormalUCB(), nw.GLMUCB(GLM), nw.UCBGLM(GLM),
+            nw.GLOC(GLM), nw.GLBOMD(GLM), nw.OFUGLB(GLM), nw.Uniform(),
+        )),
+        learnt_by(nw.FTRL(nw.GLM(), aggregate=True), count=600).rows,
+        learnt_by(nw.FTRLUCB(GLM)).forms,
+        nw.ResidualScale().after(0.5),
+    )
+}  # fmt: skip
+OPTIONAL = {"uniform", "variance", "counted", "scale", "rewards", "unit"}
+
+
+def agent_state():
+    """What an agent writes, as it is found in its file."""
+    import tempfile
+    from pathlib import Path
+
+    with tempfile.TemporaryDirectory() as folder:
+        agents()[1].save(Path(folder) / "a.npz")
+        return nw.load(Path(folder) / "a.npz")[1]
+
+
+STATES["AgentState"] = agent_state()
+
+
+def crafted(name, value):
+    """Wrong values for a field that holds ``value``."""
+    if name not in OPTIONAL:
+        yield None
+    if isinstance(value, np.ndarray):
+        yield from (3.5, "x", value.tolist(), value[..., None], value.astype(np.float32))
+        yield from (value.astype(value.dtype.newbyteorder()), np.array(1.0), value[..., :-1])
+        yield from (np.repeat(value, 2, axis=-1)[..., ::2], np.ma.array(value), value + 1j)
+        frozen, holed = value.copy(), value.copy()
+        frozen.flags.writeable = False
+        yield frozen
+        if value.dtype.kind == "f" and value.size:
+            holed.reshape(-1)[0] = np.nan
+            yield holed
+    elif isinstance(value, bool):
+        yield from (1, "x", 0.5)
+    elif isinstance(value, int):
+        yield from (-1, 1.5, True, 2**70, 10**400, "x", [value])
+    elif isinstance(value, float):
+        yield from (np.nan, np.inf, "x", [value], 10**400, 1j)
+    elif isinstance(value, str):
+        yield from ("", "{}", '{"bit_generator": "MT19937"}', "[" * 10_000, 3)
+    elif isinstance(value, list):
+        yield from ([None], [3.5], (), 3, [[]])
+    elif dataclasses.is_dataclass(value):
+        yield from (3.5, "x", [], nw.UniformState(2), dataclasses.asdict(nw.UniformState(2)))
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_crafted_fields_are_refused(name):
+    state, seen = STATES[name], 0
+    held = state.__getstate__()
+    for field in dataclasses.fields(state):
+        if name == "AgentState" and field.name == "state":
+            continue  # any policy's, of any class
+        for value in crafted(field.name, held[field.name]):
+            seen += 1
+            with pytest.raises(ValueError):
+                dataclasses.replace(state, **{field.name: value})
+                pytest.fail(f"{name}.{field.name} = {value!r} was taken")
+    assert seen >= 5
+    assert dataclasses.replace(state) is not state  # as it is it is taken
+
+
+def test_all_state_classes_are_crafted():
+    public = {getattr(nw, name) for name in nw.__all__ if name[0].isupper()}
+    states = {kind.__name__ for kind in public if dataclasses.is_dataclass(kind) and
+              not kind.__dataclass_params__.frozen}  # fmt: skip
+    assert states == set(STATES)
+
+
+@pytest.mark.parametrize("count", [300_000])
+def test_memory_of_load_is_within_ten_files(tmp_path, count):
+    """Headers of nothing but brackets, keys by the thousands, and one large array."""
+    path = tmp_path / "a.npz"
+    agents()[0].save(path)
+    members = opened(path.read_bytes())
+    begun = '{"format":"noisewise-2","version":"0.1.0","state":0,"spec":['
+    files = [with_header(members, begun + word * count + "0]}") for word in ("[],", "{},", '"é",')]
+    files.append(closed({**members, "large.npy": dumped(np.zeros(4_000_000))}))
+    keys = json.loads(str(np.load(path)["header"]))
+    keys["state"]["fields"].update(keys=[f"key {i}" for i in range(count)], capacity=count)
+    rows = {"state.features.npy": dumped(np.zeros((count, 2)))}
+    files.append(with_header({**members, **rows}, keys))
+    ratios = []
+    for raw in files:
+        path.write_bytes(raw)
+        tracemalloc.start()
+        try:
+            nw.load(path)
+        except ValueError as error:
+            assert "damaged" in str(error)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        ratios.append(peak / len(raw))
+        assert peak <= RATIO * len(raw) + SLACK
+    print("peak memory over the file's size:", [round(ratio, 1) for ratio in ratios])
+    assert len(nw.Agent.load(path).waiting) == count

@@ -179,7 +179,7 @@ def teach_on(interrupted, hits, make=nw.Agent.for_binary_rewards):
     rng, (x, y) = np.random.default_rng(hits), rows(2000)
     agent, got, t = make(D), 0, 0
 
-    usual = seconds_of(make(D).learn, x[0], y[0])
+    usual = [seconds_of(make(D).learn, x[:n], y[:n]) for n in (1, 1, 4)]
     learnt = 0
     while got < hits:
         i = t % 1996
@@ -187,7 +187,7 @@ def teach_on(interrupted, hits, make=nw.Agent.for_binary_rewards):
         if t % 3 == 0:
             agent.choose(x[:5], key=keyed)
         whose = (keyed, x[i], x[block])[t % 3], (y[i], y[i], y[block])[t % 3]
-        while interrupted(8 * usual * rng.random(), agent.learn, *whose):
+        while interrupted(3 * usual[t % 3] * rng.random(), agent.learn, *whose):
             got += 1
         learnt += 4 if t % 3 == 2 else 1
         t += 1

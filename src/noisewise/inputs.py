@@ -1,6 +1,7 @@
 """Arguments turned into arrays, or into one clear sentence about what is wrong with them."""
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
 from numbers import Integral, Real
@@ -81,10 +82,10 @@ def generator(rng: object) -> None:
         )
 
 
-def settle(spec: object, *names: str) -> None:
-    """Set the named fields of a frozen spec to finite floats above zero."""
+def settle(spec: object, *names: str, by: Callable[..., float] = positive, **how: Any) -> None:
+    """Set the named fields of a frozen spec to the numbers that they are read as."""
     for name in names:
-        object.__setattr__(spec, name, positive(name, getattr(spec, name)))
+        object.__setattr__(spec, name, by(name, getattr(spec, name), **how))
 
 
 def whole(name: str, value: object, *, least: int = 1, most: int = MOST) -> int:
@@ -147,6 +148,11 @@ def _masked(value: object, depth: int = 3) -> bool:
     if isinstance(value, list | tuple) and depth:
         return any(_masked(each, depth - 1) for each in value)
     return isinstance(value, MaskedArray)
+
+
+def is_array(value: object) -> bool:
+    """Return whether a value is an array; numba has an error of its own for masked ones."""
+    return isinstance(value, ndarray)
 
 
 def ready(x: object) -> TypeGuard[Array]:

@@ -65,7 +65,7 @@ def check_layout(name: str, value: Any, shape: Shape, dtype: Any = np.float64) -
         raise ValueError(f"{name} is of type {found}; an array of {np.dtype(dtype)} belongs there")
     if value.shape != shape:
         raise ValueError(f"{name} has shape {value.shape}; {shape} belongs there")
-    if not (value.flags.carray or value.flags.farray):
+    if not (value.flags.forc and value.flags.behaved):
         raise ValueError(f"{name} lies in memory in pieces, unaligned or read-only; pass a copy")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import linalg
-from ..inputs import positive, settle, whole
+from ..inputs import settle, whole
 from ..protocols import Array
 from ..regression.rows import Rows
 from ..states import check_fields
@@ -110,8 +110,8 @@ class AdaOFUL(Optimism):
     def __post_init__(self) -> None:
         super().__post_init__()
         settle(self, "feature_bound", "parameter_bound", "threshold_scale")
-        whole("horizon", self.horizon)
-        positive("doubt_scale", self.doubt_scale, zero=True)
+        settle(self, "horizon", by=whole)
+        settle(self, "doubt_scale", zero=True)
 
     @property
     def iota(self) -> float:

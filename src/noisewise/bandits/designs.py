@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from ..glm import GLM
-from ..inputs import positive, probability, settle, whole
+from ..inputs import probability, settle, whole
 from ..protocols import Array
 from ..regression.ftrl import FTRL
 from ..regression.state import FTRLState
@@ -59,9 +59,9 @@ class Designed:
 
     def __post_init__(self) -> None:
         settle(self, "ridge")
-        whole("horizon", self.horizon)
-        probability("delta", self.delta)
-        positive("radius_scale", self.radius_scale, zero=True)
+        settle(self, "horizon", by=whole)
+        settle(self, "delta", by=probability)
+        settle(self, "radius_scale", zero=True)
         self.ftrl  # noqa: B018  refuses what is no GLM
 
     @cached_property

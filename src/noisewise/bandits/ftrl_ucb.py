@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..confidence import Ellipsoid
 from ..glm import GLM
-from ..inputs import dimension, one_of, positive, probability, ready, settle
+from ..inputs import dimension, is_array, one_of, positive, probability, ready, settle
 from ..kernels.layout import BOUND
 from ..kernels.numbers import CURVATURE, GROWTH, NORM, PARAMETER
 from ..noise import Bounded, Likelihood, Noise, SubGaussian
@@ -101,8 +101,8 @@ class FTRLUCB(Layered):
                 f"noise_floor is {self.noise_floor:g}, above noise_bound {self.noise_bound:g}; "
                 "pass the least standard deviation told apart"
             )
-        probability("delta", self.delta)
-        positive("radius_scale", self.radius_scale, zero=True)
+        settle(self, "delta", by=probability)
+        settle(self, "radius_scale", zero=True)
         if self.noise in ("bounded", "estimated") and self.noise_bound is None:
             raise ValueError(
                 f"noise is {self.noise!r}, but noise_bound is None; pass the largest noise"
@@ -207,7 +207,7 @@ class FTRLUCB(Layered):
         kernels, forms = state.kernels, state.forms
         if kernels is None or self.radius not in ("adaptive", "practical"):
             return False
-        if not ready(arm) or not isinstance(sigma, float):
+        if not ready(arm) or is_array(reward) or not isinstance(sigma, float):
             return False
         if len(forms.radii) != self._rooms:
             self.check_state(state)

@@ -150,9 +150,6 @@ def closed_score_error(regret: float, sigma: float, slope: float, delta: float) 
     :math:`1 + \frac{4b}\kappa + \frac{8\sigma^2}{\kappa^2}
     \log\big(\frac2\delta\sqrt{1 + \frac{2b}\kappa + \frac{4\sigma^4}{\kappa^4\delta^2}}\big)`
     """
-    inside = 1 + 2 * regret / slope + 4 * (sigma / slope) ** 4 / delta**2
-    return (
-        1
-        + 4 * regret / slope
-        + 8 * (sigma / slope) ** 2 * (math.log(2 / delta) + 0.5 * math.log(inside))
-    )
+    square = sigma / slope * (sigma / slope)
+    root = math.hypot(math.sqrt(1 + 2 * regret / slope), 2 * square / delta)
+    return 1 + 4 * regret / slope + 8 * square * (math.log(2 / delta) + math.log(root))

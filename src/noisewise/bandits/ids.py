@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..confidence import Ellipsoid
-from ..inputs import flag, generator, one_of
+from ..inputs import flag, generator, one_of, probability, settle
 from ..protocols import Array
 from . import ridge
 from .arms import candidates, first_best, spreads
@@ -72,7 +72,9 @@ class IDS:
     def __post_init__(self) -> None:
         one_of("information", self.information, ("ucb", "full"))
         flag("randomised", self.randomised)
-        self.optimism  # noqa: B018  refuses bad numbers
+        settle(self, "parameter_bound", "noise_floor", "ridge")
+        settle(self, "delta", by=probability)
+        settle(self, "radius_scale", zero=True)
 
     @cached_property
     def optimism(self) -> WeightedLeastSquaresUCB:

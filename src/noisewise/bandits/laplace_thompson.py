@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..inputs import positive
+from ..inputs import settle
 from ..regression.sets import curvature_inverse
 from ..regression.state import FTRLState
 from .arms import candidates, first_best
@@ -46,7 +46,7 @@ class LaplaceThompson(Greedy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        positive("scale", self.scale, zero=True)
+        settle(self, "scale", zero=True)
 
     def select(
         self,

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..confidence import Ellipsoid
 from ..glm import GLM
-from ..inputs import positive, probability, settle
+from ..inputs import probability, settle
 from ..noise import Likelihood
 from ..protocols import Array
 from ..theory.radii import conversion_constant
@@ -66,8 +66,8 @@ class LikelihoodOptimism:
         # estimates stay in the ball, where the extension changes nothing; trial steps leave it
         object.__setattr__(self, "glm", replace(self.glm, extend=True))
         settle(self, "dispersion", *(["ridge"] if self.ridge is not None else []))
-        probability("delta", self.delta)
-        positive("radius_scale", self.radius_scale, zero=True)
+        settle(self, "delta", by=probability)
+        settle(self, "radius_scale", zero=True)
         conversion_constant(self.glm, Likelihood(self.dispersion))  # refuses what is no family
 
     @property

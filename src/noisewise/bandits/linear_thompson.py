@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import linalg
-from ..inputs import generator, positive, settle
+from ..inputs import generator, settle
 from ..protocols import Array
 from . import ridge
 from .arms import candidates, first_best, observation
@@ -47,7 +47,7 @@ class LinearThompson:
     noise_floor: float = 1e-3
 
     def __post_init__(self) -> None:
-        positive("scale", self.scale, zero=True)
+        settle(self, "scale", zero=True)
         settle(self, "ridge", "noise_floor")
 
     def start(self, dim: int) -> LinearState:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..inputs import positive, probability, settle
+from ..inputs import probability, settle
 from ..protocols import Array
 from . import ridge
 from .arms import candidates, first_best, observation
@@ -47,10 +47,10 @@ class LinUCB:
 
     def __post_init__(self) -> None:
         settle(self, "ridge")
-        probability("delta", self.delta)
-        positive("radius_scale", self.radius_scale, zero=True)
+        settle(self, "delta", by=probability)
+        settle(self, "radius_scale", zero=True)
         if self.width is not None:
-            positive("width", self.width, zero=True)
+            settle(self, "width", zero=True)
 
     @property
     def alpha(self) -> float:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from .. import linalg
 from ..confidence import Ellipsoid
 from ..glm import GLM
-from ..inputs import dimension, flag, one_of, positive, probability, ready, settle
+from ..inputs import dimension, flag, is_array, one_of, probability, ready, settle
 from ..noise import Bounded
 from ..protocols import Array
 from ..regression import solver
@@ -82,9 +82,9 @@ class MORUCB(Layered):
     def __post_init__(self) -> None:
         FTRL(self.glm, self.ridge)  # refuses what is no GLM or ridge
         settle(self, "noise_bound", "noise_floor")
-        probability("delta", self.delta)
+        settle(self, "delta", by=probability)
         one_of("radius", self.radius, radii.RADII)
-        positive("radius_scale", self.radius_scale, zero=True)
+        settle(self, "radius_scale", zero=True)
         flag("nested", self.nested)
         flag("as_printed", self.as_printed)
 
@@ -184,7 +184,7 @@ class MORUCB(Layered):
         kernels, forms = state.kernels, state.forms
         if kernels is None or self.as_printed or self.radius != "adaptive":
             return False
-        if not ready(arm) or not isinstance(sigma, float):
+        if not ready(arm) or is_array(reward) or not isinstance(sigma, float):
             return False
         if not 0 <= sigma <= self.noise_bound:
             return False

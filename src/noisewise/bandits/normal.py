@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..inputs import dimension, ready
+from ..inputs import dimension, is_array, ready
 from ..protocols import Array
 from ..states import COUNT, check_fields, check_rows
 from .arms import candidates, first_best, observation
@@ -96,7 +96,8 @@ class NormalBandit:
 
     def update(self, state: NormalState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward of one arm."""
-        if ready(arm) and isinstance(sigma, float) and 0 <= sigma < math.inf:
+        plain = ready(arm) and not is_array(reward) and isinstance(sigma, float)
+        if plain and 0 <= sigma < math.inf:
             try:
                 done = _kernels().learn(arm, reward, state.table) >= 0
             except TypeError:  # not a row of floats, or no number

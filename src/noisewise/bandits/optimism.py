@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..confidence import Ellipsoid
-from ..inputs import positive, probability, settle
+from ..inputs import probability, settle
 from ..protocols import Array
 from . import ridge
 from .arms import candidates, first_best
@@ -36,8 +36,8 @@ class Optimism:
 
     def __post_init__(self) -> None:
         settle(self, "ridge")
-        probability("delta", self.delta)
-        positive("radius_scale", self.radius_scale, zero=True)
+        settle(self, "delta", by=probability)
+        settle(self, "radius_scale", zero=True)
 
     def start(self, dim: int) -> LinearState:
         """Make the state of a fresh learner."""

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import linalg
 from ..confidence import Ellipsoid
-from ..inputs import flag, positive, probability, settle, whole
+from ..inputs import flag, probability, settle, whole
 from ..protocols import Array
 from ..states import COUNT, check_array, check_fields, check_list
 from . import ridge
@@ -113,10 +113,10 @@ class SAVE:
 
     def __post_init__(self) -> None:
         settle(self, "noise_bound")
-        whole("horizon", self.horizon)
+        settle(self, "horizon", by=whole)
         flag("practical", self.practical)
-        probability("delta", self.delta)
-        positive("radius_scale", self.radius_scale, zero=True)
+        settle(self, "delta", by=probability)
+        settle(self, "radius_scale", zero=True)
 
     @property
     def depth(self) -> int:

@@ -95,7 +95,7 @@ class UCBGLM(Designed):
     def __post_init__(self) -> None:
         settle(self, "sigma")
         if self.warmup is not None:
-            whole("warmup", self.warmup)
+            settle(self, "warmup", by=whole)
         super().__post_init__()
 
     def start(self, dim: int) -> UCBGLMState:

@@ -57,7 +57,7 @@ class WeightedOFULPlus(Optimism):
     def __post_init__(self) -> None:
         super().__post_init__()
         settle(self, "noise_bound", "feature_bound", "parameter_bound")
-        whole("horizon", self.horizon)
+        settle(self, "horizon", by=whole)
 
     def radius(self, state: LinearState, scale: float = 1.0) -> float:
         """Return the radius, its noise part times ``scale``; without data there is no noise."""

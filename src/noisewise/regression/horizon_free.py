@@ -90,12 +90,12 @@ class HorizonFreeMinimax(RowWise):
 
     def _scores(self, state: HorizonFreeMinimaxState, x: Array) -> Array:
         k = x @ state.covariance
-        b = np.einsum("ij,ij->i", x, k)
+        b = np.maximum(np.einsum("ij,ij->i", x, k), 0.0)  # rounding may leave it below
         return (k @ state.moment) * (1 - _step(b) * b)
 
     def _learn(self, state: HorizonFreeMinimaxState, x: Array, y: float, w: float) -> float:
         k = state.covariance @ x
-        b = float(x @ k)
+        b = max(float(x @ k), 0.0)
         score = float(k @ state.moment) * (1 - _step(b) * b)
         state.covariance = state.covariance - w * _step(w * b) * np.outer(k, k)
         state.gram = state.gram + w * np.outer(x, x)
