@@ -5,7 +5,6 @@ import io
 import json
 import os
 import sys
-import tempfile
 import zipfile
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.format import read_array
 
+from . import files
 from .links import LINKS, Link
 
 FORMAT = "noisewise-2"
@@ -21,26 +21,21 @@ FOREIGN = "was not written by noisewise.save"
 
 
 def save(path: str | os.PathLike[str], spec: Any, state: Any) -> None:
-    """Write ``spec`` and ``state`` to ``path``; an old file is replaced only once all is written.
+    """Write ``spec`` and ``state`` to ``path``; an old file is replaced only once all is on disk.
 
-    The file holds a member ``header`` (JSON) and one array a member; `numpy.load` opens it.
+    The file holds a member ``header`` (JSON) and one array a member; `numpy.load` opens it. An old
+    file keeps its mode and a link its target; what a killed `save` left is removed by the next.
     """
-    target = Path(path)
     arrays: dict[str, Any] = {}
     body = {"spec": _encode("spec", spec, arrays), "state": _encode("state", state, arrays)}
     version = import_module("noisewise").__version__
     header = json.dumps({"format": FORMAT, "version": version, **body})
-    folder = target.parent
-    if not folder.is_dir():
-        raise ValueError(f"path is {str(target)!r}, but {str(folder)!r} is no folder; create it")
-    handle, temporary = tempfile.mkstemp(dir=folder, prefix=target.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
+
+    def write(part: Path) -> None:
+        with part.open("wb") as file:  # given a name, savez would add a suffix
             np.savez(file, header=np.array(header), **arrays)
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+
+    files.replace(path, write)
 
 
 def load(path: str | os.PathLike[str], link: Link | None = None) -> tuple[Any, Any]:
