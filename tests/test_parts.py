@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import personalities
 import pytest
 
 import noisewise
-from noisewise.experiments import digest, parts, provenance
+from noisewise.experiments import EXPERIMENTS, digest, parts, provenance
 from noisewise.experiments.runner import Run
 
 RNG = np.random.default_rng
@@ -232,3 +233,16 @@ def test_an_edit_of_any_source_reruns(tmp_path):
     assert all(all_of_them[path] == when for path, when in old.items())
     assert not edited["holds"][claim]
     assert edited["digest"] != first["digest"]
+
+
+@pytest.mark.slow
+def test_two_processors_agree(tmp_path):
+    """Verdicts of all studies, and digests of those without decisions, at a small scale."""
+    words = ["--trials", "2", "--rounds", "60"]
+    found = list(personalities.compare(tmp_path, words))
+    assert len(found) == len(EXPERIMENTS)
+    assert not [name for name, _, judged, _ in found if not judged]
+    assert not [name for name, decides, _, same in found if not decides and not same]
+    assert {name for name, decides, _, _ in found if decides} == {
+        "bandits", "unknown-variance", "real-data", "replay",
+    }  # fmt: skip

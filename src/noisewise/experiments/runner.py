@@ -28,6 +28,7 @@ used again by runs of the same sources and versions.
 """
 
 import hashlib
+import inspect
 import json
 import os
 import re
@@ -144,7 +145,8 @@ class Run:
     @property
     def parts(self) -> Path:
         """Where finished batches lie: elsewhere for another seed, horizon, guest or source."""
-        key = json.dumps([self.name, self.seed, self.cells, provenance.key()], sort_keys=True)
+        own = inspect.getsource(self.study)  # a study may live outside the package
+        key = json.dumps([self.name, self.seed, self.cells, own, provenance.key()], sort_keys=True)
         return self.out / "parts" / self.name / hashlib.sha256(key.encode()).hexdigest()[:16]
 
     def execute(self, tell: Callable[[str], object] = note) -> dict[str, Any]:
