@@ -181,12 +181,12 @@ def test_damaged_parts_are_named_and_run_again(results, tmp_path):
         part.write_bytes(part.read_bytes()[:100])
     one = invoke(*SMALL[:3], "1", *SMALL[4:], "--out", tmp_path)
     assert one.exit_code == 0
-    assert [part.name in one.stderr for part in (*cut, later)] == [True, True, False]
+    assert [part.name in one.output for part in (*cut, later)] == [True, True, False]
     assert later.stat().st_size == 100  # beyond the trials asked for
     done = invoke(*SMALL, "--out", tmp_path)
     assert done.exit_code == 0
-    assert later.name in done.stderr
-    assert done.stderr.count("run again") == 1
+    assert later.name in done.output
+    assert done.output.count("run again") == 1
     assert summary(tmp_path)["digest"] == summary(results)["digest"]
 
 

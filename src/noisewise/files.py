@@ -29,13 +29,15 @@ def replace(path: str | os.PathLike[str], write: Callable[[Path], object]) -> Pa
     try:
         old = _old(target)
         _remove_leftovers(target)
-        with _part(target, 0o600 if old else 0o666) as (part, descriptor):
+        with _part(target, 0o600 if old else 0o666) as part:
             write(part)
-            if old:
-                _pass_on(old, part)
-            os.fsync(descriptor)
+            with _flushed(part, os.O_RDWR):
+                if old:
+                    _pass_on(old, part)
             os.replace(part, target)
-        _flush(target.parent)
+        if os.name == "posix":  # elsewhere folders can't be flushed
+            with _flushed(target.parent, os.O_RDONLY):
+                pass
     except OSError as error:
         if isinstance(error, PermissionError) or error.errno == errno.EROFS:
             raise ValueError(
@@ -69,26 +71,27 @@ def _pass_on(old: os.stat_result, part: Path) -> None:
     """Give the new file the mode of the old one, and its owner where that is allowed."""
     new = part.stat()
     if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
-        with suppress(PermissionError):
+        with suppress(OSError):  # not allowed, or no owner that is known here
             os.chown(part, old.st_uid, old.st_gid)
     part.chmod(stat.S_IMODE(old.st_mode))
 
 
 @contextmanager
-def _part(target: Path, mode: int) -> Iterator[tuple[Path, int]]:
-    """Create a file beside ``target`` and hold a lock on it: its writer lives."""
+def _part(target: Path, mode: int) -> Iterator[Path]:
+    """Create a file beside ``target``, locked while its writer lives; remove it in the end."""
     while True:
         part = target.with_name(f"{_stem(target)}{secrets.token_hex(8)}{SUFFIX}")
         descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
-        try:
-            _lock(descriptor)
-            if os.fstat(descriptor).st_nlink == 0:
-                continue  # taken for a leftover before the lock was there
-            yield part, descriptor
-            return
-        finally:
-            part.unlink(missing_ok=True)
-            os.close(descriptor)
+        with os.fdopen(descriptor, "wb") as file:
+            try:
+                if not _lock(descriptor):
+                    file.close()  # without locks, Windows: open files are not renamed there
+                elif os.fstat(descriptor).st_nlink == 0:
+                    continue  # taken for a leftover before it was locked
+                yield part
+                return
+            finally:
+                part.unlink(missing_ok=True)
 
 
 def _stem(target: Path) -> str:
@@ -125,15 +128,16 @@ def _remove_leftovers(target: Path) -> None:
                 os.close(descriptor)
 
 
-def _flush(folder: Path) -> None:
-    """Make a rename in ``folder`` last, where the system can."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
+@contextmanager
+def _flushed(path: Path, flags: int) -> Iterator[None]:
+    """Flush a file or folder to the disk in the end, where the file system can."""
+    descriptor = os.open(path, flags)
     try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
-            raise
+        yield
+        try:
+            os.fsync(descriptor)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
+                raise
     finally:
         os.close(descriptor)

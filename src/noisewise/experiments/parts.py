@@ -76,7 +76,8 @@ def read(folder: Path, trials: int, tell: Callable[[str], object]) -> Held:
         if machine not in held.machines:
             held.machines.append(machine)
         new = frame["trial"].between(0, trials - 1) & ~frame["trial"].isin(held.trials[cell])
-        held.frames.append(frame[new])
+        if new.any():
+            held.frames.append(frame[new])
         held.trials[cell].update(frame.loc[new, "trial"].tolist())
     return held
 

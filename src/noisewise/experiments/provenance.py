@@ -47,11 +47,10 @@ def machine() -> dict[str, str]:
     import llvmlite.binding as llvm
 
     config: Any = np.show_config(mode="dicts")
-    blas = config["Build Dependencies"]["blas"]
-    simd = config["SIMD Extensions"]
+    blas, simd = config["Build Dependencies"]["blas"], config["SIMD Extensions"]
     return {
         "processor": _processor(),
-        "BLAS": " ".join(filter(None, (blas["name"], blas["version"], _blas_core()))),
+        "BLAS": " ".join(filter(None, (blas.get("name"), blas.get("version"), _blas_core()))),
         "numpy's loops": ", ".join((*simd.get("baseline", ()), *simd.get("found", ()))),
         "compiled code": os.environ.get("NUMBA_CPU_NAME") or str(llvm.get_host_cpu_name()),
     }
