@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from noisewise import report
+from noisewise.experiments import provenance
 from noisewise.report import figures
 
 PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "links.svg"
@@ -16,11 +17,12 @@ EVIL = """<script>alert(1)</script><img src=x onerror="alert(1)">'"&</pre></styl
 GOOD = {
     "study": "links", "title": "A title", "claim": "A claim", "command": "noisewise reproduce",
     "digest": "0123456789abcdef", "trials": 3, "seconds": 1.5, "decisions": False,
+    "sources": provenance.sources(),
     "holds": {"it holds": True}, "measured": {"it holds": "3 of 3", "open": ""},
     "numbers": {"columns": ["link", "error"], "data": [["a = b", 0.5], [None, 1]]},
     "versions": {"numpy": "2.0"}, "machines": [{"processor": "one", "BLAS": "two"}],
 }  # fmt: skip
-OPTIONAL = ("decisions", "machines")
+OPTIONAL = ("decisions", "machines", "sources")
 
 
 class Page(HTMLParser):
@@ -87,6 +89,17 @@ def test_a_study_is_shown_whole(tmp_path):
     assert "choices amplify" not in page.text
     again, _ = written(tmp_path, GOOD | {"decisions": True})
     assert "choices amplify" in again.text
+
+
+def test_results_of_other_sources_are_marked(tmp_path):
+    for summary, marked in (
+        (GOOD, False),
+        (GOOD | {"sources": "other"}, True),
+        ({key: value for key, value in GOOD.items() if key != "sources"}, True),
+    ):
+        page, told = written(tmp_path, summary)
+        assert not told
+        assert ("Other sources" in page.text) == marked
 
 
 def test_our_figures_keep_every_line(tmp_path):

@@ -223,6 +223,7 @@ class Run:
             "digest": digest.of_table(drawn),
             "decisions": bool(getattr(study, "DECISIONS", False)),
             "seconds": round(seconds, 1),
+            "sources": provenance.sources(),
             "versions": provenance.versions(),
             "machines": machines,
         }

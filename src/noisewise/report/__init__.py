@@ -8,10 +8,12 @@ from string import Template
 from typing import Any
 
 from .. import files
-from ..experiments import EXPERIMENTS
+from ..experiments import EXPERIMENTS, provenance
 from . import figures, summaries
 
 AMPLIFIED = " (on this kind of processor: choices amplify the last bit of a number)"
+
+STALE = "Other sources of noisewise made this; run the command again to see what these do."
 
 
 def write(folder: Path, tell: Callable[[str], object] = print) -> Path:
@@ -59,6 +61,7 @@ def _section(study: dict[str, Any], folder: Path) -> str:
         "seconds": study["seconds"],
         "digest": study["digest"][:12],
         "where": AMPLIFIED if study["decisions"] else "",
+        "stale": "" if study["sources"] == provenance.sources() else STALE,
         "versions": _listed(study["versions"]),
         "machines": "".join(f"; on {_listed(each, ': ')}" for each in study["machines"]),
     }

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 NAME = re.compile(r"[A-Za-z0-9_-]+")
-WORDS = ("study", "title", "claim", "command", "digest")
-WANTED = {*WORDS, "trials", "seconds", "holds", "measured", "numbers", "versions"}
+WORDS = ("study", "title", "claim", "command", "digest", "sources")
+WANTED = {*WORDS[:-1], "trials", "seconds", "holds", "measured", "numbers", "versions"}
 
 
 def read(path: Path) -> dict[str, Any] | None:
@@ -18,7 +18,7 @@ def read(path: Path) -> dict[str, Any] | None:
         return None
     if not isinstance(found, dict) or not found.keys() >= WANTED:
         return None
-    found = {"decisions": False, "machines": [], **found}
+    found = {"sources": "", "decisions": False, "machines": [], **found}
     return found if _sound(found) and found["study"] == path.stem else None
 
 
