@@ -6,7 +6,7 @@ JOBS ?= 2
 # One BLAS thread a process: parallelism is over trials and tests, and results do not depend on it.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: venv reproduce test test-all check docs pictures field bench lock wheel clean
+.PHONY: venv reproduce reproduce-portable test test-all check docs pictures field bench lock wheel clean
 
 venv: .venv/stamp  ## the environment, from the lock file
 
@@ -32,6 +32,9 @@ endef
 
 reproduce: venv  ## every study, into results/index.html
 	$(BIN)/noisewise reproduce
+
+reproduce-portable: venv  ## every study as two processors would, compared; about ten minutes
+	$(BIN)/python tests/personalities.py results/portable
 
 test: venv  ## the quick suite
 	$(BIN)/pytest -q -n $(JOBS) -m "not slow"

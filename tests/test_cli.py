@@ -1,7 +1,7 @@
-import inspect
+import html
 import json
 import os
-import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from noisewise import __version__, report
 from noisewise.cli import main
-from noisewise.experiments import EXPERIMENTS, runner
+from noisewise.experiments import EXPERIMENTS, provenance, runner
 
 SMALL = ["reproduce", "links", "--trials", "2", "--rounds", "20", "--jobs", "1"]
 
@@ -66,10 +66,12 @@ def test_the_table_does_not_depend_on_jobs_or_interruptions(results, tmp_path):
     parts = sorted((tmp_path / "two" / "parts").rglob("*.parquet"))
     stamps = {part: part.stat().st_mtime_ns for part in parts[1:]}
     parts[0].unlink()
-    (parts[0].parent / "0-0-1.parquet.77.part").write_bytes(b"half")
+    left = parts[0].parent / f".{parts[0].name}.{'0' * 16}.noisewise-part"
+    left.write_bytes(b"half")
     assert invoke(*SMALL, "--out", tmp_path / "two").exit_code == 0
     assert summary(tmp_path / "two")["digest"] == digest
     assert {part: part.stat().st_mtime_ns for part in stamps} == stamps
+    assert not left.exists()
 
 
 def test_more_trials_reuse_what_is_there(results, tmp_path):
@@ -117,6 +119,33 @@ def test_a_killed_worker_is_replaced(results, tmp_path):
     assert summary(tmp_path)["digest"] == summary(results)["digest"]
 
 
+def test_workers_end_with_a_killed_run(tmp_path):
+    command = [sys.executable, "-c", "from noisewise.cli import main; main()", "reproduce"]
+    command += ["figure-3", "--trials", "1000", "--jobs", "2", "--out", str(tmp_path)]
+    run = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
+    deadline = time.monotonic() + 120
+    while not list(tmp_path.rglob("*.parquet")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    workers = [pid for pid in children(run.pid) if "popen_loky" in command_line(pid)]
+    os.kill(run.pid, signal.SIGKILL)
+    run.wait()
+    deadline = time.monotonic() + 20
+    while any(map(alive, workers)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    left = [pid for pid in workers if alive(pid)]
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert len(workers) == 2
+    assert not left
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
 def children(pid):
     return map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
 
@@ -144,35 +173,35 @@ def test_bad_requests(tmp_path):
         assert sentence in done.output
 
 
-def test_parts_cut_short_are_named_before_any_work(results, tmp_path):
-    assert invoke(*SMALL, "--out", tmp_path).exit_code == 0
-    first = sorted((tmp_path / "parts").rglob("*-0-1.parquet"))
-    later = sorted((tmp_path / "parts").rglob("*-1-2.parquet"))
-    for part in (*first[:2], later[0]):
+def test_damaged_parts_are_named_and_run_again(results, tmp_path):
+    shutil.copytree(results, tmp_path, dirs_exist_ok=True)
+    cut = sorted((tmp_path / "parts").rglob("*-0-1-*.parquet"))[:2]
+    later = sorted((tmp_path / "parts").rglob("*-1-2-*.parquet"))[0]
+    for part in (*cut, later):
         part.write_bytes(part.read_bytes()[:100])
-    first[2].unlink()
+    one = invoke(*SMALL[:3], "1", *SMALL[4:], "--out", tmp_path)
+    assert one.exit_code == 0
+    assert [part.name in one.output for part in (*cut, later)] == [True, True, False]
+    assert later.stat().st_size == 100  # beyond the trials asked for
     done = invoke(*SMALL, "--out", tmp_path)
-    assert done.exit_code == 2
-    assert all(part.name in re.sub(r"\s+", "", done.output) for part in (*first[:2], later[0]))
-    assert not first[2].exists()
-    for part in first[:2]:
-        part.unlink()
-    one = [*SMALL[:3], "1", *SMALL[4:], "--out", tmp_path]
-    assert invoke(*one).exit_code == 0  # what is cut lies beyond the trials asked for
+    assert done.exit_code == 0
+    assert later.name in done.output
+    assert done.output.count("run again") == 1
+    assert summary(tmp_path)["digest"] == summary(results)["digest"]
 
 
-def test_a_changed_study_starts_new_parts(tmp_path, monkeypatch):
-    run = runner.Run("links", tmp_path)
-    before = run.parts
-    assert run.parts == before
-    monkeypatch.setattr(runner, "_source", lambda study: "another")
-    assert run.parts != before
-    assert "failures" in inspect.getsource(runner.Run("bounds", tmp_path).study)
+def test_summary_and_page_name_what_it_was_run_on(results):
+    found = summary(results)
+    assert {"numpy", "scipy", "numba", "python", "noisewise"} == set(found["versions"])
+    (machine,) = found["machines"]
+    assert machine == provenance.machine()
+    assert all(machine.values())
+    page = html.unescape((results / "index.html").read_text())
+    assert all(value in page for value in (*machine.values(), *found["versions"].values()))
 
 
 def test_the_page_leaves_out_what_is_no_study(results, tmp_path):
-    out = tmp_path / "foreign"
-    assert invoke(*SMALL, "--out", out).exit_code == 0
+    out = shutil.copytree(results, tmp_path / "foreign")
     (out / "broken.json").write_text("{")
     (out / "other.json").write_text('{"study": "mine"}')
     (out / "links.svg").unlink()

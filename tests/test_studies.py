@@ -119,16 +119,17 @@ def test_more_policies_leave_the_usual_ones_alone():
 
 def test_clocks_do_not_change_the_digest(tmp_path, monkeypatch):
     monkeypatch.setattr(bandits, "MAIN", bandits.MAIN[:2])
+    monkeypatch.setattr(bandits, "holds", lambda table: {})
     found = []
     for place in ("a", "b"):
         run = Run("bandits", tmp_path / place, trials=1, rounds=20)
-        frame = pd.DataFrame(bandits.data(run.cells[0], np.random.default_rng(0))).assign(trial=0)
-        monkeypatch.setattr(bandits, "holds", lambda table: {})
-        found.append((run._summary(frame, 0.0)["digest"], list(frame["microseconds"])))
+        frame = pd.DataFrame(bandits.data(run.cells[0], np.random.default_rng(0)))
+        frame = frame.assign(trial=0, _cell=0)
+        found.append((run._summary(frame, 0.0, [])["digest"], list(frame["microseconds"])))
     assert found[0][0] == found[1][0]
     assert found[0][1] != found[1][1]
-    frame.loc[0, "regret"] += 1e-9
-    assert run._summary(frame, 0.0)["digest"] != found[0][0]
+    frame.loc[0, "regret"] += 1e-3
+    assert run._summary(frame, 0.0, [])["digest"] != found[0][0]
 
 
 @pytest.fixture(scope="module")

@@ -65,7 +65,9 @@ def test_eight_threads_share_an_agent(make, count):
     assert agent.state.count == len(order) == 8 * count
     assert not agent.waiting
     np.testing.assert_array_equal(agent.state.theta, alone.state.theta)
-    np.testing.assert_array_equal(agent.state.layers[0].array[:56], alone.state.layers[0].array[:56])
+    np.testing.assert_array_equal(
+        agent.state.layers[0].array[:56], alone.state.layers[0].array[:56]
+    )
 
 
 @pytest.mark.parametrize("link", ["identity", "logistic"])

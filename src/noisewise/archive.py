@@ -4,13 +4,13 @@ import dataclasses
 import json
 import os
 import re
-import tempfile
 from importlib import import_module
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import numpy as np
 
+from . import files
 from .links import LINKS, Link
 from .members import read_members
 
@@ -20,26 +20,21 @@ DEEPEST = 32  # levels of classes and lists in each other
 
 
 def save(path: str | os.PathLike[str], spec: Any, state: Any) -> None:
-    """Write ``spec`` and ``state`` to ``path``; an old file is replaced only once all is written.
+    """Write ``spec`` and ``state`` to ``path``; an old file is replaced only once all is on disk.
 
-    The file holds a member ``header`` (JSON) and one array a member; `numpy.load` opens it.
+    The file holds a member ``header`` (JSON) and one array a member; `numpy.load` opens it. An old
+    file keeps its mode and a link its target; what a killed `save` left is removed by the next.
     """
-    target = Path(path)
     arrays: dict[str, Any] = {}
     body = {"spec": _encode("spec", spec, arrays), "state": _encode("state", state, arrays)}
     version = import_module("noisewise").__version__
     header = json.dumps({"format": FORMAT, "version": version, **body})
-    folder = target.parent
-    if not folder.is_dir():
-        raise ValueError(f"path is {str(target)!r}, but {str(folder)!r} is no folder; create it")
-    handle, temporary = tempfile.mkstemp(dir=folder, prefix=target.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
+
+    def write(part: Path) -> None:
+        with part.open("wb") as file:  # given a name, savez would add a suffix
             np.savez(file, header=np.array(header), **arrays)
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+
+    files.replace(path, write)
 
 
 def load(

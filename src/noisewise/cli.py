@@ -52,8 +52,10 @@ def reproduce(
 ) -> None:
     """Run the studies (all by default) and write tables, figures and a page.
 
-    An interrupted run continues where it stopped; more trials reuse those that are there. Claims
-    are statistical: one that fails is marked and counted, and the exit code stays 0.
+    An interrupted run continues where it stopped; more trials reuse those that are there. Trials
+    that other sources or versions ran stay in the folder and are not used, and damaged ones are
+    run again. Claims are statistical: one that fails is marked and counted, and the exit code
+    stays 0.
     """
     from time import perf_counter
 

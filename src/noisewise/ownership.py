@@ -34,6 +34,9 @@ def refused(error: BaseException) -> bool:
 class Interrupted:
     """What becomes of a state whose update was interrupted half-way: every use is refused."""
 
+    def __repr__(self) -> str:
+        return "<a state whose update was interrupted half-way>"
+
     def __getattribute__(self, name: str) -> Any:
         if name.startswith("__"):
             return super().__getattribute__(name)

@@ -29,6 +29,7 @@ CLAIM = (
 )
 TRIALS = 4
 ROUNDS = 2000
+DECISIONS = True
 CLOCKED = ("microseconds",)
 MAIN = (
     "fresh-linear", "fixed-linear", "misreported-linear",

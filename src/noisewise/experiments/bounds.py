@@ -133,6 +133,7 @@ def _draw(world: World, glm: GLM, T: int, rng: np.random.Generator) -> Rounds:
     if glm.linear:
         bias, _ = regret.mean_regret_parts(x, sigma=world.sigma, ridge=glm.ridge)
         theta = np.linalg.eigh(bias.T @ bias)[1][:, -1]
+        theta = theta * np.copysign(1.0, theta.sum())  # LAPACKs differ in the sign
     return Noisy(glm, world.draw, Levels((world.sigma,))).label(rng, x, theta)
 
 

@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 from cycler import cycler
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from . import files
+from .. import files
 
 # Okabe and Ito's palette, black last
 BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"

@@ -30,6 +30,7 @@ CLAIM = (
 )
 TRIALS = 16
 ROUNDS = 1000
+DECISIONS = True
 PARTS = ("one pass", "intervals", "bandit")
 BINS = 6
 LIMIT = 3.0  # standard errors of a paired difference that count as a difference

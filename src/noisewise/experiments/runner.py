@@ -17,22 +17,27 @@ A study is a module with
     measured), and a small table for the page;
 ``CLOCKED``
     (optional) columns that are measured times: they differ from run to run, the digest leaves
-    them out.
+    them out;
+``DECISIONS``
+    (optional) True where the data depend on choices between near equals: there the last bit of a
+    number, in which processors differ, may change all that follows, and so the digest.
 
 Every (cell, trial) has its own child of the seed, so the table does not depend on the number of
-jobs, on the order of work, or on how often the run was interrupted.
+jobs, on the order of work, or on how often the run was interrupted. Finished batches are kept, and
+used again by runs of the same sources and versions.
 """
 
 import hashlib
 import inspect
 import json
-import platform
+import os
 import re
 import sys
 import time
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -44,12 +49,18 @@ import pandas as pd
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from tqdm import tqdm
 
-from .. import __version__
+from .. import files
 from ..checks import find
 from ..regression import REGRESSORS
-from . import EXPERIMENTS, canvas, files
+from . import EXPERIMENTS, canvas, digest, parts, provenance, workers
 from .datasets import MissingData
+from .parts import Held
 from .verdicts import Verdict
+
+
+def note(sentence: str) -> None:
+    """Print a sentence beside the results."""
+    print(sentence, file=sys.stderr)
 
 
 @dataclass(frozen=True)
@@ -134,54 +145,46 @@ class Run:
     @property
     def parts(self) -> Path:
         """Where finished batches lie: elsewhere for another seed, horizon, guest or source."""
-        key = json.dumps([self.name, __version__, self.seed, self.cells], sort_keys=True)
-        digest = hashlib.sha256((key + _source(self.study)).encode()).hexdigest()
-        return self.out / "parts" / self.name / digest[:16]
+        own = inspect.getsource(self.study)  # a study may live outside the package
+        key = json.dumps([self.name, self.seed, self.cells, own, provenance.key()], sort_keys=True)
+        return self.out / "parts" / self.name / hashlib.sha256(key.encode()).hexdigest()[:16]
 
-    def execute(self) -> dict[str, Any]:
-        """Run what is missing, then write table, figure and summary; return the summary."""
+    def execute(self, tell: Callable[[str], object] = note) -> dict[str, Any]:
+        """Run what is missing, then write table, figure and summary; return the summary.
+
+        ``tell`` hears of parts of an earlier run that are damaged.
+        """
         began = time.perf_counter()
         self.parts.mkdir(parents=True, exist_ok=True)
-        self._frames()  # a part that can't be read is named before any work
-        for _ in range(3):
-            missing = self._missing()
+        for attempt in range(4):
+            held = parts.read(self.parts, self.scale, tell)
+            missing = self._missing(held)
             if not missing:
                 break
-            try:
+            if attempt == 3:
+                raise RuntimeError(
+                    f"study {self.name}: workers were killed three times (memory?); run the same "
+                    "command again to continue, with fewer --jobs"
+                )
+            with suppress(TerminatedWorkerError):  # what the other workers finished is on disk
                 self._work(missing)
-            except TerminatedWorkerError:
-                continue  # what the other workers finished is on disk
-        if self._missing():
-            raise RuntimeError(
-                f"study {self.name}: workers were killed three times (memory?); run the same "
-                "command again to continue, with fewer --jobs"
-            )
-        table = self._table()
-        summary = self._summary(table, time.perf_counter() - began)
+        table = held.table
+        summary = self._summary(table, time.perf_counter() - began, held.machines)
+        table = table.drop(columns="_cell")
         files.replace(self.out / f"{self.name}.parquet", lambda p: table.to_parquet(p, index=False))
         canvas.write(self.study.plot, table, self.out / f"{self.name}.svg")
         text = json.dumps(summary, indent=1)
         files.replace(self.out / f"{self.name}.json", lambda p: p.write_text(text))
         return summary
 
-    def _missing(self) -> list[tuple[int, list[int]]]:
+    def _missing(self, held: Held) -> list[tuple[int, list[int]]]:
         """Return (cell, trials) batches that no part holds yet, small enough to share out."""
-        done: dict[int, set[int]] = defaultdict(set)
-        for path in self._parts():
-            cell, first, last = map(int, path.stem.split("-"))
-            done[cell].update(range(first, last))
         size = max(1, min(25, self.scale // (2 * self.jobs)))
         batches = []
         for cell in range(len(self.cells)):
-            left = [t for t in range(self.scale) if t not in done[cell]]
+            left = [t for t in range(self.scale) if t not in held.trials[cell]]
             batches += [(cell, run) for run in _runs(left, size)]
         return batches
-
-    def _parts(self) -> list[Path]:
-        """Return the finished batches, named cell-first-last, that hold trials of this run."""
-        names = re.compile(r"\d+-(\d+)-\d+")
-        found = ((names.fullmatch(path.stem), path) for path in self.parts.glob("*.parquet"))
-        return sorted(path for name, path in found if name and int(name[1]) < self.scale)
 
     def _work(self, batches: list[tuple[int, list[int]]]) -> None:
         total = sum(len(trials) for _, trials in batches)
@@ -189,42 +192,22 @@ class Run:
             tqdm(total=total, desc=self.name, unit="trial", leave=False) as bar,
             joblib.parallel_config(backend="loky", inner_max_num_threads=1),
         ):
-            pool = joblib.Parallel(n_jobs=self.jobs, return_as="generator_unordered")
-            for count in pool(joblib.delayed(_batch)(self, *batch) for batch in batches):
+            jobs = min(self.jobs, len(batches))
+            pool = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
+            batch = joblib.delayed(partial(_batch, self, self.parts, os.getpid()))
+            for count in pool(batch(*each) for each in batches):
                 bar.update(count)
 
-    def _frames(self) -> list[pd.DataFrame]:
-        """Read the finished batches; name those that can't be read."""
-        frames, bad = [], []
-        for path in self._parts():
-            try:
-                frames.append(pd.read_parquet(path))
-            except (OSError, ValueError):
-                bad.append(str(path))
-        if bad:
-            raise ValueError(
-                f"can't read {', '.join(bad)}; delete what is named and run the same command again"
-            )
-        return frames
-
-    def _table(self) -> pd.DataFrame:
-        table = pd.concat(self._frames())
-        table = table[table["trial"] < self.scale].sort_values(["_cell", "trial"], kind="stable")
-        drawn = table.columns.drop(self._clocked)
-        table = table.drop_duplicates(drawn, ignore_index=True)  # of runs at the same time
-        return table.drop(columns="_cell").reset_index(drop=True)
-
-    @property
-    def _clocked(self) -> list[str]:
-        return list(getattr(self.study, "CLOCKED", ()))
-
-    def _summary(self, table: pd.DataFrame, seconds: float) -> dict[str, Any]:
-        study, verdicts = self.study, self.study.holds(table)
+    def _summary(
+        self, table: pd.DataFrame, seconds: float, machines: list[dict[str, str]]
+    ) -> dict[str, Any]:
+        study = self.study
+        drawn = table.drop(columns=list(getattr(study, "CLOCKED", ())))
+        table = table.drop(columns="_cell")
+        verdicts = study.holds(table)
         judged = {
             claim: verdict for claim, verdict in verdicts.items() if _held(verdict) is not None
         }
-        drawn = table.drop(columns=self._clocked).to_csv(index=False, float_format="%r")
-        digest = hashlib.sha256(drawn.encode()).hexdigest()
         return {
             "study": self.name,
             "title": study.TITLE,
@@ -237,41 +220,34 @@ class Run:
             "holds": {claim: bool(verdict) for claim, verdict in judged.items()},
             "measured": {claim: getattr(v, "measured", "") for claim, v in verdicts.items()},
             "numbers": json.loads(study.numbers(table).to_json(orient="split", index=False)),
-            "digest": digest,
+            "digest": digest.of_table(drawn),
+            "decisions": bool(getattr(study, "DECISIONS", False)),
             "seconds": round(seconds, 1),
-            "versions": {
-                "noisewise": __version__,
-                "numpy": np.__version__,
-                "python": platform.python_version(),
-            },
+            "sources": provenance.sources(),
+            "versions": provenance.versions(),
+            "machines": machines,
         }
 
 
-def _batch(run: Run, cell: int, trials: list[int]) -> int:
+def _batch(run: Run, folder: Path, driver: int, cell: int, trials: list[int]) -> int:
+    workers.end_with(driver)
+    if run.parts != folder:
+        raise ValueError("the sources changed while the study ran; run the same command again")
     setting = run.cells[cell]
     study_key = int.from_bytes(hashlib.sha256(run.name.encode()).digest()[:4], "big")
     rows = []
     for trial in trials:
         seed = np.random.SeedSequence(run.seed, spawn_key=(study_key, cell, trial))
         made = run.study.data(setting, np.random.default_rng(seed))
+        if not made:
+            raise ValueError(f"study {run.name}: data({setting}) is empty; return at least one row")
         rows += [{**row, "trial": trial, "_cell": cell} for row in made]
-    path = run.parts / f"{cell}-{trials[0]}-{trials[-1] + 1}.parquet"
-    files.replace(path, lambda p: pd.DataFrame(rows).to_parquet(p, index=False))
+    parts.write(folder, cell, trials, rows)
     return len(trials)
 
 
 def _held(verdict: Any) -> Any:
     return verdict.held if isinstance(verdict, Verdict) else verdict
-
-
-def _source(study: ModuleType) -> str:
-    """Return the source a study is made of: its module and those beside it that it imports."""
-    beside = [
-        part
-        for part in vars(study).values()
-        if isinstance(part, ModuleType) and part.__name__.startswith(f"{__package__}.")
-    ]
-    return "".join(inspect.getsource(part) for part in (study, *beside) if part is not canvas)
 
 
 def _constants(study: ModuleType) -> dict[str, Any]:

@@ -44,6 +44,7 @@ CLAIM = (
 )
 TRIALS = 4
 ROUNDS = 1000
+DECISIONS = True
 CRUDE, FLOOR, DELTA = 1.0, 0.05, 0.05
 FIXED = ("explained", "explained, logistic", "tied to the arm", "tied, one-hot")
 UNEXPLAINED, FRESH, BINARY = "unexplained", "explained, fresh arms", "binary rewards"

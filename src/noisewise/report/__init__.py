@@ -1,27 +1,32 @@
 """The page over all studies of a folder: one file, nothing fetched from outside."""
 
 import html
-import json
-import re
 from collections.abc import Callable
 from importlib.resources import files as resources
 from pathlib import Path
 from string import Template
 from typing import Any
 
-from ..experiments import EXPERIMENTS, files
+from .. import files
+from ..experiments import EXPERIMENTS, provenance
+from . import figures, summaries
+
+AMPLIFIED = " (on this kind of processor: choices amplify the last bit of a number)"
+
+STALE = "Other sources of noisewise made this; run the command again to see what these do."
 
 
 def write(folder: Path, tell: Callable[[str], object] = print) -> Path:
     """Write ``folder/index.html`` over every study found in ``folder`` and return its path.
 
-    ``tell`` hears of every JSON file that is no study's.
+    ``tell`` hears of every JSON file that is no study's. Nothing in these files can do more than be
+    read on the page.
     """
     studies = []
     for path in sorted(folder.glob("*.json")):
-        study = _read(path)
+        study = summaries.read(path)
         if study is None:
-            tell(f"left out of the page: {path} (not the summary of a study)")
+            tell(f"left out of the page: {str(path)!r} (not the summary of a study)")
         else:
             studies.append(study)
     order = list(EXPERIMENTS)
@@ -38,34 +43,38 @@ def write(folder: Path, tell: Callable[[str], object] = print) -> Path:
         ),
         studies="".join(_section(study, folder) for study in studies),
     )
-    return files.replace(folder / "index.html", lambda part: part.write_text(page))
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    """Return a study's summary, None if the file is something else."""
-    try:
-        found = json.loads(path.read_text())
-    except ValueError:
-        return None
-    wanted = {"study", "title", "claim", "command", "trials", "holds", "measured", "numbers",
-              "digest", "seconds", "versions"}  # fmt: skip
-    return found if isinstance(found, dict) and wanted <= set(found) else None
+    content = page.encode("utf-8", "replace")  # JSON can spell half of a character
+    return files.replace(folder / "index.html", lambda part: part.write_bytes(content))
 
 
 def _section(study: dict[str, Any], folder: Path) -> str:
-    return _template("study.html").substitute(
-        name=study["study"],
-        title=html.escape(study["title"]),
-        claim=html.escape(study["claim"]),
-        holds="".join(_claim(study, claim) for claim in study["measured"]),
-        figure=_inline(folder / f"{study['study']}.svg"),
-        table=_table(**study["numbers"]),
-        command=html.escape(study["command"]),
-        trials=study["trials"],
-        seconds=study["seconds"],
-        digest=study["digest"][:12],
-        versions=html.escape(", ".join(f"{k} {v}" for k, v in study["versions"].items())),
+    picture = folder / f"{study['study']}.svg"
+    figure = figures.inline(picture) or (
+        f"<p>The figure {picture.name} is not there, or is none of ours; run the command again.</p>"
     )
+    texts = {
+        "name": study["study"],
+        "title": study["title"],
+        "claim": study["claim"],
+        "command": study["command"],
+        "trials": study["trials"],
+        "seconds": study["seconds"],
+        "digest": study["digest"][:12],
+        "where": AMPLIFIED if study["decisions"] else "",
+        "stale": "" if study["sources"] == provenance.sources() else STALE,
+        "versions": _listed(study["versions"]),
+        "machines": "".join(f"; on {_listed(each, ': ')}" for each in study["machines"]),
+    }
+    return _template("study.html").substitute(
+        {name: html.escape(str(text)) for name, text in texts.items()},
+        holds="".join(_claim(study, claim) for claim in study["measured"]),
+        figure=figure,
+        table=_table(**study["numbers"]),
+    )
+
+
+def _listed(named: dict[str, str], between: str = " ") -> str:
+    return ", ".join(f"{name}{between}{value}" for name, value in named.items())
 
 
 def _claim(study: dict[str, Any], claim: str) -> str:
@@ -77,22 +86,6 @@ def _claim(study: dict[str, Any], claim: str) -> str:
 
 def _template(name: str) -> Template:
     return Template((resources(__package__) / name).read_text())
-
-
-def _inline(path: Path) -> str:
-    """Return the SVG as an element of an HTML page: no prolog, metadata or namespace addresses.
-
-    It is never shown so small that its letters can't be read, nor blown up.
-    """
-    if not path.is_file():
-        return f"<p>The figure {html.escape(path.name)} is not there; run the command again.</p>"
-    text = path.read_text()
-    text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
-    text = re.sub(r'\s+xmlns(:\w+)?="[^"]*"', "", text)
-    found = re.search(r'<svg[^>]*?width="([\d.]+)pt"', text)
-    width = float(found[1]) if found else 600.0
-    style = f'style="min-width: {0.8 * width:.0f}pt; max-width: {1.2 * width:.0f}pt"'
-    return text.replace("<svg", f"<svg {style}", 1)
 
 
 def _table(columns: list[str], data: list[list[Any]]) -> str:

@@ -1,0 +1,221 @@
+"""What `save` and the studies write is there whole or not at all, and nothing else is left."""
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import noisewise as nw
+from noisewise import files
+
+FTRL = nw.FTRL(nw.GLM("logistic"), ridge=1.0)
+
+
+def state(rows=3, seed=0):
+    rng, made = np.random.default_rng(seed), FTRL.start(20)
+    x = rng.normal(size=(rows, 20)) / 10
+    FTRL.update(made, x, rng.integers(0, 2, rows).astype(float))
+    return made
+
+
+def write(text):
+    return lambda part: part.write_text(text)
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o755])
+def test_an_old_file_keeps_its_mode(tmp_path, mode):
+    path = tmp_path / "a.npz"
+    path.touch()
+    path.chmod(mode)
+    nw.save(path, FTRL, state())
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+    assert nw.load(path)[0] == FTRL
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o027, 0o077])
+def test_a_new_file_has_what_the_umask_gives(tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        nw.save(tmp_path / "a.npz", FTRL, state())
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a.npz").stat().st_mode) == 0o666 & ~mask
+
+
+def test_links_stay_and_their_target_is_replaced(tmp_path):
+    for folder in ("real", "links"):
+        (tmp_path / folder).mkdir()
+    real = tmp_path / "real" / "a.npz"
+    one, two = tmp_path / "links" / "one", tmp_path / "links" / "two"
+    two.symlink_to(Path("..") / "real" / "a.npz")  # of a file that is not there yet
+    one.symlink_to(two)
+    for seed in (1, 2):
+        nw.save(one, FTRL, state(seed=seed))
+        assert one.is_symlink()
+        assert two.is_symlink()
+        np.testing.assert_array_equal(nw.load(real)[1].theta, state(seed=seed).theta)
+    assert names(tmp_path / "links") == ["one", "two"]
+    assert names(tmp_path / "real") == ["a.npz"]
+
+
+def test_paths_that_cant_be_written_are_one_sentence(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "folder").mkdir()
+    before = names(tmp_path)
+    for path, sentence in (
+        (tmp_path / "folder", "a folder; add the name of a file"),
+        (tmp_path / "none" / "a.npz", "is no folder; create it"),
+        (tmp_path / "file" / "a.npz", "is no folder; create it"),
+        (tmp_path / "pipe", "no regular file"),
+        (tmp_path / "loop", "no regular file"),
+        ("/dev/null", "no regular file"),
+    ):
+        with pytest.raises(ValueError, match=sentence) as error:
+            nw.save(path, FTRL, state())
+        assert "\n" not in str(error.value)
+    assert names(tmp_path) == before
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_what_is_protected_is_one_sentence_and_stays(tmp_path):
+    (tmp_path / "closed").mkdir()
+    protected, closed = tmp_path / "a.npz", tmp_path / "closed" / "a.npz"
+    for path in (protected, closed):
+        path.write_text("mine")
+    protected.chmod(0o444)
+    closed.parent.chmod(0o555)
+    user = os.geteuid()
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(folder.stat().st_mode | 0o755)
+    if user == 0:  # whom nothing is closed to
+        os.seteuid(65534)
+    try:
+        for path in (protected, closed):
+            with pytest.raises(ValueError, match=r"can't be written.*choose another"):
+                files.replace(path, write("other"))
+    finally:
+        os.seteuid(user)
+        closed.parent.chmod(0o755)
+    assert protected.read_text() == closed.read_text() == "mine"
+    assert names(tmp_path) == ["a.npz", "closed"]
+
+
+@pytest.mark.parametrize("kind", [OSError, KeyboardInterrupt, ZeroDivisionError])
+def test_a_writer_that_fails_leaves_the_old_file_alone(tmp_path, kind):
+    def fail(part):
+        part.write_text("half")
+        raise kind(28, "No space left on device")
+
+    path = tmp_path / "a"
+    path.write_text("whole")
+    with pytest.raises(kind):
+        files.replace(path, fail)
+    assert names(tmp_path) == ["a"]
+    assert path.read_text() == "whole"
+
+
+def test_leftovers_are_removed_but_no_file_of_a_living_writer_nor_anyone_elses(tmp_path):
+    path, names_kept = tmp_path / "a[1]*.npz", set()
+    left = tmp_path / f".{path.name}.{'0' * 16}{files.SUFFIX}"
+    left.write_text("of a killed writer")
+    for other in ("b", ".b.0000000000000000" + files.SUFFIX, f".{path.name}.part", "a11.npz"):
+        (tmp_path / other).write_text("not ours")
+        names_kept.add(other)
+    writing, done = threading.Event(), threading.Event()
+
+    def slow(part):
+        part.write_text("slow")
+        writing.set()
+        assert done.wait(60)
+
+    thread = threading.Thread(target=files.replace, args=(path, slow))
+    thread.start()
+    assert writing.wait(60)
+    (living,) = {*names(tmp_path)} - names_kept
+    files.replace(path, write("quick"))
+    assert {*names(tmp_path)} == {*names_kept, path.name, living}
+    assert path.read_text() == "quick"
+    done.set()
+    thread.join()
+    assert {*names(tmp_path)} == {*names_kept, path.name}
+    assert path.read_text() == "slow"
+
+
+def test_the_longest_name_is_written(tmp_path):
+    path = tmp_path / ("ä" * 127 + "a")
+    files.replace(path, write("long"))
+    files.replace(path, write("longer"))
+    assert names(tmp_path) == [path.name]
+
+
+def test_file_and_folder_are_flushed_before_save_returns(tmp_path, monkeypatch):
+    """The file before it gets its name, the folder after."""
+    path, seen = tmp_path / "a", []
+    real = os.fsync
+
+    def fsync(descriptor):
+        real(descriptor)
+        folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
+        seen.append(("folder" if folder else "file", path.exists()))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    files.replace(path, write("text"))
+    assert seen == [("file", False), ("folder", True)]
+
+
+KILLING = """
+import hashlib, os, signal, sys, time
+import numpy as np
+from test_files import FTRL, nw, state
+path, half, whole = sys.argv[1], 0, []
+states = [state(rows=10_000, seed=seed) for seed in (0, 1)]
+for each in states:
+    began = time.perf_counter()
+    nw.save(path, FTRL, each)
+    took = time.perf_counter() - began
+    whole.append(hashlib.sha256(open(path, "rb").read()).hexdigest())
+folder, rng, found = os.path.dirname(path), np.random.default_rng(12), []
+for _ in range(60):
+    child = os.fork()
+    while child == 0:
+        for each in states:
+            nw.save(path, FTRL, each)
+    time.sleep(rng.uniform(0, 2 * took))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    half += len(os.listdir(folder)) > 1
+    found.append(hashlib.sha256(open(path, "rb").read()).hexdigest())
+    nw.save(path, FTRL, states[0])
+    assert os.listdir(folder) == [os.path.basename(path)], os.listdir(folder)
+assert set(found) == set(whole), (found, whole)
+print(half, found.count(whole[0]), found.count(whole[1]))
+"""
+
+
+def test_sixty_killed_saves_leave_the_old_file_or_the_new(tmp_path):
+    """Nearly all kills hit a save that is writing; that fewer than 20 of 60 do is beyond chance."""
+    path = tmp_path / "a.npz"
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path]),
+    }
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", KILLING, str(path)],
+        capture_output=True, text=True, env=environment, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    half, old, new = map(int, done.stdout.split())
+    assert half >= 20
+    assert old + new == 60
+    print(f"{half} of 60 kills hit a half-written file; old {old}, new {new}")
