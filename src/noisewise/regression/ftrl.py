@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..blas import matmul
 from ..confidence import Ellipsoid, score_bounds
 from ..glm import GLM
 from ..inputs import (
@@ -119,7 +120,7 @@ class FTRL:
     def predict(self, state: FTRLState, x: ArrayLike) -> Any:
         """Return the predicted mean at each row of ``x``."""
         x, single = features(x, state.dim)
-        mean = self.glm.mean(x @ state.theta)
+        mean = self.glm.mean(matmul(x, state.theta))
         return float(mean[0]) if single else mean
 
     def update(

@@ -3,6 +3,7 @@
 import numpy as np
 
 from .. import linalg
+from ..blas import one_thread
 from ..glm import GLM
 from ..inputs import positive
 from ..kernels import layout as at
@@ -10,6 +11,7 @@ from . import newton, solver
 from .state import FTRLState
 
 
+@one_thread
 def move_ridge(glm: GLM, state: FTRLState, ridge: float) -> None:
     r"""Make the state that of the same rows under another ridge.
 
@@ -53,6 +55,7 @@ def move_ridge(glm: GLM, state: FTRLState, ridge: float) -> None:
         solver.refresh(glm, state)
 
 
+@one_thread
 def reweigh(glm: GLM, state: FTRLState, factor: float) -> None:
     """Make the state that of the same rows with all weights times ``factor``; identity link only.
 
