@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import linalg
+from .blas import matmul
 from .inputs import features, numbers
 from .protocols import Array
 
@@ -29,17 +30,17 @@ class Ellipsoid:
     def width(self, x: ArrayLike) -> Any:
         """Return half the range of the score ``x . mu`` over the set."""
         x, single = features(x, len(self.centre))
-        variance = np.einsum("ij,ij->i", x @ self.inverse, x)
+        variance = np.einsum("ij,ij->i", matmul(x, self.inverse), x)
         half = self.radius * np.sqrt(np.maximum(variance, 0.0))
         return float(half[0]) if single else half
 
     def upper(self, x: ArrayLike) -> Any:
         """Return the largest score ``x . mu`` over the set."""
-        return np.asarray(x, dtype=np.float64) @ self.centre + self.width(x)
+        return matmul(np.asarray(x, dtype=np.float64), self.centre) + self.width(x)
 
     def lower(self, x: ArrayLike) -> Any:
         """Return the smallest score ``x . mu`` over the set."""
-        return np.asarray(x, dtype=np.float64) @ self.centre - self.width(x)
+        return matmul(np.asarray(x, dtype=np.float64), self.centre) - self.width(x)
 
     def distance(self, theta: ArrayLike) -> float:
         """Return ||theta - centre|| in the norm of H."""

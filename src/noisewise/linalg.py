@@ -6,9 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from .blas import matmul, one_thread_if_large
 from .protocols import Array
 
 
+@one_thread_if_large
 def factor(H: Array) -> Array:
     """Return the lower Cholesky factor of ``H``.
 
@@ -22,17 +24,20 @@ def factor(H: Array) -> Array:
     raise np.linalg.LinAlgError("matrix is not positive definite to working precision")
 
 
+@one_thread_if_large
 def solve(c: Array, v: Array) -> Array:
     """Solve ``H u = v`` from the factor ``c`` of H."""
     return np.asarray(lapack.dpotrs(c, v, lower=1)[0])
 
 
+@one_thread_if_large
 def invert(c: Array) -> Array:
     """Return the inverse of H from its factor ``c``."""
     lower = lapack.dpotri(c, lower=1)[0]  # zeros above the diagonal, as in c
     return np.asarray(lower + lower.T * (1 - np.eye(len(c))))
 
 
+@one_thread_if_large
 def safe_inverse(H: Array, floor: float) -> tuple[Array, float]:
     """Return an inverse that is not too small, and log det H, for H >= ``floor`` I.
 
@@ -52,9 +57,10 @@ def log_det(c: Array) -> float:
 
 def norm(v: Array, M: Array) -> float:
     """Return ||v||_M = sqrt(v'Mv)."""
-    return float(np.sqrt(max(float(v @ M @ v), 0.0)))
+    return float(np.sqrt(max(float(matmul(v, M) @ v), 0.0)))
 
 
+@one_thread_if_large
 def largest_eigenvalue_bound(P: Array) -> float:
     """Return an upper bound of the largest eigenvalue of ``P``, within d^(1/16) of it.
 
@@ -67,6 +73,13 @@ def largest_eigenvalue_bound(P: Array) -> float:
     return scale * float(np.linalg.norm(Q)) ** 0.125 * (1 + 1e-12)
 
 
+@one_thread_if_large
+def smallest_eigenvalue(V: Array) -> float:
+    """Return the least eigenvalue of ``V``."""
+    return float(np.linalg.eigvalsh(V)[0])
+
+
+@one_thread_if_large
 def spectrum(V: Array) -> tuple[Array, Array]:
     """Return eigenvalues and vectors of ``V`` > 0.
 
@@ -87,7 +100,7 @@ def project_ball(V: Array, v: Array, radius: float) -> Array:
     from scipy.optimize import brentq
 
     values, vectors = spectrum(V)
-    a = v @ vectors
+    a = matmul(v, vectors)
     # each coordinate shrinks by values/(values + nu), so nu lies between these
     low, high = values[0] * (length / radius - 1), values[-1] * (length / radius - 1)
 
@@ -104,10 +117,11 @@ def project_ball(V: Array, v: Array, radius: float) -> Array:
         nu = high
     else:
         nu = brentq(miss, low, high, xtol=1e-300, rtol=1e-15, maxiter=500)
-    u = vectors @ (values * a / (values + nu))
+    u = matmul(vectors, values * a / (values + nu))
     return np.asarray(u * (radius / max(radius, float(np.linalg.norm(u)))))
 
 
+@one_thread_if_large
 def simplex_minimum(V: Array, b: Array, w: Array) -> Array:
     """Return the minimiser of w'Vw/2 - b'w on the simplex, by an active set begun at ``w``.
 
@@ -140,6 +154,7 @@ def simplex_minimum(V: Array, b: Array, w: Array) -> Array:
     return w / w.sum()
 
 
+@one_thread_if_large
 def gains(x: Array, ridge: float, slope: float = 1.0) -> Array:
     r"""Return :math:`g_t = (\rho I + \kappa\sum_{s<t}x_sx_s^\top)^{-1}x_t`, (T, d), by blocks.
 
@@ -163,6 +178,7 @@ def gains(x: Array, ridge: float, slope: float = 1.0) -> Array:
     return g
 
 
+@one_thread_if_large
 def scaled_spectrum(G: Array, cut: float = 1e-10) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
     """Return scales s = sqrt(diag G), and the eigenvalues, vectors and span of G/ss'.
 
@@ -175,6 +191,7 @@ def scaled_spectrum(G: Array, cut: float = 1e-10) -> tuple[Array, Array, Array, 
     return s, values, vectors, values > cut * values[..., -1:]
 
 
+@one_thread_if_large
 def scaled_inverse(G: Array) -> Array:
     """Return a generalised inverse of G: the pseudo-inverse of G/ss', between 1/s and 1/s."""
     s, values, vectors, kept = scaled_spectrum(G, 1e-12)
@@ -182,6 +199,7 @@ def scaled_inverse(G: Array) -> Array:
     return np.asarray(U / values[kept] @ U.T)
 
 
+@one_thread_if_large
 def minimax_directions(x: Array) -> tuple[Array, Array]:
     """Return P_t x_t, (T, d), and q_t = x_t' P_t x_t, (T,), of the minimax recursion.
 

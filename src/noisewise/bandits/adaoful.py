@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import linalg
+from ..blas import one_thread
 from ..inputs import settle, whole
 from ..protocols import Array
 from ..regression.rows import Rows
@@ -163,6 +164,7 @@ class AdaOFUL(Optimism):
             )
 
 
+@one_thread
 def robust(rows: Rows, theta: Array, penalty: float, bound: float) -> Array:
     """Return the minimiser of the regularised pseudo-Huber loss in the ball, begun at ``theta``."""
     loss, gradient, H = _model(rows, theta, penalty, 3)

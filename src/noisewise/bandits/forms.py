@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..blas import matmul
 from ..confidence import Ellipsoid
 from ..protocols import Array
 from ..states import check_array, check_layout, check_rows, check_type
@@ -59,9 +60,9 @@ class Forms:
         """Return the upper bound by each ellipsoid (n, rows), infinite where it is not known."""
         bounds = np.full((len(self.radii), len(x)), np.inf)
         for i in np.flatnonzero(np.isfinite(self.radii)):
-            square = np.einsum("ij,ij->i", x @ self.inverses[i], x)
+            square = np.einsum("ij,ij->i", matmul(x, self.inverses[i]), x)
             reach = scale * self.radii[i] * np.sqrt(np.maximum(square, 0.0))
-            bounds[i] = x @ self.centres[i] + reach
+            bounds[i] = matmul(x, self.centres[i]) + reach
         return bounds
 
     def reach(self, x: Array) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..blas import matmul
 from ..confidence import Ellipsoid
 from ..glm import GLM
 from ..inputs import dimension, is_array, one_of, positive, probability, ready, settle
@@ -179,12 +180,12 @@ class FTRLUCB(Layered):
         """Return the index of every arm."""
         if self.radius != "practical":
             return state.forms.upper(x, self.radius_scale)
-        return x @ state.theta + self.radius_scale * self.bonus(state, x)
+        return matmul(x, state.theta) + self.radius_scale * self.bonus(state, x)
 
     def bonus(self, state: Layers, x: Array) -> Array:
         """Return what the practical index adds to the estimated score of every arm."""
         P = curvature_inverse(self.glm, state.layers[0])
-        h = np.maximum(np.einsum("ij,ij->i", x @ P, x), 0.0)
+        h = np.maximum(np.einsum("ij,ij->i", matmul(x, P), x), 0.0)
         return np.sqrt(self.spread * h * (3 + np.log1p(state.curvature * h)))
 
     def _learn(self, state: Layers, arm: ArrayLike, reward: float, sigma: float) -> None:
@@ -284,7 +285,7 @@ class FTRLUCB(Layered):
         w = max(sd, self.noise_floor, TINY) ** -2.0
         if self.careful:
             forms = state.forms
-            width = math.sqrt(max(float(x @ forms.inverses[0] @ x), 0.0))
+            width = math.sqrt(max(float(matmul(x, forms.inverses[0]) @ x), 0.0))
             w = self._temper(w, float(forms.radii[0]) * width)
         return w
 

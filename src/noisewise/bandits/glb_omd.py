@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import linalg
+from ..blas import matmul
 from ..inputs import dimension, one_of
 from ..protocols import Array
 from ..regression.solver import link_code
@@ -171,7 +172,7 @@ class GLBOMD(LikelihoodOptimism):
 
     def _linear(self, state: GLBOMDState, x: Array, y: float) -> Array:
         glm, g, eta = self.glm, self.dispersion, self.eta
-        z, k = float(x @ state.theta), state.inverse @ x
+        z, k = float(x @ state.theta), matmul(state.inverse, x)
         w = float(glm.slope(z)) / g
         pull = (float(glm.mean(z)) - y) / g
         free = state.theta - eta * pull / (1 + eta * w * float(x @ k)) * k
@@ -182,16 +183,16 @@ class GLBOMD(LikelihoodOptimism):
 
     def _exact(self, state: GLBOMDState, x: Array, y: float) -> Array:
         glm, g, eta, B = self.glm, self.dispersion, self.eta, self.glm.parameter_bound
-        link, k = (link_code(glm), glm.score_bound, g), state.inverse @ x
+        link, k = (link_code(glm), glm.score_bound, g), matmul(state.inverse, x)
         pull = _kernels().pull(*link, float(x @ state.theta), eta * float(x @ k), y)
         free = state.theta - eta * pull * k
         if math.sqrt(float(free @ free)) <= B:
             return np.asarray(free)
         # on the sphere: (H/eta + nu I) theta = H theta_t/eta - pull x, in the eigenbasis of H
         values, vectors = linalg.spectrum(state.design.V / eta)
-        u = np.empty_like(values)
-        _kernels().on_sphere(*link, values, x @ vectors, values * (state.theta @ vectors), y, B, u)
-        return np.asarray(vectors @ u * (B / max(B, float(np.linalg.norm(u)))))
+        u, a, c = np.empty_like(values), matmul(x, vectors), matmul(state.theta, vectors)
+        _kernels().on_sphere(*link, values, a, values * c, y, B, u)
+        return np.asarray(matmul(vectors, u) * (B / max(B, float(np.linalg.norm(u)))))
 
 
 @cache

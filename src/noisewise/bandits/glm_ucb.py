@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..blas import matmul
 from ..glm import GLM
 from ..inputs import settle
 from ..protocols import Array
@@ -82,4 +83,4 @@ class GLMUCB(Designed):
     def index(self, state: GLMUCBState, x: Array) -> Array:
         """Return the index of every arm, an upper bound of its mean."""
         wide = ridge.widths(state.design, x)
-        return np.asarray(self.glm.mean(x @ state.theta) + self.radius(state) * wide)
+        return np.asarray(self.glm.mean(matmul(x, state.theta)) + self.radius(state) * wide)

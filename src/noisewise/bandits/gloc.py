@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 
+from ..blas import matmul
 from ..glm import GLM
 from ..inputs import settle
 from ..regression.newton_step import NewtonStep, NewtonStepState
@@ -109,7 +110,7 @@ class GLOC(Optimism):
     def radius(self, state: Any, scale: float = 1.0) -> float:
         """Return the radius times ``scale``."""
         q = score_error(state.regret, self.sigma, self.glm.min_slope, self.delta)
-        left = state.squares - float(state.b @ state.inverse @ state.b)
+        left = state.squares - float(matmul(state.b, state.inverse) @ state.b)
         return scale * math.sqrt(max(self.bias(self.glm.parameter_bound) ** 2 + q - left, 0.0))
 
     def update(self, state: GLOCState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
@@ -119,7 +120,7 @@ class GLOC(Optimism):
         ridge.refuse_overflow(x, z, 1.0)
         residual = self.learner.update(state.learner, x, y) - y
         ridge.learn(state, x, z)
-        h = max(float(x @ state.inverse @ x), 0.0)
+        h = max(float(matmul(x, state.inverse) @ x), 0.0)
         state.regret += residual * residual * h / (2 * self.glm.min_slope)
         state.squares += z * z
 

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..blas import matmul
 from ..glm import GLM
 from ..inputs import settle
 from ..regression.ftrl import FTRL
@@ -69,7 +70,8 @@ class Greedy:
         sigma: ArrayLike | None = None,
     ) -> int:
         """Return the arm of the largest estimated score; nothing is random."""
-        return first_best(candidates(arms, state.dim, self.glm.feature_bound) @ state.theta)
+        x = candidates(arms, state.dim, self.glm.feature_bound)
+        return first_best(matmul(x, state.theta))
 
     def update(self, state: FTRLState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward, weighed by the inverse of its variance."""

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..blas import matmul
 from ..confidence import Ellipsoid
 from ..inputs import flag, generator, one_of, probability, settle
 from ..protocols import Array
@@ -118,7 +119,7 @@ class IDS:
     def gaps(self, state: LinearState, x: Array) -> Array:
         """Return D, the largest regret each arm can have."""
         upper = self.optimism.index(state, x)
-        return np.asarray(upper.max() - (2 * (x @ state.theta) - upper))
+        return np.asarray(upper.max() - (2 * matmul(x, state.theta) - upper))
 
     def gains(self, state: LinearState, x: Array, sigma: Array) -> Array:
         """Return I, the information in a reward of each arm."""
@@ -130,7 +131,7 @@ class IDS:
         if w2[top] == 0:
             return np.zeros(len(x))
         # w^2 times the squared correlation with the top arm, at most w^2 whatever the rounding
-        shared = np.minimum((x @ state.inverse @ x[top]) ** 2 / w2[top], w2)
+        shared = np.minimum(matmul(matmul(x, state.inverse), x[top]) ** 2 / w2[top], w2)
         return np.asarray(0.5 * np.log1p(shared / (rho2 + (w2 - shared))))
 
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..blas import matmul
 from ..inputs import settle
 from ..regression.sets import curvature_inverse
 from ..regression.state import FTRLState
@@ -57,6 +58,5 @@ class LaplaceThompson(Greedy):
     ) -> int:
         """Return the best arm of a drawn parameter, one draw for all arms."""
         x = candidates(arms, state.dim, self.glm.feature_bound)
-        return first_best(
-            x @ draw(rng, state.theta, curvature_inverse(self.glm, state), self.scale)
-        )
+        drawn = draw(rng, state.theta, curvature_inverse(self.glm, state), self.scale)
+        return first_best(matmul(x, drawn))

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import linalg
+from ..blas import matmul
 from ..inputs import generator, settle
 from ..protocols import Array
 from . import ridge
@@ -63,7 +64,7 @@ class LinearThompson:
     ) -> int:
         """Return the best arm of a drawn parameter, one draw for all arms."""
         x = candidates(arms, state.dim)
-        return first_best(x @ draw(rng, state.theta, state.inverse, self.scale))
+        return first_best(matmul(x, draw(rng, state.theta, state.inverse, self.scale)))
 
     def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward, weighed by the inverse of its variance."""
@@ -74,4 +75,4 @@ class LinearThompson:
 def draw(rng: np.random.Generator, centre: Array, inverse: Array, scale: float) -> Array:
     """Draw from the normal law of mean ``centre`` and covariance scale^2 ``inverse``."""
     generator(rng)
-    return centre + scale * (linalg.factor(inverse) @ rng.normal(size=len(centre)))
+    return centre + scale * matmul(linalg.factor(inverse), rng.normal(size=len(centre)))

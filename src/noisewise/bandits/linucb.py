@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..blas import matmul
 from ..inputs import probability, settle
 from ..protocols import Array
 from . import ridge
@@ -74,7 +75,7 @@ class LinUCB:
 
     def index(self, state: LinearState, x: Array) -> Array:
         """Return the index of every arm."""
-        return x @ state.theta + self.alpha * ridge.widths(state, x)
+        return matmul(x, state.theta) + self.alpha * ridge.widths(state, x)
 
     def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward; all weigh the same."""

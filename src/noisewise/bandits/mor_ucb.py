@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import linalg
+from ..blas import matmul
 from ..confidence import Ellipsoid
 from ..glm import GLM
 from ..inputs import dimension, flag, is_array, one_of, probability, ready, settle
@@ -243,7 +244,7 @@ class MORUCB(Layered):
         for place in range(self.layers):
             centre, inverse = state.forms.centres[place], state.forms.inverses[place]
             each = Ellipsoid(centre, inverse, self._printed_radius(state, place))
-            bounds[place] = x @ centre + self.radius_scale * each.width(x)
+            bounds[place] = matmul(x, centre) + self.radius_scale * each.width(x)
         return bounds
 
     def _printed_radius(self, state: Layers, place: int) -> float:

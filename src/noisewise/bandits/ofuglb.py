@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import linalg
+from ..blas import one_thread
 from ..inputs import dimension, numbers, one_of
 from ..protocols import Array
 from ..regression.newton import Point, visit
@@ -137,6 +138,7 @@ class OFUGLB(LikelihoodOptimism):
             best = max(best, found[k])
         return found
 
+    @one_thread
     def upper(self, state: OFUGLBState, x: Array) -> float:
         """Return the largest score over the set (its level times ``radius_scale`` squared).
 
@@ -196,6 +198,7 @@ class OFUGLB(LikelihoodOptimism):
         steep = float(np.linalg.norm(point.gradient))
         return float(point.gradient @ point.theta) + self.glm.parameter_bound * steep
 
+    @one_thread
     def _minimise(self, state: OFUGLBState) -> Point:
         """Return the minimiser of L over the ball: Newton steps, projected in their own norm."""
         B, here = self.glm.parameter_bound, self._visit(state, state.theta)

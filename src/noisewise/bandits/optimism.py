@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..blas import matmul
 from ..confidence import Ellipsoid
 from ..inputs import probability, settle
 from ..protocols import Array
@@ -57,7 +58,7 @@ class Optimism:
     def index(self, state: LinearState, x: Array) -> Array:
         """Return the index of every arm."""
         beta = self.radius(state, self.radius_scale)
-        return x @ state.theta + beta * ridge.widths(state, x)
+        return matmul(x, state.theta) + beta * ridge.widths(state, x)
 
     def radius(self, state: LinearState, scale: float = 1.0) -> float:
         """Return the radius, its noise part times ``scale``."""

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..blas import matmul
 from ..confidence import score_bounds
 from ..glm import GLM
 from ..protocols import Array
@@ -131,4 +132,4 @@ def _scores(policy: Any, state: Any, x: Array, layer: Array | None) -> Array | N
     if layer is not None:
         thetas = np.array([each.theta for each in state.layers] + [np.zeros(state.dim)])
         return np.einsum("ij,ij->i", x, thetas[layer])
-    return x @ state.theta if hasattr(state, "theta") else None
+    return matmul(x, state.theta) if hasattr(state, "theta") else None

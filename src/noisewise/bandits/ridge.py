@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import linalg
+from ..blas import matmul
 from ..inputs import dimension
 from ..kernels.layout import LARGEST
 from ..protocols import Array
@@ -52,7 +53,7 @@ class LinearState:
     @property
     def theta(self) -> Array:
         """The current estimate."""
-        return self.inverse @ self.b
+        return matmul(self.inverse, self.b)
 
 
 def start(dim: int, ridge: float) -> LinearState:

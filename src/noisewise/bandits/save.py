@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import linalg
+from ..blas import matmul
 from ..confidence import Ellipsoid
 from ..inputs import flag, probability, settle, whole
 from ..protocols import Array
@@ -145,7 +146,7 @@ class SAVE:
         x = candidates(arms, state.dim, self.feature_bound)
         left = np.arange(len(x))
         for level, layer in enumerate(state.layers, start=1):
-            width, mean = ridge.widths(layer, x[left]), x[left] @ layer.theta
+            width, mean = ridge.widths(layer, x[left]), matmul(x[left], layer.theta)
             beta = self.radius(state, level, self.radius_scale)
             upper, wide = mean + beta * width, width > 2.0**-level
             if wide.any():

@@ -7,6 +7,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import linalg
+from ..blas import matmul
 from ..glm import GLM
 from ..inputs import generator, settle, whole
 from ..states import FLAG, check_fields
@@ -120,11 +122,13 @@ class UCBGLM(Designed):
         if not state.warm and state.count < (self.warmup or 10 * state.dim):
             generator(rng)
             return int(rng.integers(len(x)))
-        return first_best(x @ state.theta + self.radius(state) * ridge.widths(state.design, x))
+        return first_best(
+            matmul(x, state.theta) + self.radius(state) * ridge.widths(state.design, x)
+        )
 
     def update(self, state: UCBGLMState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward, and whether the arms span by now."""
         super().update(state, arm, reward, sigma)
         if not state.warm:
-            least = float(np.linalg.eigvalsh(state.design.V)[0]) - 2 * self.ridge
+            least = linalg.smallest_eigenvalue(state.design.V) - 2 * self.ridge
             state.warm = least >= self.glm.feature_bound**2

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..blas import matmul
 from ..glm import GLM
 from ..inputs import column, dimension, features, settle, short_rows
 from ..protocols import Array
@@ -84,7 +85,7 @@ class VarianceModel:
     def variance(self, state: FTRLState, x: ArrayLike) -> Any:
         """Return the fitted variance at each row of ``x``."""
         rows, single = features(x, state.dim - 1)
-        v = np.exp(2 * math.log(self.noise_bound) - self._row(rows) @ state.theta)
+        v = np.exp(2 * math.log(self.noise_bound) - matmul(self._row(rows), state.theta))
         return float(v[0]) if single else v
 
     def sigma(self, state: FTRLState, x: ArrayLike) -> Any:

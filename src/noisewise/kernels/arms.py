@@ -1,16 +1,19 @@
 """Arms, compiled: how long they are, their quadratic forms, which index is largest; and ridge
 regression, which most policies learn by.
+
+The forms are loops of our own: BLAS would wake its threads for them.
 """
 
 import math
 
 import numpy as np
 from numba import float64, int64, njit, void
+from numba.extending import intrinsic
 
 from .flags import ENTRY, INNER, PART
+from .lanes import NUMBER, WORD, written
 
 TIE = 1e-12
-BLOCK = 128  # arms whose products stay in the cache
 LARGEST = 1e50  # reward, as the readable way has it
 
 
@@ -51,16 +54,49 @@ def longest(rows):
     return most
 
 
+@intrinsic
+def eight_forms(typing, P, x, quads, d):
+    """Set the quadratic forms of eight vectors, the columns of ``x``: its rows are eights.
+
+    Four rows of P are taken at a time; past its end stands the last one, where ``x`` is zero.
+    """
+
+    def code(P, x, quads, d):
+        build = P.builder
+        total, last = P.zero(), build.sub(d, WORD(1))
+        with P.loop(d, 4) as (i, _):
+            lines = [build.add(i, WORD(r)) for r in range(4)]
+            past = [build.icmp_unsigned(">", line, last) for line in lines]
+            rows = [build.mul(build.select(far, last, line), d)
+                    for far, line in zip(past, lines, strict=True)]  # fmt: skip
+
+            def products(j):
+                column = x.get(build.mul(j, WORD(8)))
+                for row in rows:
+                    yield P.times(P.spread(P.get(row, j, kind=NUMBER)), column)
+
+            for line, inner in zip(lines, P.sums(4, products, d, 1), strict=True):
+                square = P.times(inner, x.get(build.mul(line, WORD(8))))
+                build.store(P.plus(build.load(total), square), total)
+        quads.put(build.load(total), WORD(0))
+        return []
+
+    return written(code, [P, x, quads], offsets=1, numbers=0, results=0)
+
+
 @njit(**PART)
 def set_forms(arms, inverse, quads):
     """Set the quadratic forms x'Px of all arms."""
     K, d = arms.shape
-    products = np.empty((min(K, BLOCK), d))
-    for first in range(0, K, BLOCK):
-        n = min(BLOCK, K - first)
-        np.dot(arms[first : first + n], inverse, products[:n])
+    columns, eight = np.zeros((d + 3, 8)), np.empty(8)
+    for first in range(0, K, 8):
+        n = min(8, K - first)
         for i in range(n):
-            quads[first + i] = max(dot(products[i], arms, first + i), 0.0)
+            for j in range(d):
+                columns[j, i] = arms[first + i, j]
+        eight_forms(inverse, columns, eight, np.uint64(d))
+        for i in range(n):
+            quads[first + i] = max(eight[i], 0.0)
 
 
 @njit(void(float64[:, ::1], float64[:, ::1], float64[::1]), **ENTRY)

@@ -11,7 +11,7 @@ from numba import float64, int64, njit
 
 from . import layout
 from .anchor import EPS, HEADER, SLOTS, STEP, VECTORS
-from .arms import BLOCK, LARGEST, TIE, dot, first_best, set_forms
+from .arms import LARGEST, TIE, dot, first_best, set_forms
 from .flags import INNER, PART
 from .layout import (
     BLUR,
@@ -159,21 +159,17 @@ def best_practical(theta, quads, s, arms):
 def choose_practical(theta, inverse, s, arms):
     """Return the arm of the largest practical index; -1 where the arms are bad."""
     K, d = arms.shape
-    products = np.empty((min(K, BLOCK), d))
     scores, quads = np.empty(K), np.empty(K)
-    for first in range(0, K, BLOCK):
-        n = min(BLOCK, K - first)
-        np.dot(arms[first : first + n], inverse, products[:n])
-        for i in range(n):
-            length2, score, h = 0.0, 0.0, 0.0
-            for j in range(d):
-                x = arms[first + i, j]
-                length2 += x * x
-                score += theta[j] * x
-                h += products[i, j] * x
-            if not length2 <= s[LIMIT]:
-                return -1
-            scores[first + i], quads[first + i] = score, max(h, 0.0)
+    for k in range(K):
+        length2, score = 0.0, 0.0
+        for j in range(d):
+            x = arms[k, j]
+            length2 += x * x
+            score += theta[j] * x
+        if not length2 <= s[LIMIT]:
+            return -1
+        scores[k] = score
+    set_forms(arms, inverse, quads)
     return most_promising(scores, quads, s)
 
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..blas import matmul
 from ..glm import GLM
 from ..inputs import dimension, flag, positive, short_rows, short_steps
 from ..protocols import Array
@@ -95,7 +96,7 @@ class GradientDescent(RowWise):
             )
 
     def _scores(self, state: GradientDescentState, x: Array) -> Array:
-        return x @ state.theta
+        return matmul(x, state.theta)
 
     def _learn(self, state: GradientDescentState, x: Array, y: float, w: float) -> float:
         score = float(x @ state.theta)

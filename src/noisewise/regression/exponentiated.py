@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..blas import matmul
 from ..inputs import dimension, longest, positive, short_steps
 from ..protocols import Array
 from ..states import COUNT, check_fields
@@ -102,7 +103,7 @@ class ExponentiatedGradient(RowWise):
         short_steps(self.rate * (spread / self.feature_range) ** 2, w)
 
     def _scores(self, state: ExponentiatedGradientState, x: Array) -> Array:
-        return x @ state.theta
+        return matmul(x, state.theta)
 
     def _learn(self, state: ExponentiatedGradientState, x: Array, y: float, w: float) -> float:
         score = float(x @ state.theta)

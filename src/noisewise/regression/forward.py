@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..blas import matmul
 from ..inputs import dimension, positive
 from ..linalg import scaled_spectrum
 from ..protocols import Array
@@ -89,12 +90,12 @@ class Forward(RowWise):
     def _scores(self, state: Any, x: Array) -> Array:
         if self.ridge > 0:
             leverage = np.einsum("ij,jk,ik->i", x, state.inverse(), x)
-            return (x @ state.theta) / (1 + leverage)
+            return matmul(x, state.theta) / (1 + leverage)
         return np.array([_free_score(state, row)[0] for row in x])
 
     def _learn(self, state: Any, x: Array, y: float, w: float) -> float:
         if self.ridge > 0:
-            leverage = float(x @ state.inverse() @ x)
+            leverage = float(matmul(x, state.inverse()) @ x)
             return float(self._ftrl.update(state, x, y, w)) / (1 + leverage)
         score, rank = _free_score(state, x)
         gram = state.gram + w * np.outer(x, x)
@@ -111,4 +112,4 @@ def _free_score(state: ForwardState, x: Array) -> tuple[float, int]:
     if rank > state.rank:
         return 0.0, rank
     U = vectors[:, kept]
-    return float((x / s) @ U @ ((state.moment / s) @ U / values[kept])), rank
+    return float(matmul(x / s, U) @ (matmul(state.moment / s, U) / values[kept])), rank

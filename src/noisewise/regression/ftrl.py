@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..blas import matmul
 from ..confidence import Ellipsoid, score_bounds
 from ..glm import GLM
 from ..inputs import (
@@ -127,7 +128,7 @@ class FTRL:
         claim(state)
         theta = state.theta
         release(state)
-        mean = self.glm.mean(x @ theta)
+        mean = self.glm.mean(matmul(x, theta))
         return float(mean[0]) if single else mean
 
     def update(

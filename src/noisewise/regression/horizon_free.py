@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..blas import matmul, one_thread
 from ..inputs import dimension, numbers, positive
 from ..protocols import Array
 from ..states import COUNT, check_fields, check_semidefinite
@@ -28,6 +29,7 @@ class HorizonFreeMinimaxState:
         check_semidefinite("HorizonFreeMinimaxState.covariance", self.covariance)
 
     @property
+    @one_thread
     def budget_left(self) -> float:
         """The least eigenvalue of P_t^-1 - sum w x x' on P's span; negative once overspent."""
         values, U = np.linalg.eigh(self.covariance)
@@ -74,6 +76,7 @@ class HorizonFreeMinimax(RowWise):
     def __post_init__(self) -> None:
         object.__setattr__(self, "budget", positive("budget", self.budget))
 
+    @one_thread
     def start(self, dim: int, covariance: ArrayLike | None = None) -> HorizonFreeMinimaxState:
         """Make the state of a fresh learner, from P_0 = ``covariance`` if it is given."""
         d = dimension(dim)
@@ -89,12 +92,12 @@ class HorizonFreeMinimax(RowWise):
         return HorizonFreeMinimaxState(d, (P + P.T) / 2, np.zeros((d, d)), np.zeros(d))
 
     def _scores(self, state: HorizonFreeMinimaxState, x: Array) -> Array:
-        k = x @ state.covariance
+        k = matmul(x, state.covariance)
         b = np.maximum(np.einsum("ij,ij->i", x, k), 0.0)  # rounding may leave it below
-        return (k @ state.moment) * (1 - _step(b) * b)
+        return matmul(k, state.moment) * (1 - _step(b) * b)
 
     def _learn(self, state: HorizonFreeMinimaxState, x: Array, y: float, w: float) -> float:
-        k = state.covariance @ x
+        k = matmul(state.covariance, x)
         b = max(float(x @ k), 0.0)
         score = float(k @ state.moment) * (1 - _step(b) * b)
         state.covariance = state.covariance - w * _step(w * b) * np.outer(k, k)

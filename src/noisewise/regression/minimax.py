@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..blas import matmul
 from ..inputs import dimension, numbers
 from ..linalg import minimax_directions, scaled_inverse
 from ..protocols import Array
@@ -72,7 +73,7 @@ class Minimax(RowWise):
         if x.ndim != 2 or x.shape[1] != d or not len(x):
             raise ValueError(f"design has shape {x.shape}; pass (T, {d}), at least one row")
         directions, _ = minimax_directions(x)
-        P = scaled_inverse(x.T @ x) + directions[1:].T @ directions[1:]
+        P = scaled_inverse(matmul(x.T, x)) + matmul(directions[1:].T, directions[1:])
         return MinimaxState(d, x, directions, P, np.zeros(d))
 
     def _refuse(self, state: MinimaxState, x: Array, y: Array, w: Array) -> None:
@@ -96,10 +97,10 @@ class Minimax(RowWise):
             )
 
     def _scores(self, state: MinimaxState, x: Array) -> Array:
-        return x @ (state.covariance @ state.moment)
+        return matmul(x, matmul(state.covariance, state.moment))
 
     def _learn(self, state: MinimaxState, x: Array, y: float, w: float) -> float:
-        score = float(x @ (state.covariance @ state.moment))
+        score = float(x @ matmul(state.covariance, state.moment))
         state.moment = state.moment + w * y * x
         state.count += 1
         if state.count < len(state.directions):

@@ -6,6 +6,7 @@ Both work on a copy, which takes the state's place in one step: an interrupt fin
 import numpy as np
 
 from .. import linalg
+from ..blas import one_thread
 from ..glm import GLM
 from ..inputs import positive
 from ..kernels import layout as at
@@ -13,6 +14,7 @@ from . import newton, solver
 from .state import FTRLState
 
 
+@one_thread
 def move_ridge(glm: GLM, state: FTRLState, ridge: float) -> None:
     r"""Make the state that of the same rows under another ridge.
 
@@ -62,6 +64,7 @@ def _move(glm: GLM, state: FTRLState, new: float) -> None:
         solver.refresh(glm, state)
 
 
+@one_thread
 def reweigh(glm: GLM, state: FTRLState, factor: float) -> None:
     """Make the state that of the same rows with all weights times ``factor``; identity link only.
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import linalg
+from ..blas import one_thread
 from ..glm import GLM
 from ..kernels import layout as at
 from ..protocols import Array
@@ -34,6 +35,7 @@ class Point:
     blur: float
 
 
+@one_thread
 def visit(glm: GLM, ridge: float, blocks: Iterable[Block], theta: Array) -> Point:
     """Return value, gradient and curvature (without the ridge's) of the objective."""
     d, count = len(theta), 0
@@ -57,6 +59,7 @@ def visit(glm: GLM, ridge: float, blocks: Iterable[Block], theta: Array) -> Poin
     return Point(theta, value, gradient, curvature, spread * size, spread * blur)
 
 
+@one_thread
 def minimise(
     glm: GLM, ridge: float, blocks: list[Block], theta: Array, inverse: Array, tolerance: float = 0
 ) -> tuple[Point, float]:
@@ -94,6 +97,7 @@ def minimise(
     return here, excess(here) + stretch * here.blur
 
 
+@one_thread
 def learn(glm: GLM, state: FTRLState, x: Array, y: float, w: float, z: float) -> None:
     """Learn one row of played score ``z`` and minimise anew: exact FTRL, a pass or more per round.
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from .. import linalg
+from ..blas import matmul
 from ..glm import GLM
 from ..inputs import dimension, positive, short_rows
 from ..protocols import Array
@@ -82,13 +83,13 @@ class NewtonStep(RowWise):
         short_rows(x, self.glm.feature_bound)
 
     def _scores(self, state: NewtonStepState, x: Array) -> Array:
-        return x @ state.theta
+        return matmul(x, state.theta)
 
     def _learn(self, state: NewtonStepState, x: Array, y: float, w: float) -> float:
         score = float(x @ state.theta)
         state.metric = state.metric + w * np.outer(x, x)
         state.count += 1
-        old = state.inverse @ x
+        old = matmul(state.inverse, x)
         growth = w * float(x @ old)
         new = old / (1 + growth)  # the inverse times x, with the row in V
         if state.count % RENEWAL and 0 <= growth < STEEP:  # else the difference would cancel

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from .. import linalg
+from ..blas import one_thread
 from ..confidence import Ellipsoid
 from ..glm import GLM
 from ..kernels import layout as at
@@ -18,6 +19,7 @@ from .state import EPS, FTRLState
 LARGEST_GROWTH = 1e6
 
 
+@one_thread
 def ellipsoids(
     glm: GLM, state: FTRLState, noise: Noise, delta: float, radius: str, local: bool
 ) -> tuple[Ellipsoid, ...]:
@@ -36,6 +38,7 @@ def ellipsoids(
     return adaptive(glm, state, constant, delta, local)
 
 
+@one_thread
 def adaptive(
     glm: GLM, state: FTRLState, constant: float, delta: float, local: bool = True
 ) -> tuple[Ellipsoid, ...]:
@@ -78,6 +81,7 @@ def excess(glm: GLM, state: FTRLState) -> float:
     return played - float(a[at.VALUE]) + most * drop
 
 
+@one_thread
 def uniform(glm: GLM, state: FTRLState) -> tuple[Array, float]:
     r"""Return the inverse of :math:`2\lambda I + \kappa\sum w x x^\top` and log det over 2 lambda.
 

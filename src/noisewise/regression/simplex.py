@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..blas import matmul
 from ..inputs import dimension
 from ..linalg import simplex_minimum
 from ..protocols import Array
@@ -61,7 +62,7 @@ class SimplexFTRL(RowWise):
         return SimplexFTRLState(d, np.eye(d), np.full(d, 1 / d), np.full(d, 1 / d))
 
     def _scores(self, state: SimplexFTRLState, x: Array) -> Array:
-        return x @ state.theta
+        return matmul(x, state.theta)
 
     def _learn(self, state: SimplexFTRLState, x: Array, y: float, w: float) -> float:
         score = float(x @ state.theta)

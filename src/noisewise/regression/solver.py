@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from .. import linalg
+from ..blas import one_thread
 from ..glm import GLM
 from ..inputs import plain
 from ..kernels import layout as at
@@ -81,6 +82,7 @@ def settle(glm: GLM, state: FTRLState) -> None:
         pass
 
 
+@one_thread
 def _recover(glm: GLM, state: FTRLState) -> None:
     """Compute anew what follows from the rows."""
     a = state.array
@@ -126,6 +128,7 @@ def learn(glm: GLM, state: FTRLState, x: Array, y: float, w: float, z: float) ->
         attend(glm, state, request)
 
 
+@one_thread
 def attend(glm: GLM, state: FTRLState, request: float) -> None:
     """Do what the compiled step asked for: empty the buffer, renew factor or anchor."""
     a = state.array
@@ -164,6 +167,7 @@ def _refactor_linear(state: FTRLState) -> None:
     a[at.FACTORS] += 1
 
 
+@one_thread
 def refresh(glm: GLM, state: FTRLState, renew: bool = False, exact: bool = False) -> None:
     """Move the anchor until no pass is due (``exact``: until the gap is all rounding)."""
     a = state.array
@@ -275,6 +279,7 @@ def _renew(state: FTRLState) -> None:
     state.kernels.restep(a)
 
 
+@one_thread
 def solve(glm: GLM, state: FTRLState) -> None:
     """Drive the gap to rounding error."""
     if state.array[at.CODE] == at.CODES["identity"]:

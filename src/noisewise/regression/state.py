@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import linalg
+from ..blas import one_thread
 from ..inputs import dimension
 from ..kernels import layout as at
 from ..kernels.layout import Views, align
@@ -142,6 +143,7 @@ class FTRLState:
         """The proved distance from the exact minimiser."""
         return float(self.array[at.GAP]) if self.array[at.CODE] else self._linear_gap()
 
+    @one_thread
     def _linear_gap(self) -> float:
         """Identity link: the gradient is measured when asked for, and rounding allowed for."""
         theta, a, H = self.theta, self.array, self.linear_hessian()
@@ -151,6 +153,7 @@ class FTRLState:
         P, _ = linalg.safe_inverse(H, float(a[at.RIDGE]))
         return 1.1 * linalg.norm(gradient, P) + float(blur * np.sqrt(np.trace(P)))
 
+    @one_thread
     def linear_hessian(self) -> Array:
         """Identity link: 2 ridge I plus the rows, anew."""
         H = np.asarray(self.gram + self.array[at.RIDGE] * np.eye(self.dim))

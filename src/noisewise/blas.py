@@ -1,0 +1,138 @@
+"""One BLAS thread inside our calls.
+
+OpenBLAS shares even small products and factorisations among its threads, which then spin: several
+times the CPU, and on a busy machine several times the time. So what calls it here runs on one
+thread, and the caller's own setting, which is one of the whole process, is put back afterwards.
+The numpy and scipy of PyPI have an OpenBLAS each. One built with OpenMP, or another library, is
+left alone.
+"""
+
+import ctypes
+import os
+from collections.abc import Callable, Iterator
+from functools import wraps
+from importlib import import_module
+from itertools import product
+from pathlib import Path
+from threading import RLock
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from .protocols import Array
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Pool = tuple[Callable[[], int], Callable[[int], None]]
+
+LINKED = "numpy.linalg._umath_linalg", "scipy.linalg.cython_blas"
+PTHREADS = 1  # what `openblas_get_parallel` says of a pool of its own
+# entries of a matrix up to which nothing is shared, by any version: OpenBLAS begins at 17 rows for
+# an inverse, at 2304 entries for a product with a vector
+SMALL, SMALL_PRODUCT = 256, 2048
+
+
+def _pools() -> Iterator[Pool]:
+    """Yield how to read and set the number of threads of each OpenBLAS in use."""
+    known = set()
+    for name in LINKED:
+        module = import_module(name)
+        package = Path(str(import_module(name.split(".")[0]).__file__)).parent
+        bundled = package.with_name(f"{package.name}.libs").glob("*openblas*")
+        for path in (module.__file__, *bundled):
+            library = ctypes.PyDLL(str(path))  # an extension finds what it is linked to, too
+            for prefix, suffix in product(("", "scipy_"), ("", "64_", "_64")):
+                get, put, parallel = (
+                    getattr(library, f"{prefix}openblas_{verb}{suffix}", None)
+                    for verb in ("get_num_threads", "set_num_threads", "get_parallel")
+                )
+                if get is None or put is None or parallel is None or parallel() != PTHREADS:
+                    continue
+                address = ctypes.cast(put, ctypes.c_void_p).value
+                if address not in known:
+                    known.add(address)
+                    yield get, put
+
+
+POOLS = tuple(_pools())
+_lock = RLock()  # a signal handler may call us while this thread holds it
+_holders: set[object] = set()
+_before: list[tuple[Callable[[int], None], int]] = []
+
+
+def _enter(holder: object) -> None:
+    """Set one thread, unless another holder has."""
+    global _before
+    with _lock:
+        first = not _holders
+        if first:
+            _before = [(put, count) for get, put in POOLS if (count := get()) > 1]
+        _holders.add(holder)
+        if first:
+            for put, _ in _before:
+                put(1)
+
+
+def _leave(holder: object) -> None:
+    """Put back what was before, if no other holder is left. Doing so twice does no harm."""
+    with _lock:
+        if len(_holders) == 1 and holder in _holders:
+            for put, count in _before:
+                put(count)
+        _holders.discard(holder)
+
+
+def one_thread(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function run with one BLAS thread, however it ends.
+
+    Calls may be nested and come from several threads; the last to end puts the setting back.
+    """
+
+    @wraps(function)
+    def alone(*args: P.args, **kwargs: P.kwargs) -> R:
+        holder = object()
+        try:
+            _enter(holder)
+            return function(*args, **kwargs)
+        finally:
+            try:
+                _leave(holder)
+            finally:
+                if holder in _holders:  # an interrupt has cut it short
+                    _leave(holder)
+
+    return alone
+
+
+def one_thread_if_large(function: Callable[P, R]) -> Callable[P, R]:
+    """Likewise for a function of a matrix; one of few entries wakes no thread anyway."""
+    alone = one_thread(function)
+
+    @wraps(function)
+    def apart(*args: P.args, **kwargs: P.kwargs) -> R:
+        matrix: Any = args[0]
+        return (function if matrix.size <= SMALL else alone)(*args, **kwargs)
+
+    return apart
+
+
+_matmul = one_thread(np.matmul)
+
+
+def matmul(a: Array, b: Array) -> Array:
+    """Return ``a @ b``, one of them a matrix, on one thread."""
+    return a @ b if a.size <= SMALL_PRODUCT and b.size <= SMALL_PRODUCT else _matmul(a, b)
+
+
+def _after_fork() -> None:
+    """Only the thread that forked goes on in a child; others there hold nothing any more."""
+    global _lock
+    _lock = RLock()
+    if _holders:
+        _holders.clear()
+        for put, count in _before:
+            put(count)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
