@@ -33,8 +33,6 @@ POLICIES = {
 }
 
 
-
-
 @pytest.fixture
 def interrupted():
     """A function that calls another, interrupts it after some seconds, and says if it did."""
@@ -114,9 +112,7 @@ def learn_on(learner, interrupted, hits):
     fast = learner.tolerance > 0 and learner.glm.link.name in nw.LINKS
     size, state, got = 700 if fast else 10, learner.start(D), 0
     calls = {learner.update: 1.0, partial(one_by_one, learner): 1.0, partial(ask, learner): 0.1}
-    usual = {
-        call: seconds_of(call, learner.start(D), x[:size], y[:size]) for call in calls
-    }
+    usual = {call: seconds_of(call, learner.start(D), x[:size], y[:size]) for call in calls}
     while got < hits:
         call = [*calls][rng.integers(3)]
         got += interrupted(1.2 * usual[call] * rng.random(), call, state, *go_on(state, x, y, size))

@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 from numba import float64, int64, njit, uint64, void
+from numba.core.errors import NumbaError
 
 from . import anchor, layout
 from .anchor import HEADER, certify
@@ -54,6 +55,7 @@ from .vectors import advance, meet, square, sweep
 
 # learns one row and holds the interpreter's lock: no other thread meets a half-learnt row
 ROUND = {**ENTRY, "nogil": False}
+REFUSALS = (NumbaError,)  # of a masked array, before anything is done
 LARGEST = layout.LARGEST
 CANCELS = 1e6
 BUFFER = np.uint64(layout.BUFFER)

@@ -6,17 +6,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 from numpy.typing import ArrayLike
 
 from ..confidence import Ellipsoid, score_bounds
 from ..glm import GLM
 from ..inputs import (
+    FLOAT,
     column,
     computable,
     dimension,
     features,
     flag,
-    is_array,
     longest,
     numbers,
     one_of,
@@ -143,11 +144,12 @@ class FTRL:
 
         With ``scores`` the linear scores are returned instead of the means.
         """
-        if not scores and ready(x) and not (is_array(y) or is_array(weight)):
+        # numba would take masked arrays, and floats of another byte order for its own
+        if not scores and type(x) is ndarray and (x.dtype is FLOAT or x.dtype == FLOAT):
             try:
                 mean = state.compiled(state.array, x, y, weight)
-            except (TypeError, ValueError, OverflowError):  # not a row of floats; nothing compiled
-                pass
+            except (TypeError, ValueError, OverflowError, *state.refusals):
+                pass  # not a row of floats, or nothing compiled
             else:
                 if mean < math.inf:
                     return mean

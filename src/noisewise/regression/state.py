@@ -59,6 +59,11 @@ class FTRLState:
         self.kernels: Any = None if code == at.EXACT else import_module("noisewise.kernels.step")
         self.compiled: Any = getattr(self.kernels, "step", None) if code >= 0 else None
 
+    @property
+    def refusals(self) -> tuple[type[Exception], ...]:
+        """What the compiled step raises besides `TypeError` where an argument has no type."""
+        return getattr(self.kernels, "REFUSALS", ())
+
     def _check(self) -> None:
         """Raise if what was given is no state: kernels trust its sizes, and a file may lie."""
         d = dimension(self.dim)
