@@ -148,7 +148,7 @@ class FTRL:
         if not scores and type(x) is ndarray and (x.dtype is FLOAT or x.dtype == FLOAT):
             try:
                 mean = state.compiled(state.array, x, y, weight)
-            except (TypeError, ValueError, OverflowError, *state.refusals):
+            except state.refusals:
                 pass  # not a row of floats, or nothing compiled
             else:
                 if mean < math.inf:

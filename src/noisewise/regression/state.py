@@ -61,8 +61,8 @@ class FTRLState:
 
     @property
     def refusals(self) -> tuple[type[Exception], ...]:
-        """What the compiled step raises besides `TypeError` where an argument has no type."""
-        return getattr(self.kernels, "REFUSALS", ())
+        """What the compiled step raises where an argument is no row or number."""
+        return (TypeError, ValueError, OverflowError, *getattr(self.kernels, "REFUSALS", ()))
 
     def _check(self) -> None:
         """Raise if what was given is no state: kernels trust its sizes, and a file may lie."""
