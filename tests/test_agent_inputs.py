@@ -1,6 +1,7 @@
 """What an agent, its doors and its policies are told, to the number."""
 
 import dataclasses
+import itertools
 import math
 
 import numpy as np
@@ -164,3 +165,76 @@ def test_a_bound_that_stands_in_does_not_cut_the_interval():
     (reason,) = agent.explain([[0.5, -0.5]])
     assert reason.lower < 0.65 < reason.upper
     assert reason.lower < reason.estimate < reason.upper
+
+
+@pytest.mark.parametrize(
+    "reward",
+    [np.ma.masked, np.ma.array(0.5, mask=True), np.ma.array(0.5), 10**400, 1j, "0.5", None, {0.5}],
+    ids=repr,
+)
+def test_what_is_no_reward_is_refused(reward):
+    agent = nw.Agent.for_continuous_rewards(2)
+    agent.choose(np.eye(2), key=1)
+    with pytest.raises(ValueError, match="reward"):
+        agent.learn(1, reward)
+    assert agent.waiting == (1,)
+    assert agent.state.count == 0
+
+
+@pytest.mark.parametrize("key", [np.array(1), np.array("a"), 1.5, True, b"a", 2**2000, {}], ids=str)
+def test_what_is_no_key_is_refused(key):
+    agent = nw.Agent.for_continuous_rewards(2)
+    agent.choose(np.eye(2), key=1)
+    with pytest.raises(ValueError, match="key"):
+        agent.choose(np.eye(2), key=key)
+    for reward in (0.5, [0.5], [0.5, 0.5]):
+        with pytest.raises(ValueError, match=r"key|arm"):
+            agent.learn(key, reward)
+    assert agent.waiting == (1,)
+
+
+def test_keys_come_with_a_length():
+    agent = nw.Agent.for_continuous_rewards(2)
+    for key in (1, 2):
+        agent.choose(np.eye(2), key=key)
+    for keys in ({1, 2}, {1: 0, 2: 0}, itertools.count(1)):
+        with pytest.raises(ValueError, match="list of keys"):
+            agent.learn(keys, [0.5, 0.5])
+    agent.learn(range(1, 3), [0.5, 0.5])
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [nw.Uniform(), nw.UCBGLM(), nw.LinearThompson(), nw.LaplaceThompson(), nw.IDS(randomised=True)],
+    ids=lambda policy: type(policy).__name__,
+)
+@pytest.mark.parametrize("rng", [None, 0, np.random, np.random.RandomState])
+def test_random_policies_need_a_generator(policy, rng):
+    with pytest.raises(ValueError, match=r"rng is .*Generator"):
+        policy.select(policy.start(2), np.eye(2), rng, np.ones(2))
+
+
+@pytest.mark.parametrize("delta", [1e-320, 1e-200, 0.0, 1.0, np.nan, 10**400, True, "0.1"])
+def test_a_probability_can_be_computed_with(delta):
+    for make in (nw.OFUL, nw.FTRLUCB, nw.MORUCB, nw.LinUCB, nw.IDS, nw.SAVE, nw.GLBOMD, nw.GLOC):
+        with pytest.raises(ValueError, match="delta"):
+            make(delta=delta)
+    ftrl = nw.FTRL()
+    with pytest.raises(ValueError, match="delta"):
+        ftrl.interval(ftrl.start(2), [0.6, 0.8], nw.SubGaussian(), delta)
+
+
+def test_parameters_are_kept_as_floats():
+    policy = nw.OFUL(sigma=np.float32(0.5), delta=np.float64(0.25), radius_scale=1)
+    assert all(type(getattr(policy, name)) is float for name in ("sigma", "delta", "radius_scale"))
+
+
+def test_a_state_of_another_policy_is_refused_before_it_is_written():
+    """The kernels write as many ellipsoids as the policy has, so the state must have them."""
+    practical = nw.FTRLUCB(nw.GLM("logistic"), radius="practical")
+    state = practical.start(2)
+    with pytest.raises(ValueError, match="this policy started"):
+        nw.FTRLUCB(nw.GLM("logistic")).update(state, np.array([0.6, 0.8]), 0.5, 0.5)
+    one = nw.MORUCB(noise_floor=0.5).start(2)
+    with pytest.raises(ValueError, match="this policy started"):
+        nw.MORUCB(noise_floor=0.1).update(one, np.array([0.6, 0.8]), 0.5, 0.5)

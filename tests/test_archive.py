@@ -1,12 +1,18 @@
+import dataclasses
 import io
 import json
+import os
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from instances import BARE, CAUCHIT, FTRLS, sphere
 
 import noisewise as nw
+
+OLD = Path(__file__).parent / "data"
+CONTINUED = json.loads((OLD / "continued.json").read_text())
 
 
 def dumped(array):
@@ -140,3 +146,121 @@ def test_a_file_never_decides_what_is_imported(saved):
         with pytest.raises(ValueError, match=sentence):
             nw.load(path)
     assert "antigravity" not in sys.modules
+
+
+def rows_of(seed, count=30, dim=2):
+    rng = np.random.default_rng(seed)
+    return sphere(rng, count, dim), rng.uniform(size=count)
+
+
+@pytest.mark.parametrize("name", [name for name in CONTINUED if name != "agent"])
+def test_files_of_version_0_1_0_continue_to_the_same_numbers(name):
+    """They were written after 20 rows; the numbers are those of the version that wrote them."""
+    spec, state = nw.load(OLD / f"{name}.npz")
+    if hasattr(spec, "predict"):
+        x, y = rows_of(1)
+        found = spec.update(state, x[20:], y[20:])
+    else:
+        x, y = rows_of(2)
+        if name == "normal-ucb":
+            x = np.eye(2)[np.arange(30) % 2]
+        for arm, reward in zip(x[20:], y[20:].tolist(), strict=True):
+            spec.update(state, arm, reward, 0.5)
+        found = state.theta
+    np.testing.assert_allclose(found, CONTINUED[name], rtol=1e-9, atol=1e-12)
+
+
+def test_an_agent_of_version_0_1_0_continues_to_the_same_numbers():
+    agent = nw.Agent.load(OLD / "agent.npz")
+    for key in agent.waiting:
+        agent.learn(key, 0.4)
+    found = [*agent.state.theta, agent.rng.random()]
+    np.testing.assert_allclose(found, CONTINUED["agent"], rtol=1e-9)
+
+
+def rewritten(path, edit):
+    """Change the header of a file by a function."""
+    with np.load(path) as file:
+        members = {name: file[name] for name in file.files}
+    header = json.loads(str(members["header"]))
+    edit(header, members)
+    np.savez(path, **{**members, "header": np.array(json.dumps(header))})
+
+
+@pytest.mark.parametrize(
+    ("edit", "sentence"),
+    [
+        (lambda h, m: h.update(format="noisewise-3", version="9.1"), r"noisewise 9\.1.*update"),
+        (lambda h, m: h["state"]["fields"].update(new=1, **{}), "damaged.*new"),
+        (
+            lambda h, m: (h.update(version="9.1"), h["state"]["fields"].update(new=1)),
+            r"9\.1.*update",
+        ),
+        (lambda h, m: h["state"]["fields"].pop("folded"), "damaged.*folded"),
+        (lambda h, m: h.pop("state"), "damaged"),
+        (lambda h, m: h["state"].update(type="ForwardState"), "damaged"),
+        (lambda h, m: h.update(spec=h["state"]), "damaged"),
+        (lambda h, m: h["spec"]["fields"].update(ridge=-1.0), "damaged.*ridge"),
+        (lambda h, m: m.update({"state.gram": np.zeros((3, 3))}), "damaged.*gram"),
+        (lambda h, m: m.update({"state.gram": np.zeros((2, 2), dtype="f4")}), "damaged.*gram"),
+        (lambda h, m: m["state.array"].__setitem__(0, 1e9), "damaged"),
+    ],
+)
+def test_a_crafted_header_gives_one_sentence(saved, edit, sentence):
+    path, _, _ = saved
+    rewritten(path, edit)
+    with pytest.raises(ValueError, match=sentence) as error:
+        nw.load(path)
+    assert "\n" not in str(error.value)
+
+
+def test_what_is_no_file_is_refused(tmp_path):
+    with pytest.raises(IsADirectoryError):
+        nw.load(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="no file"):
+        nw.load(tmp_path / "pipe")
+
+
+@dataclasses.dataclass(frozen=True)
+class Mine(nw.OFUL):
+    """A policy of a user's own, with a field that is set after it is made."""
+
+    extra: float = 2.0
+
+
+@dataclasses.dataclass
+class Foreign:
+    """What no file may make unasked."""
+
+    made: int = 0
+
+    def __post_init__(self):
+        type(self).count = getattr(type(self), "count", 0) + 1
+
+
+def test_classes_of_your_own_are_passed(tmp_path):
+    path, policy = tmp_path / "a.npz", Mine(extra=3.0)
+    nw.save(path, policy, policy.start(2))
+    with pytest.raises(ValueError, match=r"test_archive:Mine.*types=\(Mine,\)"):
+        nw.load(path)
+    assert nw.load(path, types=(Mine,))[0] == policy
+    for types in ((3,), (int,), (Mine, Mine)):
+        with pytest.raises(ValueError, match="types"):
+            nw.load(path, types=types)
+    agent = nw.Agent(policy, 2)
+    agent.save(path)
+    with pytest.raises(ValueError, match="types"):
+        nw.Agent.load(path)
+    assert nw.Agent.load(path, types=(Mine,)).policy == policy
+
+
+def test_no_imported_class_is_made_unasked(saved):
+    path, _, _ = saved
+    before = getattr(Foreign, "count", 0)
+    rewritten(
+        path, lambda h, m: h.update(spec={"type": f"{__name__}:Foreign", "fields": {"made": 1}})
+    )
+    with pytest.raises(ValueError, match="Foreign"):
+        nw.load(path)
+    assert getattr(Foreign, "count", 0) == before

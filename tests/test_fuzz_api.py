@@ -35,11 +35,15 @@ def outcome(spec, x, y, block):
             spec.update(state, x, y if block else 0.5)
         else:
             spec.update(state, x, 0.5, 0.5)
-    except ValueError as error:
-        assert "\n" not in str(error)
+    except ValueError:
         assert not changed(before, pickle.dumps(state)), "the state changed"
         return None
-    return pickle.dumps(state)
+    return np.append(getattr(state, "theta", 0.0), [state.count, *means(spec, state)])
+
+
+def means(spec, state):
+    """What a regressor predicts, and nothing for a policy."""
+    return spec.predict(state, np.eye(2)) if hasattr(spec, "predict") else ()
 
 
 def rows_for(spec, block):
@@ -66,7 +70,7 @@ def test_equal_numbers_are_learnt_alike_or_refused(spec, block):
     learnt = 0
     for name, hold in HELD.items():
         found = outcome(spec, hold(x), y, block)
-        assert found is None or not changed(wanted, found), f"{name} was learnt otherwise"
+        assert found is None or np.allclose(wanted, found, 1e-9, 1e-12), f"{name}: {found}"
         learnt += found is not None
     assert learnt >= len(HELD) - 1
     with warnings.catch_warnings():
@@ -81,7 +85,7 @@ def test_equal_numbers_are_learnt_alike_or_refused(spec, block):
 def test_a_block_is_learnt_whole_or_not_at_all(spec, bad):
     """The third row is bad; its weight is so small that sums of squares do not overflow."""
     x, y = rows_for(spec, True)
-    x[2] *= bad
+    x[2] = bad
     for weight in (1.0, np.array([1.0, 1.0, 1e-200])):
         state = learnt_by(spec)
         before = pickle.dumps(state)

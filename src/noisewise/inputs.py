@@ -162,13 +162,26 @@ def ready(x: object) -> TypeGuard[Array]:
 
 
 def features(x: ArrayLike, dim: int, name: str = "x", *, check: bool = True) -> tuple[Array, bool]:
-    """Return ``x`` as ``(n, dim)`` and whether it was a single row."""
-    array = numbers(name, x, check=check)
+    """Return ``x`` as ``(n, dim)`` and whether it was a single row.
+
+    ``check`` that its rows are finite, and not too long to compute with.
+    """
+    array = numbers(name, x, check=False)
     if array.ndim not in (1, 2) or array.shape[-1] != dim:
         raise ValueError(
             f"{name} has shape {array.shape}; pass ({dim},) for one row or (n, {dim}) for a block"
         )
-    return np.atleast_2d(array), array.ndim == 1
+    rows = np.atleast_2d(array)
+    if check and len(rows):
+        square = np.einsum("ij,ij->i", rows, rows)  # which does not warn of overflow
+        if not square.max() <= LARGEST:  # NaN fails it too
+            numbers(name, array)
+            at = int(square.argmax())
+            raise ValueError(
+                f"{name} has norm {np.sqrt(square[at]):g} at row {at}, too large to compute with; "
+                "rescale the features"
+            )
+    return rows, array.ndim == 1
 
 
 def column(name: str, value: ArrayLike, count: int, single: bool, *, spread: bool = False) -> Array:

@@ -22,8 +22,9 @@ def claim(state: object) -> None:
 
 
 def release(state: object) -> None:
-    """Give the state back."""
-    vars(state).pop("_owner", None)
+    """Give the state back, if this thread has it."""
+    if vars(state).get("_owner") == get_ident():
+        del vars(state)["_owner"]
 
 
 def refused(error: BaseException) -> bool:
@@ -51,8 +52,10 @@ def writes(update: Update) -> Update:
 
     @wraps(update)
     def guarded(self: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
-        claim(state)
+        if vars(state).get("_owner") == get_ident():  # called by another such method
+            return update(self, state, *args, **kwargs)
         try:
+            claim(state)
             return update(self, state, *args, **kwargs)
         except BaseException as error:
             if not refused(error):

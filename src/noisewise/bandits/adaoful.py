@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from .. import linalg
 from ..blas import one_thread
 from ..inputs import settle, whole
+from ..ownership import writes
 from ..protocols import Array
 from ..regression.rows import Rows
 from ..states import check_fields
@@ -148,6 +149,7 @@ class AdaOFUL(Optimism):
         )
         return max(sigma, self.horizon**-0.5, self.doubt_scale * doubt)
 
+    @writes
     def update(
         self, state: AdaOFULState, arm: ArrayLike, reward: float, sigma: float = 1.0
     ) -> None:

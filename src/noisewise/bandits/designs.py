@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from ..glm import GLM
 from ..inputs import probability, settle, whole
+from ..ownership import writes
 from ..protocols import Array
 from ..regression.ftrl import FTRL
 from ..regression.state import FTRLState
@@ -73,6 +74,7 @@ class Designed:
         """Make the state of a fresh learner."""
         return GLMUCBState(self.ftrl.start(dim), ridge.start(dim, self.ridge))
 
+    @writes
     def update(self, state: Any, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward; all weigh the same."""
         x, y, _ = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)

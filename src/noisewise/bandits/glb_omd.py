@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from .. import linalg
 from ..blas import matmul
 from ..inputs import dimension, one_of
+from ..ownership import writes
 from ..protocols import Array
 from ..regression.solver import link_code
 from ..states import check_fields
@@ -161,6 +162,7 @@ class GLBOMD(LikelihoodOptimism):
         bias = 2 * lam * self.glm.parameter_bound**2
         return math.sqrt(bias + 2 * eta * math.log(1 / self.delta) + max(spread, 0.0))
 
+    @writes
     def update(self, state: GLBOMDState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward; all weigh the same."""
         glm, g = self.glm, self.dispersion

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from ..blas import matmul
 from ..glm import GLM
 from ..inputs import settle
+from ..ownership import writes
 from ..regression.newton_step import NewtonStep, NewtonStepState
 from ..states import NONNEGATIVE, check_fields
 from . import ridge
@@ -113,6 +114,7 @@ class GLOC(Optimism):
         left = state.squares - float(matmul(state.b, state.inverse) @ state.b)
         return scale * math.sqrt(max(self.bias(self.glm.parameter_bound) ** 2 + q - left, 0.0))
 
+    @writes
     def update(self, state: GLOCState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward; all weigh the same."""
         x, y, _ = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..blas import matmul
 from ..confidence import Ellipsoid
 from ..inputs import flag, generator, one_of, probability, settle
+from ..ownership import writes
 from ..protocols import Array
 from . import ridge
 from .arms import candidates, first_best, spreads
@@ -92,6 +93,7 @@ class IDS:
         """Make the state of a fresh learner."""
         return self.optimism.start(dim)
 
+    @writes
     def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward, weighed by the inverse of its variance."""
         self.optimism.update(state, arm, reward, sigma)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from .. import linalg
 from ..blas import matmul
 from ..inputs import generator, settle
+from ..ownership import writes
 from ..protocols import Array
 from . import ridge
 from .arms import candidates, first_best, observation
@@ -66,6 +67,7 @@ class LinearThompson:
         x = candidates(arms, state.dim)
         return first_best(matmul(x, draw(rng, state.theta, state.inverse, self.scale)))
 
+    @writes
     def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward, weighed by the inverse of its variance."""
         x, y, s = observation(arm, reward, sigma, state.dim)

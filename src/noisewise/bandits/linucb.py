@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from ..blas import matmul
 from ..inputs import probability, settle
+from ..ownership import writes
 from ..protocols import Array
 from . import ridge
 from .arms import candidates, first_best, observation
@@ -77,6 +78,7 @@ class LinUCB:
         """Return the index of every arm."""
         return matmul(x, state.theta) + self.alpha * ridge.widths(state, x)
 
+    @writes
     def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward; all weigh the same."""
         x, y, _ = observation(arm, reward, sigma, state.dim)

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from .. import linalg
 from ..inputs import settle
+from ..ownership import writes
 from ..states import NONNEGATIVE, check_fields
 from . import ridge
 from .arms import observation
@@ -88,6 +89,7 @@ class LOSAN(Optimism):
         noise = 2 * self.sigma**2 * math.log(1 / self.delta) + state.excess
         return math.hypot(scale * math.sqrt(noise), self.bias(self.parameter_bound))
 
+    @writes
     def update(self, state: LOSANState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward, weighed down while little is known of the arm."""
         x, y, _ = observation(arm, reward, sigma, state.dim)

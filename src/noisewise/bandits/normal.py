@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..inputs import dimension, is_array, ready
+from ..ownership import writes
 from ..protocols import Array
 from ..states import COUNT, check_fields, check_rows
 from .arms import candidates, first_best, observation
@@ -94,6 +95,7 @@ class NormalBandit:
             return int(np.argmin(pulls))
         return first_best(self.bounds(state)[k])
 
+    @writes
     def update(self, state: NormalState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward of one arm."""
         plain = ready(arm) and not is_array(reward) and isinstance(sigma, float)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from .. import linalg
 from ..blas import one_thread
 from ..inputs import dimension, numbers, one_of
+from ..ownership import writes
 from ..protocols import Array
 from ..regression.newton import Point, visit
 from ..regression.rows import Rows
@@ -175,6 +176,7 @@ class OFUGLB(LikelihoodOptimism):
         )
         return -found.fun * length * B if found.success else math.inf
 
+    @writes
     def update(self, state: OFUGLBState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward; all weigh the same."""
         glm, g, B = self.glm, self.dispersion, self.glm.parameter_bound

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from ..inputs import settle
+from ..ownership import writes
 from .arms import observation
 from .optimism import Optimism
 from .ridge import LinearState, learn
@@ -53,6 +54,7 @@ class OFUL(Optimism):
         noise = self.sigma * math.sqrt(2 * math.log(1 / self.delta) + state.log_det)
         return scale * noise + self.bias(self.parameter_bound)
 
+    @writes
     def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward; all weigh the same."""
         x, y, _ = observation(arm, reward, sigma, state.dim)

@@ -11,6 +11,7 @@ from .. import linalg
 from ..blas import matmul
 from ..confidence import Ellipsoid
 from ..inputs import flag, probability, settle, whole
+from ..ownership import writes
 from ..protocols import Array
 from ..states import COUNT, check_array, check_fields, check_list
 from . import ridge
@@ -157,6 +158,7 @@ class SAVE:
             left = left[mean >= mean.max() - 2.0 ** (1 - level) * beta]
         return int(left[first_best(upper)])
 
+    @writes
     def update(self, state: SAVEState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward in the first layer in which the arm is wide, if there is one."""
         x, y, _ = observation(arm, reward, sigma, state.dim, self.feature_bound)

@@ -11,6 +11,7 @@ from .. import linalg
 from ..blas import matmul
 from ..glm import GLM
 from ..inputs import generator, settle, whole
+from ..ownership import writes
 from ..states import FLAG, check_fields
 from . import ridge
 from .arms import candidates, first_best
@@ -126,6 +127,7 @@ class UCBGLM(Designed):
             matmul(x, state.theta) + self.radius(state) * ridge.widths(state.design, x)
         )
 
+    @writes
     def update(self, state: UCBGLMState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward, and whether the arms span by now."""
         super().update(state, arm, reward, sigma)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from ..inputs import settle
+from ..ownership import writes
 from .arms import observation
 from .optimism import Optimism
 from .ridge import LinearState, learn
@@ -59,6 +60,7 @@ class WeightedLeastSquaresUCB(Optimism):
         noise = math.sqrt(2 * math.log(1 / self.delta) + state.log_det)
         return scale * noise + self.bias(self.parameter_bound)
 
+    @writes
     def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward, weighed by the inverse of its variance."""
         x, y, s = observation(arm, reward, sigma, state.dim)

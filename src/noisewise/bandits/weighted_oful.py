@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from ..inputs import settle
+from ..ownership import writes
 from .arms import clip, observation
 from .optimism import Optimism
 from .ridge import LinearState, learn
@@ -56,6 +57,7 @@ class WeightedOFUL(Optimism):
             noise = 8 * math.sqrt(d * math.log1p(t * reach) * ell) + 4 * math.sqrt(d) * ell
         return scale * noise + self.bias(self.parameter_bound)
 
+    @writes
     def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward, weighed by the inverse of its variance."""
         x, y, s = observation(arm, reward, sigma, state.dim, self.feature_bound)

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from .. import linalg
 from ..inputs import settle, whole
+from ..ownership import writes
 from ..protocols import Array
 from .arms import clip, observation
 from .optimism import Optimism
@@ -76,6 +77,7 @@ class WeightedOFULPlus(Optimism):
         doubt = gamma * math.sqrt(linalg.norm(x, state.inverse))
         return max(sigma, self.horizon**-0.5, doubt)
 
+    @writes
     def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward, weighed by its variance and by how little is known of the arm."""
         x, y, s = observation(arm, reward, sigma, state.dim, self.feature_bound)

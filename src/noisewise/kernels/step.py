@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 from numba import float64, int64, njit, uint64, void
-from numba.core.errors import NumbaTypeError
+from numba.core.errors import NumbaError
 
 from . import anchor, layout
 from .anchor import HEADER, certify
@@ -54,7 +54,7 @@ from .links import parts, transcend
 from .vectors import advance, meet, square, sweep
 
 # what calling a kernel raises, before it runs, where an argument is not of its type
-UNFIT = (TypeError, ValueError, OverflowError, NumbaTypeError)
+UNFIT = (TypeError, ValueError, OverflowError, NumbaError)
 # learns one row and holds the interpreter's lock: no other thread meets a half-learnt row
 ROUND = {**ENTRY, "nogil": False}
 LARGEST = layout.LARGEST

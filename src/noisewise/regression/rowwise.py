@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from ..glm import GLM
 from ..inputs import features, rows
+from ..ownership import claim, release
 from ..protocols import Array
 from .state import FTRLState
 
@@ -60,6 +61,7 @@ class RowWise:
         # an FTRL writes in place, and was asked already
         before = {} if isinstance(state, FTRLState) else dict(vars(state))
         try:
+            claim(state)
             played = [
                 self._learn(state, row, label, factor)
                 if factor > 0
@@ -69,6 +71,8 @@ class RowWise:
         except BaseException:  # an interrupt too: a block is learnt whole or not at all
             vars(state).update(before)
             raise
+        finally:
+            release(state)
         if self.glm is not None and not scores:
             played = self.glm.mean(played)
         return float(played[0]) if single else np.array(played)
