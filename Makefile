@@ -3,9 +3,6 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 
-# One BLAS thread a process: parallelism is over trials and tests, and results do not depend on it.
-export OPENBLAS_NUM_THREADS ?= 1
-
 .PHONY: venv reproduce reproduce-portable test test-all check docs pictures field bench lock wheel clean
 
 venv: .venv/stamp  ## the environment, from the lock file

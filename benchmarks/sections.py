@@ -17,6 +17,7 @@ from .clock import interleave
 from .field import field
 from .quality import quality
 from .streams import STREAMS, isotropic, labels
+from .threads import threads
 
 ROUND_PEERS = ["plain_numpy", "scipy_blas", "padasip_rls", "river_blr", "vowpal_wabbit"]
 REFIT_PEERS = ["sklearn_logistic", "glum_logistic", "statsmodels_glm"]
@@ -225,4 +226,6 @@ def processes(repeats, largest):
     yield {"section": "cold start", "what": "noisewise --help", "seconds": help_}
 
 
-SECTIONS = [identity, calls, logistic, links, refits, processes, decisions, flat, field, arena]
+SECTIONS = [
+    identity, calls, logistic, links, refits, processes, threads, decisions, flat, field, arena,
+]  # fmt: skip
