@@ -180,26 +180,32 @@ import numpy as np
 from test_files import FTRL, nw, state
 path, half, whole = sys.argv[1], 0, []
 states = [state(rows=10_000, seed=seed) for seed in (0, 1)]
-for each in states:
+for each in reversed(states):
     began = time.perf_counter()
     nw.save(path, FTRL, each)
     took = time.perf_counter() - began
     whole.append(hashlib.sha256(open(path, "rb").read()).hexdigest())
 folder, rng, found = os.path.dirname(path), np.random.default_rng(12), []
 for _ in range(60):
+    begun, begin = os.pipe()
     child = os.fork()
     while child == 0:
-        for each in states:
+        for each in reversed(states):
+            os.write(begin, b".")
             nw.save(path, FTRL, each)
-    time.sleep(rng.uniform(0, 2 * took))
+    os.close(begin)
+    for _save in range(rng.integers(1, 4)):  # the first save, over the old file, or a later one
+        os.read(begun, 1)
+    time.sleep(rng.uniform(0, took))
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
+    os.close(begun)
     half += len(os.listdir(folder)) > 1
     found.append(hashlib.sha256(open(path, "rb").read()).hexdigest())
     nw.save(path, FTRL, states[0])
     assert os.listdir(folder) == [os.path.basename(path)], os.listdir(folder)
 assert set(found) == set(whole), (found, whole)
-print(half, found.count(whole[0]), found.count(whole[1]))
+print(half, found.count(whole[1]), found.count(whole[0]))
 """
 
 
