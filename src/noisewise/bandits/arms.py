@@ -56,7 +56,7 @@ def observation(
     if _ready(arm, (dim,)) and isinstance(reward, float) and isinstance(sigma, float):
         most = min(longest(feature_bound), LARGEST)
         if arm @ arm <= most * most and abs(reward) <= LARGEST and 0 <= sigma < math.inf:
-            return arm, float(reward), float(sigma)
+            return arm.copy(), float(reward), float(sigma)  # own memory: rounds like any other
     x = numbers("arm", arm)
     if x.shape != (dim,):
         raise ValueError(f"arm has shape {x.shape}; pass ({dim},), the features of the arm played")
