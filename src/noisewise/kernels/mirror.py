@@ -4,7 +4,7 @@ import math
 
 from numba import float64, int64, njit
 
-from .flags import ENTRY, PART
+from .flags import PART, entry
 from .links import parts, transcend
 
 STEPS = 200
@@ -37,18 +37,17 @@ def settle(code, S, g, a, q, y):
     return (r if q * slope <= 1.0 else (a - z) / q), slope
 
 
-@njit(float64(int64, float64, float64, float64, float64, float64), **ENTRY)
+@entry(float64(int64, float64, float64, float64, float64, float64))
 def pull(code, S, g, a, q, y):
     """Return the first number of `settle`; the link is extended linearly beyond scores of S."""
     return settle(code, S, g, a, q, y)[0]
 
 
-@njit(
+@entry(
     float64(
         int64, float64, float64, float64[::1], float64[::1], float64[::1], float64, float64,
         float64[::1],
-    ),
-    **ENTRY,
+    )
 )  # fmt: skip
 def on_sphere(code, S, g, values, p, q, y, B, u):
     """Write the u of length B with (values + nu) u = q - r p, r the `pull` at p.u; return nu >= 0.

@@ -12,7 +12,7 @@ from numba import float64, int64, njit
 from . import layout
 from .anchor import EPS, HEADER, SLOTS, STEP, VECTORS
 from .arms import BLOCK, LARGEST, TIE, dot, first_best, set_forms
-from .flags import ENTRY, INNER, PART
+from .flags import INNER, PART, entry
 from .layout import (
     BLUR,
     BUFFERED,
@@ -82,16 +82,13 @@ def largest_upper(centres, quads, radii, s, arms):
     return first_best(index)
 
 
-@njit(int64(float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64[:, ::1]), **ENTRY)
+@entry(int64(float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64[:, ::1]))
 def best_upper(centres, quads, radii, s, arms):
     """`largest_upper` for Python."""
     return largest_upper(centres, quads, radii, s, arms)
 
 
-@njit(
-    int64(float64[:, ::1], float64[:, :, ::1], float64[::1], float64[::1], float64[:, ::1]),
-    **ENTRY,
-)
+@entry(int64(float64[:, ::1], float64[:, :, ::1], float64[::1], float64[::1], float64[:, ::1]))
 def choose_upper(centres, inverses, radii, s, arms):
     """Return `largest_upper`, the quadratic forms computed here."""
     quads = np.empty((radii.shape[0], arms.shape[0]))
@@ -101,7 +98,7 @@ def choose_upper(centres, inverses, radii, s, arms):
     return largest_upper(centres, quads, radii, s, arms)
 
 
-@njit(float64(float64[:, ::1], float64, float64[::1]), **ENTRY)
+@entry(float64(float64[:, ::1], float64, float64[::1]))
 def reach(inverse, radius, x):
     """Return how far a score can be off within an ellipsoid; NaN where ``x`` does not fit it."""
     d = x.shape[0]
@@ -146,7 +143,7 @@ def most_promising(scores, quads, s):
     return first_best(index)
 
 
-@njit(int64(float64[::1], float64[::1], float64[::1], float64[:, ::1]), **ENTRY)
+@entry(int64(float64[::1], float64[::1], float64[::1], float64[:, ::1]))
 def best_practical(theta, quads, s, arms):
     """Return the arm of the largest practical index, the arms having been checked."""
     scores = np.empty(arms.shape[0])
@@ -155,7 +152,7 @@ def best_practical(theta, quads, s, arms):
     return most_promising(scores, quads, s)
 
 
-@njit(int64(float64[::1], float64[:, ::1], float64[::1], float64[:, ::1]), **ENTRY)
+@entry(int64(float64[::1], float64[:, ::1], float64[::1], float64[:, ::1]))
 def choose_practical(theta, inverse, s, arms):
     """Return the arm of the largest practical index; -1 where the arms are bad."""
     K, d = arms.shape
@@ -220,12 +217,11 @@ def unfold(a, d, theta, inverse):
     return trace
 
 
-@njit(
+@entry(
     int64(
         float64[::1], float64[::1], float64[::1], float64[:, ::1], float64[::1], float64, float64,
         float64[:, ::1], float64[::1],
-    ),
-    **ENTRY,
+    )
 )  # fmt: skip
 def learn_practical(a, s, theta, inverse, x, y, w, arms, quads):
     """Learn a reward; set ``theta``, ``inverse`` and the quadratic forms of ``arms``.
@@ -245,12 +241,11 @@ def learn_practical(a, s, theta, inverse, x, y, w, arms, quads):
     return OUTGROWN if length2 > GROWTH * GROWTH * s[NORM] * s[NORM] else DONE
 
 
-@njit(
+@entry(
     int64(
         float64[::1], float64[::1], float64[:, ::1], float64[:, :, ::1], float64[::1], int64,
         float64[::1], float64, float64, float64[:, ::1], float64[:, ::1],
-    ),
-    **ENTRY,
+    )
 )  # fmt: skip
 def learn_guaranteed(a, s, centres, inverses, radii, f, x, y, w, arms, quads):
     """Learn a reward; renew the global ellipsoid ``f`` and the local one after it, and the
@@ -267,7 +262,8 @@ def learn_guaranteed(a, s, centres, inverses, radii, f, x, y, w, arms, quads):
     slot = HEADER + (SLOTS + np.uint64(a[SLOT])) * ld
     linear = a[CODE] == 0.0
     own = f if linear else f + 1
-    lower(quads[own], arms, a[slot : slot + ld], a[PENDING])
+    if arms.shape[0] > 0:
+        lower(quads[own], arms, a[slot : slot + ld], a[PENDING])
     trace = unfold(a, d, centres[own], inverses[own])
     length2 = 0.0
     for i in range(d):
@@ -295,7 +291,8 @@ def learn_guaranteed(a, s, centres, inverses, radii, f, x, y, w, arms, quads):
     if not 0.0 <= growth <= CANCELS:
         return DOUBT
     share = s[SLOPE] * w / (1.0 + growth)
-    lower(quads[f], arms, k, share)
+    if arms.shape[0] > 0:
+        lower(quads[f], arms, k, share)
     for i in range(d):
         for j in range(d):
             inverses[f, i, j] -= share * k[i] * k[j]

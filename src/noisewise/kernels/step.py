@@ -15,7 +15,7 @@ from numba import float64, int64, njit, uint64, void
 
 from . import anchor, layout
 from .anchor import HEADER, certify
-from .flags import ENTRY, INNER
+from .flags import INNER, entry
 from .layout import (
     ATTENTION,
     BOUND,
@@ -160,7 +160,7 @@ def learn(a, x, x0, y, w):
     return fold(a, y, w, sm, su, sx, mean, slope, potential, bend, loss), z, played
 
 
-@njit(float64(float64[::1], float64[::1], float64, float64), **{**ENTRY, "nogil": False})
+@entry(float64(float64[::1], float64[::1], float64, float64), nogil=False)
 def step(a, x, y, w):
     """Learn one row and return its predicted mean.
 
@@ -177,10 +177,7 @@ def step(a, x, y, w):
     return np.nan
 
 
-@njit(
-    int64(float64[::1], float64[::1], float64[::1], float64[::1], int64, int64, float64[::1]),
-    **ENTRY,
-)
+@entry(int64(float64[::1], float64[::1], float64[::1], float64[::1], int64, int64, float64[::1]))
 def run(a, x, y, w, first, what, out):
     """Learn the rows of ``x`` (flat) from ``first`` on until the status asks for something.
 
@@ -207,7 +204,7 @@ def run(a, x, y, w, first, what, out):
     return y.shape[0]
 
 
-@njit(int64(float64[::1], float64[::1], float64[::1], float64), **ENTRY)
+@entry(int64(float64[::1], float64[::1], float64[::1], float64))
 def survey(x, y, w, limit):
     """Return the first row that `learn` would refuse; -1 if none."""
     if y.shape[0] == 0:
@@ -221,28 +218,25 @@ def survey(x, y, w, limit):
     return -1
 
 
-@njit(void(float64[::1], float64, float64[::1]), **ENTRY)
+@entry(void(float64[::1], float64, float64[::1]))
 def propose(a, s, room):
     """`anchor.propose` for Python."""
     anchor.propose(a, s, room)
 
 
-@njit(
-    void(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], uint64, uint64),
-    **ENTRY,
-)
+@entry(void(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], uint64, uint64))
 def scan(a, z, e, v, numbers, n0, stride):
     """`anchor.scan` for Python."""
     anchor.scan(a, z, e, v, numbers, n0, stride)
 
 
-@njit(int64(float64[::1], float64), **ENTRY)
+@entry(int64(float64[::1], float64))
 def judge(a, s):
     """`anchor.judge` for Python."""
     return anchor.judge(a, s)
 
 
-@njit(void(float64[::1]), **ENTRY)
+@entry(void(float64[::1]))
 def restep(a):
     """`anchor.restep` for Python."""
     anchor.restep(a)
