@@ -2,11 +2,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
+PERSONALITIES ?= host nehalem prescott
 
 # One BLAS thread a process: parallelism is over trials and tests, and results do not depend on it.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: venv reproduce test test-all check docs pictures field bench lock wheel clean
+.PHONY: venv reproduce test test-all test-portable test-lowest test-pythons check docs pictures field bench lock wheel clean
 
 venv: .venv/stamp  ## the environment, from the lock file
 
@@ -38,6 +39,9 @@ test: venv  ## the quick suite
 
 test-all: venv  ## with the long statistical runs
 	$(BIN)/pytest -q -n $(JOBS) --hypothesis-profile=explore
+
+test-portable: venv  ## the quick suite as on this processor and on two old ones
+	$(BIN)/python tests/personalities.py $(PERSONALITIES) -- -n $(JOBS)
 
 check: venv  ## style, types, imports, lock file
 	$(BIN)/ruff check .
@@ -74,4 +78,4 @@ lock:  ## the lock files anew (needs uv)
 	echo 'obp==0.4.1' | $(LOCK) --no-deps - -o requirements-data.lock
 
 clean:
-	rm -rf .venv .venv-bench .sphinx_cache results dist site
+	rm -rf .venv .venv-* .*_cache results dist site
