@@ -2,8 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
+PERSONALITIES ?= host nehalem prescott
 
-.PHONY: venv reproduce reproduce-portable test test-all check docs pictures field bench lock wheel clean
+.PHONY: venv reproduce reproduce-portable test test-all test-portable test-lowest test-pythons check docs \
+  pictures field bench lock wheel clean
 
 venv: .venv/stamp  ## the environment, from the lock file
 
@@ -31,13 +33,16 @@ reproduce: venv  ## every study, into results/index.html
 	$(BIN)/noisewise reproduce
 
 reproduce-portable: venv  ## every study as two processors would, compared; about ten minutes
-	$(BIN)/python tests/personalities.py results/portable
+	$(BIN)/python tests/two_processors.py results/portable
 
 test: venv  ## the quick suite
 	$(BIN)/pytest -q -n $(JOBS) -m "not slow"
 
 test-all: venv  ## with the long statistical runs
 	$(BIN)/pytest -q -n $(JOBS) --hypothesis-profile=explore
+
+test-portable: venv  ## the quick suite as on this processor and on two old ones
+	$(BIN)/python tests/personalities.py $(PERSONALITIES) -- -n $(JOBS)
 
 check: venv  ## style, types, imports, lock file
 	$(BIN)/ruff check .
@@ -74,4 +79,4 @@ lock:  ## the lock files anew (needs uv)
 	echo 'obp==0.4.1' | $(LOCK) --no-deps - -o requirements-data.lock
 
 clean:
-	rm -rf .venv .venv-bench .sphinx_cache results dist site
+	rm -rf .venv .venv-* .*_cache results dist site

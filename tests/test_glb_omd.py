@@ -2,6 +2,7 @@
 
 from importlib import import_module
 
+import mpmath
 import numpy as np
 import pytest
 from instances import family_learnt, family_reward, sphere
@@ -129,6 +130,41 @@ def test_exact_steps_equal_nested_roots(link, ridge):
         np.testing.assert_allclose(state.theta, wanted, atol=1e-8)
         assert np.linalg.norm(state.theta) <= 0.75 * (1 + 1e-15)
     assert sides >= ({True, False} if ridge < 3 else {False})
+
+
+@pytest.mark.parametrize("link", ["identity", "logistic"])
+def test_steps_on_the_sphere_solve_their_equation_to_rounding(link):
+    """Curvatures over twenty decades, in forty digits: no entry is off by more than rounding."""
+    glm, rng = nw.GLM(link), RNG(9)
+    kernels, u, sides = import_module("noisewise.kernels.mirror"), np.empty(4), set()
+    for _ in range(400):
+        values = np.sort(10.0 ** rng.uniform(-20, 3, 4))
+        p = sphere(rng, 1, 4)[0] * 10.0 ** rng.uniform(-18, 0, 4)
+        theta = sphere(rng, 1, 4)[0] * rng.random() ** 0.1
+        q, y = values * theta, float(rng.random() < 0.5)
+        nu = kernels.on_sphere(link_code(glm), 1.0, 1.0, values, p, q, y, 1.0, u)
+        with mpmath.workdps(40):
+            z = mpmath.fdot(p.tolist(), u.tolist())
+            mean = z if link == "identity" else 1 / (1 + mpmath.exp(-z))
+            length = mpmath.norm(u.tolist())
+            assert abs(length - 1) < 1e-14 if nu > 0 else length < 1 + 1e-14
+            for v, pi, qi, ui in np.column_stack([values, p, q, u]).tolist():
+                off = (v + mpmath.mpf(nu)) * ui - qi + (mean - y) * pi
+                assert abs(off) < 1e-15 * ((v + nu) * abs(ui) + abs(qi) + 2 * abs(pi))
+        sides.add(nu > 0)
+    assert sides == {True, False}
+
+
+@pytest.mark.parametrize("ridge", [1e-8, 1e-16, 1e-18, 1e-30, 1e-100])
+def test_exact_steps_with_a_ridge_next_to_nothing_stay_in_the_ball(ridge):
+    policy = nw.GLBOMD(loss="exact", ridge=ridge)
+    for seed in range(40):
+        rng, state = RNG(seed), policy.start(4)
+        apart = (0.3, 1e-6, 1e-12, 0.0)[seed % 4]
+        for _ in range(15):
+            x = np.array([0.5, 0.5, 0.1, 0.1]) + apart * sphere(rng, 1, 4)[0]
+            policy.update(state, x / max(1.0, np.linalg.norm(x)), float(rng.random() < 0.5))
+            assert np.linalg.norm(state.theta) <= 1 + 1e-14
 
 
 @pytest.mark.parametrize("link", FAMILIES)

@@ -98,18 +98,3 @@ def test_a_second_process_finds_the_cache_and_rounds_alike(tmp_path):
     assert all(pair == (1, 0) for pair in counts[1])
     assert counts[2] == [(1, 0), (0, 1), *[(1, 0)] * 5]
     assert answers[1:] == answers[:-1]
-
-
-def test_a_changed_source_drops_the_cached_code(tmp_path):
-    from noisewise.kernels.cache import forget_stale
-
-    source, folder = tmp_path / "a.py", tmp_path / "__pycache__"
-    source.write_text("one")
-    forget_stale(tmp_path)
-    code = folder / "a.f.nbi"
-    code.write_text("")
-    forget_stale(tmp_path)
-    assert code.exists()
-    source.write_text("two")
-    forget_stale(tmp_path)
-    assert not code.exists()

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import personalities
 import pytest
+import two_processors
 
 import noisewise
 from noisewise.experiments import EXPERIMENTS, digest, parts, provenance
@@ -239,7 +239,7 @@ def test_an_edit_of_any_source_reruns(tmp_path):
 def test_two_processors_agree(tmp_path):
     """Verdicts of all studies, and digests of those without decisions, at a small scale."""
     words = ["--trials", "2", "--rounds", "60"]
-    found = list(personalities.compare(tmp_path, words))
+    found = list(two_processors.compare(tmp_path, words))
     assert len(found) == len(EXPERIMENTS)
     assert not [name for name, _, judged, _ in found if not judged]
     assert not [name for name, decides, _, same in found if not decides and not same]

@@ -407,7 +407,9 @@ class Agent:
         agent.state, agent.scale, agent.dropped = told.state, told.scale, told.dropped
         agent.unit = told.unit
         agent.rng.bit_generator.state = json.loads(told.generator)
-        agent._waiting = dict(zip(told.keys, told.features, strict=True))
+        # copies, as `choose` makes them: the product of a view may round differently
+        rows = [row.copy() for row in told.features]
+        agent._waiting = dict(zip(told.keys, rows, strict=True))
         return agent
 
     def _known(self, keys: list[Any]) -> list[Any]:

@@ -46,7 +46,7 @@ def observation(
     if told and ready(arm) and arm.shape == (dim,):
         most = min(longest(feature_bound), LARGEST)
         if np.vdot(arm, arm) <= most * most and abs(reward) <= LARGEST and 0 <= sigma < math.inf:
-            return arm, float(reward), float(sigma)
+            return arm.copy(), float(reward), float(sigma)  # own memory: rounds like any other
     x = numbers("arm", arm)
     if x.shape != (dim,):
         raise ValueError(f"arm has shape {x.shape}; pass ({dim},), the features of the arm played")

@@ -8,10 +8,9 @@ import math
 
 import numpy as np
 from numba import float64, int64, njit, void
-from numba.extending import intrinsic
 
-from .flags import ENTRY, INNER, PART
-from .lanes import NUMBER, WORD, written
+from .flags import INNER, PART, entry
+from .lanes import NUMBER, WORD, spelt, written
 
 TIE = 1e-12
 LARGEST = 1e50  # reward, as the readable way has it
@@ -39,7 +38,7 @@ def dot(v, arms, row):
     return total
 
 
-@njit(float64(float64[:, ::1]), **ENTRY)
+@entry(float64(float64[:, ::1]))
 def longest(rows):
     """Return the largest squared length of a row, NaN or infinite where a row is."""
     most = 0.0
@@ -54,7 +53,7 @@ def longest(rows):
     return most
 
 
-@intrinsic
+@spelt
 def eight_forms(typing, P, x, quads, d):
     """Set the quadratic forms of eight vectors, the columns of ``x``: its rows are eights.
 
@@ -99,23 +98,20 @@ def set_forms(arms, inverse, quads):
             quads[first + i] = max(eight[i], 0.0)
 
 
-@njit(void(float64[:, ::1], float64[:, ::1], float64[::1]), **ENTRY)
+@entry(void(float64[:, ::1], float64[:, ::1], float64[::1]))
 def forms_of(arms, inverse, quads):
     """`set_forms` for Python."""
     set_forms(arms, inverse, quads)
 
 
-@njit(int64(float64[::1]), **ENTRY)
+@entry(int64(float64[::1]))
 def best(index):
     """`first_best` for Python."""
     return first_best(index)
 
 
-@njit(
-    float64(
-        float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64, float64, float64
-    ),
-    **ENTRY,
+@entry(
+    float64(float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64, float64, float64)
 )
 def add_row(V, inverse, b, x, y, w, steep):
     """Add a row to a ridge regression; return w x'V^-1 x of before.

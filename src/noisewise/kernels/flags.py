@@ -1,16 +1,60 @@
-"""How kernels are compiled. Importing this drops machine code that was made from other sources."""
+"""How kernels are compiled: Python calls entries, kernels call parts.
 
-from pathlib import Path
+Parts are not cached: code made around a loaded part rounds differently from code made around a
+compiled one, so a result would depend on the disk.
+"""
 
-from .cache import forget_stale
+from functools import wraps
+from numbers import Real
 
-forget_stale(Path(__file__).parent)
+import numpy as np
+from numba import config, njit, types
+
+from .cache import CodeCache
 
 # sums may be reordered, but NaN and infinity keep their meaning: the input checks need them
 FAST = ("reassoc", "contract", "arcp", "nsz")
 SPEED = {"fastmath": {*FAST}, "no_cfunc_wrapper": True}
-# Python calls entries, kernels call parts. Parts are not cached: code made around a loaded part
-# rounds differently from code made around a compiled one, so a result would depend on the disk.
-ENTRY = {**SPEED, "cache": True, "nogil": True}
 PART = {**SPEED, "no_cpython_wrapper": True}
 INNER = {**PART, "forceinline": True}
+COMPILED = not config.DISABLE_JIT
+
+
+def entry(signature, nogil=True):
+    """Compile a function that Python calls, for these types alone, or load its machine code.
+
+    One that learns a row holds the interpreter's lock: no other thread meets a half-learnt row.
+    """
+
+    def made(function):
+        if not COMPILED:
+            return strict(signature, function)
+        kernel = njit(nogil=nogil, **SPEED)(function)
+        kernel._cache = CodeCache(function)
+        kernel.compile(signature)
+        kernel.disable_compile()
+        return kernel
+
+    return made
+
+
+def strict(signature, function):
+    """Return the function as it is, for the arguments that its machine code would take."""
+
+    @wraps(function)
+    def called(*arguments):
+        pairs = zip(signature.args, arguments, strict=True)
+        return function(*[fitting(kind, each) for kind, each in pairs])
+
+    return called
+
+
+def fitting(kind, given):
+    """Return an argument as its type says; raise `TypeError` where the compiled code would."""
+    if isinstance(kind, types.Array):
+        whole = type(given) is np.ndarray and given.flags.c_contiguous and given.flags.writeable
+        if whole and given.ndim == kind.ndim and given.dtype == np.float64:
+            return given
+    elif isinstance(given, Real):
+        return (float if isinstance(kind, types.Float) else int)(given)
+    raise TypeError(f"no matching definition for {type(given).__name__}; {kind} is taken")

@@ -1,18 +1,17 @@
 """The Gram matrix of the buffered rows."""
 
 import numpy as np
-from numba import float64, njit, void
-from numba.extending import intrinsic
+from numba import float64, void
 
 from .anchor import HEADER, VECTORS
-from .flags import ENTRY
-from .lanes import NUMBER, WORD, written
+from .flags import entry
+from .lanes import NUMBER, WORD, spelt, written
 from .layout import BUFFERED, DIM, PADDED
 
 CHUNK = np.uint64(64)  # rows that stay in the nearest cache
 
 
-@intrinsic
+@spelt
 def squares(typing, a, G, d, ld, x, count):
     """Add x x' of so many rows to the lower triangle of G, four by eight numbers at a time."""
 
@@ -34,7 +33,7 @@ def squares(typing, a, G, d, ld, x, count):
     return written(code, [a, G], offsets=4, numbers=0, results=0)
 
 
-@njit(void(float64[::1], float64[:, ::1], float64[::1]), **ENTRY)
+@entry(void(float64[::1], float64[:, ::1], float64[::1]))
 def add_gram(a, gram, room):
     """Move the buffered rows to ``gram`` as x x'; ``room`` is scratch, as large as the inverse."""
     d = np.uint64(a[DIM])

@@ -7,8 +7,10 @@ matrix at a time. Here a loop is written in its own language, for any width the 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.extending import intrinsic
 
-from .flags import FAST
+from . import plain
+from .flags import COMPILED, FAST
 
 NUMBER, WORD, INDEX = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
 EIGHT = ir.VectorType(NUMBER, 8)
@@ -99,6 +101,11 @@ class Writer:
         ab = self.plus(self.pick(ab, ab, 0, 1, 2, 3), self.pick(ab, ab, 4, 5, 6, 7))
         cd = self.plus(self.pick(cd, cd, 0, 1, 2, 3), self.pick(cd, cd, 4, 5, 6, 7))
         return self.plus(self.pick(ab, cd, 0, 1, 4, 5), self.pick(ab, cd, 2, 3, 6, 7))
+
+
+def spelt(function):
+    """Make a function of the compiler's language, or take its namesake in `plain`."""
+    return intrinsic(function) if COMPILED else getattr(plain, function.__name__)
 
 
 def written(code, arrays, offsets, numbers, results):

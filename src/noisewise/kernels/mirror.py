@@ -4,7 +4,7 @@ import math
 
 from numba import float64, int64, njit
 
-from .flags import ENTRY, PART
+from .flags import PART, entry
 from .links import parts, transcend
 
 STEPS = 200
@@ -33,26 +33,28 @@ def settle(code, S, g, a, q, y):
         if abs(new - z) <= 2e-16 * abs(z):
             break
         z = new
-    return r, slope
+    # both are the pull at the root: the first has the rounding of means, the second that of scores
+    return (r if q * slope <= 1.0 else (a - z) / q), slope
 
 
-@njit(float64(int64, float64, float64, float64, float64, float64), **ENTRY)
+@entry(float64(int64, float64, float64, float64, float64, float64))
 def pull(code, S, g, a, q, y):
     """Return the first number of `settle`; the link is extended linearly beyond scores of S."""
     return settle(code, S, g, a, q, y)[0]
 
 
-@njit(
+@entry(
     float64(
         int64, float64, float64, float64[::1], float64[::1], float64[::1], float64, float64,
         float64[::1],
-    ),
-    **ENTRY,
+    )
 )  # fmt: skip
 def on_sphere(code, S, g, values, p, q, y, B, u):
     """Write the u of length B with (values + nu) u = q - r p, r the `pull` at p.u; return nu >= 0.
 
-    The length falls in nu. Newton's method on its inverse, held between the ends.
+    The length falls in nu. Newton's method on its inverse, held between the ends. With
+    W = 1/(values + nu), minus half the derivative of |u|^2 lies between u'Wu / (1 + slope p'Wp)
+    and the largest W times |u|^2: rounding may not take it out of there.
     """
     d, low, high, nu = values.shape[0], 0.0, math.inf, 0.0
     for _ in range(STEPS):
@@ -61,20 +63,27 @@ def on_sphere(code, S, g, values, p, q, y, B, u):
             a += p[i] * q[i] / (values[i] + nu)
             s += p[i] * p[i] / (values[i] + nu)
         r, slope = settle(code, S, g, a, s, y)
-        square, fall, along = 0.0, 0.0, 0.0
+        square, most, along = 0.0, 0.0, 0.0
         for i in range(d):
             u[i] = (q[i] - r * p[i]) / (values[i] + nu)
             square += u[i] * u[i]
-            fall += u[i] * u[i] / (values[i] + nu)
+            most += u[i] * u[i] / (values[i] + nu)
             along += p[i] * u[i] / (values[i] + nu)
-        fall -= slope * along * along / (1.0 + slope * s)  # minus half the derivative of |u|^2
+        fall = max(most - slope * along * along / (1.0 + slope * s), most / (1.0 + slope * s))
         if square > B * B:
             low = nu
         else:
             high = nu
-        new = nu + (math.sqrt(square) / B - 1.0) * square / fall
+        new = math.inf
+        if 0.0 < fall < math.inf and square < math.inf:
+            new = nu + (math.sqrt(square) / B - 1.0) * max(square / fall, values[0] + nu)
         if not low < new < high:
-            new = 0.5 * (low + high) if high < math.inf else 2.0 * nu + values[d - 1]
+            if high == math.inf:
+                new = 2.0 * nu + values[d - 1]
+            elif low > 0.0:
+                new = math.sqrt(low) * math.sqrt(high)
+            else:
+                new = 0.5 * high
         if abs(new - nu) <= 1e-15 * nu:
             break
         nu = new

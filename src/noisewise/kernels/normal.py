@@ -6,7 +6,7 @@ import numpy as np
 from numba import float64, int64, njit
 
 from .arms import LARGEST, first_best
-from .flags import ENTRY, INNER
+from .flags import INNER, entry
 
 # which index: that of NormalUCB, its original variant, that of UCB1Normal
 CORRECTED, ORIGINAL, CLASSICAL = 0, 1, 2
@@ -27,7 +27,7 @@ def which(rows, i):
     return found if rows[i, found] == 1.0 else BAD
 
 
-@njit(int64(float64[:, ::1], float64[:, ::1], int64, int64), **ENTRY)
+@entry(int64(float64[:, ::1], float64[:, ::1], int64, int64))
 def choose(arms, table, count, form):
     """Return the least played arm while that is rare, else that of the largest index.
 
@@ -58,7 +58,7 @@ def choose(arms, table, count, form):
     return rarest if least < enough else first_best(index)
 
 
-@njit(int64(float64[::1], float64, float64[:, ::1]), **ENTRY)
+@entry(int64(float64[::1], float64, float64[:, ::1]))
 def learn(arm, reward, table):
     """Learn the reward of an arm; `BAD` where the row is no unit vector, and nothing is learnt."""
     if arm.shape[0] != table.shape[1] or not abs(reward) <= LARGEST:

@@ -12,7 +12,7 @@ from numba import float64, int64, njit
 from . import layout
 from .anchor import EPS, HEADER, SLOTS, STEP, VECTORS
 from .arms import LARGEST, TIE, dot, first_best, set_forms
-from .flags import INNER, PART
+from .flags import INNER, PART, entry
 from .layout import (
     BLUR,
     BUFFERED,
@@ -42,7 +42,7 @@ from .layout import (
     VALUE,
 )
 from .numbers import CURVATURE, GAIN, GROWTH, LIMIT, NORM, PARAMETER, PRICE, SCALE, SLOPE
-from .step import CANCELS, ROUND, learn
+from .step import CANCELS, learn
 
 # what learning returns: all done; the estimate has outgrown N; the solver asks for attention; the
 # sets need the readable way; the input is bad and nothing was learnt
@@ -82,15 +82,18 @@ def largest_upper(centres, quads, radii, s, arms):
     return first_best(index)
 
 
-@njit(int64(float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64[:, ::1]), **ROUND)
+@entry(
+    int64(float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64[:, ::1]),
+    nogil=False,
+)
 def best_upper(centres, quads, radii, s, arms):
     """`largest_upper` for Python."""
     return largest_upper(centres, quads, radii, s, arms)
 
 
-@njit(
+@entry(
     int64(float64[:, ::1], float64[:, :, ::1], float64[::1], float64[::1], float64[:, ::1]),
-    **ROUND,
+    nogil=False,
 )
 def choose_upper(centres, inverses, radii, s, arms):
     """Return `largest_upper`, the quadratic forms computed here."""
@@ -101,7 +104,7 @@ def choose_upper(centres, inverses, radii, s, arms):
     return largest_upper(centres, quads, radii, s, arms)
 
 
-@njit(float64(float64[:, ::1], float64, float64[::1]), **ROUND)
+@entry(float64(float64[:, ::1], float64, float64[::1]), nogil=False)
 def reach(inverse, radius, x):
     """Return how far a score can be off within an ellipsoid; NaN where ``x`` does not fit it."""
     d = x.shape[0]
@@ -146,7 +149,7 @@ def most_promising(scores, quads, s):
     return first_best(index)
 
 
-@njit(int64(float64[::1], float64[::1], float64[::1], float64[:, ::1]), **ROUND)
+@entry(int64(float64[::1], float64[::1], float64[::1], float64[:, ::1]), nogil=False)
 def best_practical(theta, quads, s, arms):
     """Return the arm of the largest practical index, the arms having been checked."""
     scores = np.empty(arms.shape[0])
@@ -155,7 +158,7 @@ def best_practical(theta, quads, s, arms):
     return most_promising(scores, quads, s)
 
 
-@njit(int64(float64[::1], float64[:, ::1], float64[::1], float64[:, ::1]), **ROUND)
+@entry(int64(float64[::1], float64[:, ::1], float64[::1], float64[:, ::1]), nogil=False)
 def choose_practical(theta, inverse, s, arms):
     """Return the arm of the largest practical index; -1 where the arms are bad."""
     K, d = arms.shape
@@ -216,12 +219,12 @@ def unfold(a, d, theta, inverse):
     return trace
 
 
-@njit(
+@entry(
     int64(
         float64[::1], float64[::1], float64[::1], float64[:, ::1], float64[::1], float64, float64,
         float64[:, ::1], float64[::1],
     ),
-    **ROUND,
+    nogil=False,
 )  # fmt: skip
 def learn_practical(a, s, theta, inverse, x, y, w, arms, quads):
     """Learn a reward; set ``theta``, ``inverse`` and the quadratic forms of ``arms``.
@@ -241,12 +244,12 @@ def learn_practical(a, s, theta, inverse, x, y, w, arms, quads):
     return OUTGROWN if length2 > GROWTH * GROWTH * s[NORM] * s[NORM] else DONE
 
 
-@njit(
+@entry(
     int64(
         float64[::1], float64[::1], float64[:, ::1], float64[:, :, ::1], float64[::1], int64,
         float64[::1], float64, float64, float64[:, ::1], float64[:, ::1],
     ),
-    **ROUND,
+    nogil=False,
 )  # fmt: skip
 def learn_guaranteed(a, s, centres, inverses, radii, f, x, y, w, arms, quads):
     """Learn a reward; renew the global ellipsoid ``f`` and the local one after it, and the
@@ -263,7 +266,8 @@ def learn_guaranteed(a, s, centres, inverses, radii, f, x, y, w, arms, quads):
     slot = HEADER + (SLOTS + np.uint64(a[SLOT])) * ld
     linear = a[CODE] == 0.0
     own = f if linear else f + 1
-    lower(quads[own], arms, a[slot : slot + ld], a[PENDING])
+    if arms.shape[0] > 0:
+        lower(quads[own], arms, a[slot : slot + ld], a[PENDING])
     trace = unfold(a, d, centres[own], inverses[own])
     length2 = 0.0
     for i in range(d):
@@ -291,7 +295,8 @@ def learn_guaranteed(a, s, centres, inverses, radii, f, x, y, w, arms, quads):
     if not 0.0 <= growth <= CANCELS:
         return DOUBT
     share = s[SLOPE] * w / (1.0 + growth)
-    lower(quads[f], arms, k, share)
+    if arms.shape[0] > 0:
+        lower(quads[f], arms, k, share)
     for i in range(d):
         for j in range(d):
             inverses[f, i, j] -= share * k[i] * k[j]

@@ -1,15 +1,16 @@
 """One round for a link of the user's own, whose parts the caller has evaluated."""
 
 import numpy as np
-from numba import float64, njit
+from numba import float64
 
+from .flags import entry
 from .layout import CONCORDANCE
-from .step import ROUND, enter, fold
+from .step import enter, fold
 
 
-@njit(
+@entry(
     float64(float64[::1], float64[::1], float64, float64, float64, float64, float64, float64),
-    **ROUND,
+    nogil=False,
 )
 def feed(a, x, y, w, mean_m, slope_m, potential_m, loss):
     """Learn one checked row from mean, slope and potential at the anchor, and the played loss.

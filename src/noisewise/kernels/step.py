@@ -16,7 +16,7 @@ from numba.core.errors import NumbaError
 
 from . import anchor, layout
 from .anchor import HEADER, certify
-from .flags import ENTRY, INNER
+from .flags import INNER, entry
 from .layout import (
     ATTENTION,
     BOUND,
@@ -55,8 +55,6 @@ from .vectors import advance, meet, square, sweep
 
 # what calling a kernel raises, before it runs, where an argument is not of its type
 UNFIT = (TypeError, ValueError, OverflowError, NumbaError)
-# learns one row and holds the interpreter's lock: no other thread meets a half-learnt row
-ROUND = {**ENTRY, "nogil": False}
 LARGEST = layout.LARGEST
 CANCELS = 1e6
 BUFFER = np.uint64(layout.BUFFER)
@@ -166,7 +164,7 @@ def learn(a, x, x0, y, w, limit):
     return fold(a, y, w, sm, su, sx, mean, slope, potential, bend, loss), z, played
 
 
-@njit(float64(float64[::1], float64[::1], float64, float64), **ROUND)
+@entry(float64(float64[::1], float64[::1], float64, float64), nogil=False)
 def step(a, x, y, w):
     """Learn one row and return its predicted mean.
 
@@ -185,10 +183,7 @@ def step(a, x, y, w):
     return np.inf
 
 
-@njit(
-    int64(float64[::1], float64[::1], float64[::1], float64[::1], int64, int64, float64[::1]),
-    **ENTRY,
-)
+@entry(int64(float64[::1], float64[::1], float64[::1], float64[::1], int64, int64, float64[::1]))
 def run(a, x, y, w, first, what, out):
     """Learn checked rows of ``x`` (flat) from ``first`` on until something is asked for.
 
@@ -216,7 +211,7 @@ def run(a, x, y, w, first, what, out):
     return y.shape[0]
 
 
-@njit(int64(float64[::1], float64[::1], float64[::1], float64), **ENTRY)
+@entry(int64(float64[::1], float64[::1], float64[::1], float64))
 def survey(x, y, w, limit):
     """Return the first row that `learn` would refuse; -1 if none."""
     if y.shape[0] == 0:
@@ -230,28 +225,25 @@ def survey(x, y, w, limit):
     return -1
 
 
-@njit(void(float64[::1], float64, float64[::1]), **ENTRY)
+@entry(void(float64[::1], float64, float64[::1]))
 def propose(a, s, room):
     """`anchor.propose` for Python."""
     anchor.propose(a, s, room)
 
 
-@njit(
-    void(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], uint64, uint64),
-    **ENTRY,
-)
+@entry(void(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], uint64, uint64))
 def scan(a, z, e, v, numbers, n0, stride):
     """`anchor.scan` for Python."""
     anchor.scan(a, z, e, v, numbers, n0, stride)
 
 
-@njit(int64(float64[::1], float64), **ENTRY)
+@entry(int64(float64[::1], float64))
 def judge(a, s):
     """`anchor.judge` for Python."""
     return anchor.judge(a, s)
 
 
-@njit(void(float64[::1]), **ENTRY)
+@entry(void(float64[::1]))
 def restep(a):
     """`anchor.restep` for Python."""
     anchor.restep(a)

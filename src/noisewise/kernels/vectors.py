@@ -1,11 +1,9 @@
 """The vector loops of a round. Vectors are named by their offsets and padded to whole eights."""
 
-from numba.extending import intrinsic
-
-from .lanes import NUMBER, WORD, written
+from .lanes import NUMBER, WORD, spelt, written
 
 
-@intrinsic
+@spelt
 def square(typing, x, d, x0):
     """Return the squared length of the vector at x0, not padded."""
 
@@ -19,7 +17,7 @@ def square(typing, x, d, x0):
     return written(code, [x], offsets=2, numbers=0, results=1)
 
 
-@intrinsic
+@spelt
 def meet(typing, a, x, d, x0, row, m, u):
     """Copy the vector x, not padded, to ``row``; return x.m, x.u and x.x."""
 
@@ -34,7 +32,7 @@ def meet(typing, a, x, d, x0, row, m, u):
     return written(code, [a, x], offsets=5, numbers=0, results=3)
 
 
-@intrinsic
+@spelt
 def advance(typing, a, d, u, k, g, x, move, r):
     """Add move k to u and r x to g; return g.u and u.u."""
 
@@ -53,7 +51,7 @@ def advance(typing, a, d, u, k, g, x, move, r):
     return written(code, [a], offsets=5, numbers=2, results=2)
 
 
-@intrinsic
+@spelt
 def sweep(typing, a, d, ld, P, old, x, new, coefficient):
     """Add coefficient old old' to P and set new = P x, in one sweep; return x'Px.
 

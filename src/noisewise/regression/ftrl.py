@@ -194,9 +194,10 @@ class FTRL:
             return out
         learn = newton.learn if state.array[at.CODE] == at.EXACT else solver.learn
         for i in range(len(x)):
-            out[i] = x[i] @ state.theta
+            row = x[i].copy()  # own memory: products round alike wherever the row came from
+            out[i] = row @ state.theta
             if w[i] > 0:
-                learn(self.glm, state, x[i], float(y[i]), float(w[i]), float(out[i]))
+                learn(self.glm, state, row, float(y[i]), float(w[i]), float(out[i]))
         return out
 
     def solve(self, state: FTRLState) -> None:

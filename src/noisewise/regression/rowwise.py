@@ -62,8 +62,8 @@ class RowWise:
         before = {} if isinstance(state, FTRLState) else dict(vars(state))
         try:
             claim(state)
-            played = [
-                self._learn(state, row, label, factor)
+            played = [  # each row in memory of its own: products round alike wherever it came from
+                self._learn(state, row.copy(), label, factor)
                 if factor > 0
                 else float(self._scores(state, row[None])[0])
                 for row, label, factor in zip(x, y.tolist(), w.tolist(), strict=True)
