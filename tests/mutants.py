@@ -1,6 +1,7 @@
 """Files as they should not be: archives of every state, damaged and crafted; run in a process of
 its own, since the worst a file could do is to end the process."""
 
+import copy
 import faulthandler
 import io
 import json
@@ -173,7 +174,7 @@ def header_edited(rng, raw):
     header = header_of(members)
     for _ in range(int(rng.integers(1, 3))):
         container, key = pick(rng, list(places(header)))
-        container[key] = pick(rng, WORDS)
+        container[key] = copy.deepcopy(pick(rng, WORDS))
     return with_header(members, header)
 
 
@@ -188,7 +189,9 @@ def fields_edited(rng, raw):
     if way == 0 and fields:
         fields.pop(pick(rng, sorted(fields)))
     elif way == 1:
-        fields[pick(rng, ["extra", "__class__", "views", "compiled", "count"])] = pick(rng, WORDS)
+        fields[pick(rng, ["extra", "__class__", "views", "compiled", "count"])] = copy.deepcopy(
+            pick(rng, WORDS)
+        )
     elif way == 2:
         one["type"] = pick(rng, [*nw.__all__, "os:Popen", "builtins:dict", ""])
     elif way == 3 and fields:

@@ -50,7 +50,7 @@ def positive(name: str, value: object, *, zero: bool = False) -> float:
     if number > LARGEST or (number < 1 / LARGEST and not zero):
         raise ValueError(
             f"{name} is {shown(value)}, too {'large' if number > 1 else 'small'} to compute with; "
-            f"pass a number from {0 if zero else 1 / LARGEST:g} to {LARGEST:g}"
+            f"rescale, or pass a number from {0 if zero else 1 / LARGEST:g} to {LARGEST:g}"
         )
     return number
 

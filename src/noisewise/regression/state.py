@@ -14,7 +14,7 @@ from ..inputs import dimension
 from ..kernels import layout as at
 from ..kernels.layout import Views, align
 from ..protocols import Array
-from ..states import COUNT, FINITE, check_fields, check_finite, check_layout
+from ..states import COUNT, FINITE, check_fields, check_finite, check_layout, check_rows
 from .rows import Block, Rows
 
 EPS = float(np.finfo(np.float64).eps)
@@ -69,6 +69,8 @@ class FTRLState:
         if self.uniform is not None:
             check_fields(self, uniform=(d, d))
         at.check_header(self.array, d)
+        if self.array[at.CODE] == at.CODES["identity"]:
+            check_rows("FTRLState", self.gram)
         a, views = self.array, Views(self.array, d)
         n = int(a[at.BUFFERED])
         check_finite("FTRLState.array", a[at.HEADER : len(a) - at.BUFFER * (at.padded(d) + 4)])
