@@ -4,6 +4,7 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -88,16 +89,22 @@ def test_paths_that_cant_be_written_are_one_sentence(tmp_path):
     assert (tmp_path / "file").read_text() == "mine"
 
 
-def test_what_is_protected_is_one_sentence_and_stays(tmp_path):
-    (tmp_path / "closed").mkdir()
-    protected, closed = tmp_path / "a.npz", tmp_path / "closed" / "a.npz"
+@pytest.fixture
+def open_folder():
+    """A folder that every user can enter."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+def test_what_is_protected_is_one_sentence_and_stays(open_folder):
+    (open_folder / "closed").mkdir()
+    protected, closed = open_folder / "a.npz", open_folder / "closed" / "a.npz"
     for path in (protected, closed):
         path.write_text("mine")
-    protected.chmod(0o444)
+        path.chmod(0o444 if path == protected else 0o666)
     closed.parent.chmod(0o555)
     user = os.geteuid()
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(folder.stat().st_mode | 0o755)
     if user == 0:  # whom nothing is closed to
         os.seteuid(65534)
     try:
@@ -108,7 +115,8 @@ def test_what_is_protected_is_one_sentence_and_stays(tmp_path):
         os.seteuid(user)
         closed.parent.chmod(0o755)
     assert protected.read_text() == closed.read_text() == "mine"
-    assert names(tmp_path) == ["a.npz", "closed"]
+    assert names(open_folder) == ["a.npz", "closed"]
+    assert names(closed.parent) == ["a.npz"]
 
 
 @pytest.mark.parametrize("kind", [OSError, KeyboardInterrupt, ZeroDivisionError])
