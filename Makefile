@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
+PYTHONS ?= python3.11 python3.12 python3.13
 PERSONALITIES ?= host nehalem prescott
 
 .PHONY: venv reproduce reproduce-portable test test-all test-portable test-lowest test-pythons check docs \
@@ -44,6 +45,26 @@ test-all: venv  ## with the long statistical runs
 test-portable: venv  ## the quick suite as on this processor and on two old ones
 	$(BIN)/python tests/personalities.py $(PERSONALITIES) -- -n $(JOBS)
 
+test-lowest: .venv-lowest/stamp  ## the quick suite with the oldest packages that pyproject.toml allows
+	.venv-lowest/bin/pytest -q -n $(JOBS) -m "not slow"
+
+.venv-lowest/stamp: PYTHON = python3.11
+.venv-lowest/stamp: requirements-lowest.lock requirements-data.lock pyproject.toml
+	$(call install,.venv-lowest,requirements-lowest.lock)
+
+test-pythons:  ## the quick suite under every Python we promise that is installed
+	@for each in $(PYTHONS); do \
+	  if $$each -c '' 2>/dev/null; then $(MAKE) test-with-$$each || exit 1; \
+	  else echo "$$each is not installed: left out"; fi; \
+	done
+
+test-with-%: .venv-%/stamp
+	.venv-$*/bin/pytest -q -n $(JOBS) -m "not slow"
+
+.venv-python%/stamp: PYTHON = python$*
+.venv-python%/stamp: requirements.lock requirements-data.lock pyproject.toml
+	$(call install,.venv-python$*,requirements.lock)
+
 check: venv  ## style, types, imports, lock file
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -70,13 +91,14 @@ bench: .venv-bench/stamp  ## speed against peers and the limit
 wheel: venv  ## dist/*.whl
 	$(BIN)/python -m build --wheel --no-isolation
 
-LOCK := uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header \
-  --no-annotate --python-version 3.11
+LOCK := uv pip compile -q --generate-hashes --no-emit-index-url --no-header --no-annotate \
+  --python-version 3.11
 
 lock:  ## the lock files anew (needs uv)
-	$(LOCK) pyproject.toml --extra dev --extra docs -o requirements.lock
-	$(LOCK) pyproject.toml --extra dev --extra bench -o requirements-bench.lock
-	echo 'obp==0.4.1' | $(LOCK) --no-deps - -o requirements-data.lock
+	$(LOCK) --universal pyproject.toml --extra dev --extra docs -o requirements.lock
+	$(LOCK) --universal pyproject.toml --extra dev --extra bench -o requirements-bench.lock
+	$(LOCK) --resolution lowest-direct pyproject.toml --extra dev -o requirements-lowest.lock
+	echo 'obp==0.4.1' | $(LOCK) --universal --no-deps - -o requirements-data.lock
 
 clean:
 	rm -rf .venv .venv-* .*_cache results dist site

@@ -5,6 +5,7 @@ import dis
 import re
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +15,7 @@ import pytest
 import noisewise
 
 ROOT = Path(__file__).resolve().parents[1]
+TESTED = "studies", "data", "dev"
 HEAVY = {"numba", "pandas", "matplotlib", "sklearn", "pyarrow", "joblib"}
 
 
@@ -69,6 +71,19 @@ def test_kernels_call_only_parts_that_are_compiled_with_them():
                 if isinstance(part, Dispatcher):
                     assert isinstance(part._cache, NullCache), (kernel, part)
     assert seen > 20
+
+
+def test_lowest_versions_promised_are_those_tested():
+    """`make test-lowest` installs the lower bound of every package that the tests need."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *(each for key in TESTED for each in extras[key])]
+    lock = (ROOT / "requirements-lowest.lock").read_text()
+    locked = dict(re.findall(r"^([\w.-]+)==([\w.]+)", lock, re.MULTILINE))
+    bounds = [each.split(">=") for each in wanted if ">=" in each]
+    assert len(bounds) > 15
+    for name, bound in bounds:
+        assert f"{locked[name]}.".startswith(f"{bound}."), name
 
 
 def test_every_public_name_is_there_and_documented():

@@ -44,7 +44,9 @@ def strict(signature, function):
     @wraps(function)
     def called(*arguments):
         pairs = zip(signature.args, arguments, strict=True)
-        return function(*[fitting(kind, each) for kind, each in pairs])
+        fit = [fitting(kind, each) for kind, each in pairs]
+        with np.errstate(all="ignore"):  # compiled code does not warn of NaN or infinity either
+            return function(*fit)
 
     return called
 
