@@ -2,9 +2,9 @@
 
 OpenBLAS shares even small products and factorisations among its threads, which then spin: several
 times the CPU, and on a busy machine several times the time. So what calls it here runs on one
-thread, and the caller's own setting, which is one of the whole process, is put back afterwards.
-The numpy and scipy of PyPI have an OpenBLAS each. One built with OpenMP, or another library, is
-left alone.
+thread, and the caller's own setting is put back afterwards. It is one of the whole process: what
+other threads of the caller multiply meanwhile has one thread too. The numpy and scipy of PyPI have
+an OpenBLAS each. One built with OpenMP, or another library, is left alone.
 """
 
 import ctypes
