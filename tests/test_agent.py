@@ -191,7 +191,7 @@ BAD = {
     "truth for a key": ("arm", lambda a: a.learn(True, 1.0)),
     "rewards for a number": ("reward", lambda a: a.learn(1.5, [1.0, 0.0])),
     "forgotten unknown": ("no decision", lambda a: a.forget("never")),
-    "waiting already": ("waits", lambda a: a.choose(np.eye(3), "a")),
+    "pending already": ("pending", lambda a: a.choose(np.eye(3), "a")),
     "no key": ("key", lambda a: a.choose(np.eye(3), 1.5)),
     "truth as key": ("key", lambda a: a.choose(np.eye(3), True)),
     "no arms": ("arms", lambda a: a.choose(np.empty((0, 3)))),

@@ -2,9 +2,9 @@
 
 OpenBLAS shares even small products and factorisations among its threads, which then spin: several
 times the CPU, and on a busy machine several times the time. So what calls it here runs on one
-thread, and the caller's own setting, which is one of the whole process, is put back afterwards.
-The numpy and scipy of PyPI have an OpenBLAS each. One built with OpenMP, or another library, is
-left alone.
+thread, and the caller's own setting is put back afterwards. It is one of the whole process: what
+other threads of the caller multiply meanwhile has one thread too. The numpy and scipy of PyPI have
+an OpenBLAS each. One built with OpenMP, or another library, is left alone.
 """
 
 import ctypes
@@ -27,9 +27,9 @@ Pool = tuple[Callable[[], int], Callable[[int], None]]
 
 LINKED = "numpy.linalg._umath_linalg", "scipy.linalg.cython_blas"
 PTHREADS = 1  # what `openblas_get_parallel` says of a pool of its own
-# entries of a matrix up to which nothing is shared, by any version: OpenBLAS begins at 17 rows for
-# an inverse, at 2304 entries for a product with a vector
-SMALL, SMALL_PRODUCT = 256, 2048
+# entries of a matrix up to which nothing is shared: OpenBLAS begins with an inverse of 17 rows, a
+# Cholesky factor of 64 rows, a product of 9216 entries and a vector, or of 64 x 64 x 64 numbers
+SMALL, SMALL_PRODUCT = 256, 4000
 
 
 def _pools() -> Iterator[Pool]:
@@ -64,13 +64,17 @@ def _enter(holder: object) -> None:
     """Set one thread, unless another holder has."""
     global _before
     with _lock:
-        first = not _holders
-        if first:
-            _before = [(put, count) for get, put in POOLS if (count := get()) > 1]
+        if _holders:
+            _holders.add(holder)
+            return
+        before = []
+        for get, put in POOLS:
+            if (count := get()) > 1:
+                before.append((put, count))
+        _before = before
         _holders.add(holder)
-        if first:
-            for put, _ in _before:
-                put(1)
+        for put, _ in before:
+            put(1)
 
 
 def _leave(holder: object) -> None:
@@ -104,16 +108,20 @@ def one_thread(function: Callable[P, R]) -> Callable[P, R]:
     return alone
 
 
-def one_thread_if_large(function: Callable[P, R]) -> Callable[P, R]:
-    """Likewise for a function of a matrix; one of few entries wakes no thread anyway."""
-    alone = one_thread(function)
+def one_thread_beyond(entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Likewise for a function whose first argument is a matrix, where it has more entries."""
 
-    @wraps(function)
-    def apart(*args: P.args, **kwargs: P.kwargs) -> R:
-        matrix: Any = args[0]
-        return (function if matrix.size <= SMALL else alone)(*args, **kwargs)
+    def mark(function: Callable[P, R]) -> Callable[P, R]:
+        alone = one_thread(function)
 
-    return apart
+        @wraps(function)
+        def apart(*args: P.args, **kwargs: P.kwargs) -> R:
+            matrix: Any = args[0]
+            return (function if matrix.size <= entries else alone)(*args, **kwargs)
+
+        return apart
+
+    return mark
 
 
 _matmul = one_thread(np.matmul)

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from .blas import matmul, one_thread_if_large
+from .blas import SMALL, SMALL_PRODUCT, matmul, one_thread_beyond
 from .protocols import Array
 
 
-@one_thread_if_large
+@one_thread_beyond(SMALL_PRODUCT)
 def factor(H: Array) -> Array:
     """Return the lower Cholesky factor of ``H``.
 
@@ -24,20 +24,20 @@ def factor(H: Array) -> Array:
     raise np.linalg.LinAlgError("matrix is not positive definite to working precision")
 
 
-@one_thread_if_large
+@one_thread_beyond(SMALL_PRODUCT)
 def solve(c: Array, v: Array) -> Array:
     """Solve ``H u = v`` from the factor ``c`` of H."""
     return np.asarray(lapack.dpotrs(c, v, lower=1)[0])
 
 
-@one_thread_if_large
+@one_thread_beyond(SMALL)
 def invert(c: Array) -> Array:
     """Return the inverse of H from its factor ``c``."""
     lower = lapack.dpotri(c, lower=1)[0]  # zeros above the diagonal, as in c
     return np.asarray(lower + lower.T * (1 - np.eye(len(c))))
 
 
-@one_thread_if_large
+@one_thread_beyond(SMALL)
 def safe_inverse(H: Array, floor: float) -> tuple[Array, float]:
     """Return an inverse that is not too small, and log det H, for H >= ``floor`` I.
 
@@ -60,7 +60,7 @@ def norm(v: Array, M: Array) -> float:
     return float(np.sqrt(max(float(matmul(v, M) @ v), 0.0)))
 
 
-@one_thread_if_large
+@one_thread_beyond(SMALL)
 def largest_eigenvalue_bound(P: Array) -> float:
     """Return an upper bound of the largest eigenvalue of ``P``, within d^(1/16) of it.
 
@@ -73,13 +73,13 @@ def largest_eigenvalue_bound(P: Array) -> float:
     return scale * float(np.linalg.norm(Q)) ** 0.125 * (1 + 1e-12)
 
 
-@one_thread_if_large
+@one_thread_beyond(SMALL)
 def smallest_eigenvalue(V: Array) -> float:
     """Return the least eigenvalue of ``V``."""
     return float(np.linalg.eigvalsh(V)[0])
 
 
-@one_thread_if_large
+@one_thread_beyond(SMALL)
 def spectrum(V: Array) -> tuple[Array, Array]:
     """Return eigenvalues and vectors of ``V`` > 0.
 
@@ -121,7 +121,7 @@ def project_ball(V: Array, v: Array, radius: float) -> Array:
     return np.asarray(u * (radius / max(radius, float(np.linalg.norm(u)))))
 
 
-@one_thread_if_large
+@one_thread_beyond(SMALL)
 def simplex_minimum(V: Array, b: Array, w: Array) -> Array:
     """Return the minimiser of w'Vw/2 - b'w on the simplex, by an active set begun at ``w``.
 
@@ -154,7 +154,7 @@ def simplex_minimum(V: Array, b: Array, w: Array) -> Array:
     return w / w.sum()
 
 
-@one_thread_if_large
+@one_thread_beyond(SMALL)
 def gains(x: Array, ridge: float, slope: float = 1.0) -> Array:
     r"""Return :math:`g_t = (\rho I + \kappa\sum_{s<t}x_sx_s^\top)^{-1}x_t`, (T, d), by blocks.
 
@@ -178,7 +178,7 @@ def gains(x: Array, ridge: float, slope: float = 1.0) -> Array:
     return g
 
 
-@one_thread_if_large
+@one_thread_beyond(SMALL)
 def scaled_spectrum(G: Array, cut: float = 1e-10) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
     """Return scales s = sqrt(diag G), and the eigenvalues, vectors and span of G/ss'.
 
@@ -191,7 +191,7 @@ def scaled_spectrum(G: Array, cut: float = 1e-10) -> tuple[Array, Array, Array, 
     return s, values, vectors, values > cut * values[..., -1:]
 
 
-@one_thread_if_large
+@one_thread_beyond(SMALL)
 def scaled_inverse(G: Array) -> Array:
     """Return a generalised inverse of G: the pseudo-inverse of G/ss', between 1/s and 1/s."""
     s, values, vectors, kept = scaled_spectrum(G, 1e-12)
@@ -199,7 +199,7 @@ def scaled_inverse(G: Array) -> Array:
     return np.asarray(U / values[kept] @ U.T)
 
 
-@one_thread_if_large
+@one_thread_beyond(SMALL)
 def minimax_directions(x: Array) -> tuple[Array, Array]:
     """Return P_t x_t, (T, d), and q_t = x_t' P_t x_t, (T,), of the minimax recursion.
 
