@@ -39,6 +39,9 @@ An environment is a frozen dataclass with one verb:
 ``draw(rng, rounds, dim)``
     makes a table of rounds, `Rounds`; all randomness comes from ``rng``.
 
+A state is for one thread at a time: a second one is refused. An update that is interrupted leaves
+a state that is right or refuses further use.
+
 Bad input raises ``ValueError`` before the state is touched. Inputs are neither kept nor changed.
 An attribute ``not_promised`` names those checks of `noisewise.checks` that a method does not keep,
 such as that weight 2 equals the row twice.
