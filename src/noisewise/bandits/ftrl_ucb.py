@@ -12,7 +12,6 @@ from ..blas import matmul
 from ..confidence import Ellipsoid
 from ..glm import GLM
 from ..inputs import dimension, is_array, one_of, positive, probability, ready, settle
-from ..kernels.layout import BOUND
 from ..kernels.numbers import CURVATURE, GROWTH, NORM, PARAMETER
 from ..noise import Bounded, Likelihood, Noise, SubGaussian
 from ..protocols import Array
@@ -356,7 +355,7 @@ class FTRLUCB(Layered):
         policy = replace(self, glm=replace(self.glm, parameter_bound=parameter_bound))
         with Mending(self, state):
             state.numbers[0, PARAMETER] = policy.glm.parameter_bound
-            state.layers[0].array[BOUND] = policy.glm.score_bound
+            state.layers[0].head.bound = policy.glm.score_bound
             if self.moving:
                 length = float(np.linalg.norm(state.theta))
                 self._move(state, max(policy.glm.parameter_bound, length))

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..glm import GLM
 from ..inputs import longest, plain
-from ..kernels.layout import CODE
 from ..kernels.numbers import CURVATURE, GAIN, LIMIT, NORM, PARAMETER, PRICE, SCALE, SIZE, SLOPE
 from ..ownership import claim, refused, release
 from ..protocols import Array, BanditRounds
@@ -50,7 +49,7 @@ class Layers:
         check_rows("Layers", self.numbers)
         if np.isnan(self.numbers).any():
             raise ValueError("Layers.numbers holds NaN")
-        if len(self.own.radii) != 1 or len({layer.array[CODE] for layer in self.layers}) > 1:
+        if len(self.own.radii) != 1 or len({layer.head.code for layer in self.layers}) > 1:
             raise ValueError("Layers has not one ellipsoid of its own, or layers of several links")
         dims = {forms.centres.shape[1] for forms in (self.own, self.forms)}
         if dims | {layer.dim for layer in self.layers} != {self.own.centres.shape[1]}:

@@ -5,63 +5,16 @@ import math
 import numpy as np
 from numba import njit
 
-from . import layout
+from . import layout as at
 from .flags import INNER, PART
-from .layout import (
-    BLUR,
-    BOUND,
-    BUFFERED,
-    CALIBRATED,
-    CODE,
-    CONCORDANCE,
-    COUNT,
-    CURVED,
-    DIM,
-    GAP,
-    KEPT,
-    LENGTH,
-    LEVERAGE,
-    LONGEST,
-    LOSS,
-    NEARNESS,
-    PADDED,
-    PASSES,
-    PENDING,
-    REACH,
-    RESIDUAL,
-    RETRY,
-    RIDGE,
-    ROUNDING,
-    SCALE,
-    SKEW,
-    SLOT,
-    SMALLEST,
-    SPREAD,
-    STALE_HIGH,
-    STALE_LOW,
-    STALE_SUM,
-    STRAINED,
-    THIRD,
-    TOLERANCE,
-    TOTAL,
-    TRAVEL,
-    TRIAL_SIZE,
-    TRIAL_SKEW,
-    TRIAL_STALE_HIGH,
-    TRIAL_STALE_LOW,
-    TRIAL_STALE_SUM,
-    TRIAL_VALUE,
-    VALUE,
-    WORN,
-)
 from .links import parts, transcend
 from .vectors import sweep
 
-HEADER = np.uint64(layout.HEADER)
-STEP, GRADIENT, SLOTS = np.uint64(layout.STEP), np.uint64(layout.GRADIENT), np.uint64(layout.SLOTS)
-TRIAL, TRIAL_GRADIENT = np.uint64(layout.TRIAL), np.uint64(layout.TRIAL_GRADIENT)
-VECTORS, BUFFER = np.uint64(layout.VECTORS), np.uint64(layout.BUFFER)
-ROOM = float(layout.BUFFER)
+HEADER = np.uint64(at.HEADER)
+STEP, GRADIENT, SLOTS = np.uint64(at.STEP), np.uint64(at.GRADIENT), np.uint64(at.SLOTS)
+TRIAL, TRIAL_GRADIENT = np.uint64(at.TRIAL), np.uint64(at.TRIAL_GRADIENT)
+VECTORS, BUFFER = np.uint64(at.VECTORS), np.uint64(at.BUFFER)
+ROOM = float(at.BUFFER)
 TWO, THREE = np.uint64(2), np.uint64(3)
 EPS = 2.220446049250313e-16
 # below this dimension renewing the factor costs no more than the pass itself
@@ -71,8 +24,8 @@ STALE_FROM = 12
 @njit(**INNER)
 def strain(a):
     """Note whether a pass is due: the gap, or the likely residual if calibrated, is too large."""
-    size = a[SCALE] * a[RESIDUAL] if a[CALIBRATED] != 0.0 else a[GAP]
-    a[STRAINED] = 1.0 if size > a[TOLERANCE] else 0.0
+    size = a[at.SCALE] * a[at.RESIDUAL] if a[at.CALIBRATED] != 0.0 else a[at.GAP]
+    a[at.STRAINED] = 1.0 if size > a[at.TOLERANCE] else 0.0
 
 
 @njit(**INNER)
@@ -87,41 +40,41 @@ def certify(a, length2):
     factor e^{Mz}, z the smaller root of z = b e^{M rho} e^{Mz}; b bounds the change of a score over
     an H-distance of B / low: min(R / sqrt(lambda_min), sqrt(q)) B / low.
     """
-    R = a[LONGEST]
-    M = a[CONCORDANCE]
-    low = a[STALE_LOW]
-    high = a[STALE_HIGH]
-    nu = a[TRAVEL]
+    R = a[at.LONGEST]
+    M = a[at.CONCORDANCE]
+    low = a[at.STALE_LOW]
+    high = a[at.STALE_HIGH]
+    nu = a[at.TRAVEL]
     length = math.sqrt(length2)
-    lever = math.sqrt(a[LEVERAGE])
+    lever = math.sqrt(a[at.LEVERAGE])
     rho = min(R * length, lever * nu)
     t = M * rho
     if t <= 1.0:
         growth = 1.0 + t + t * t * (0.5 + 0.25 * t)  # >= e^t on [0, 1]
-        tail = a[THIRD] * rho * rho * growth / 6.0
+        tail = a[at.THIRD] * rho * rho * growth / 6.0
     elif t < 300.0:
         growth = math.exp(t)
-        tail = a[THIRD] / (M * M * M) * (growth - 1.0 - t - 0.5 * t * t) / rho
+        tail = a[at.THIRD] / (M * M * M) * (growth - 1.0 - t - 0.5 * t * t) / rho
     else:
         growth = math.inf
         tail = math.inf
-    bracket = 0.5 * a[SKEW] * rho + tail
-    B = min(max(high - 1.0, 1.0 - low) * nu, a[STALE_SUM] * rho) + high * bracket * nu
+    bracket = 0.5 * a[at.SKEW] * rho + tail
+    B = min(max(high - 1.0, 1.0 - low) * nu, a[at.STALE_SUM] * rho) + high * bracket * nu
     # without any condition, since H <= (K/kappa) UH and F is 1-strongly convex in UH
-    gap = a[SPREAD] * B
-    near = min(R / math.sqrt(a[SMALLEST]), lever) * B * growth * a[NEARNESS]
+    gap = a[at.SPREAD] * B
+    near = min(R / math.sqrt(a[at.SMALLEST]), lever) * B * growth * a[at.NEARNESS]
     if near <= 0.1:  # chords of the convex e^{Mz}, which is 1, 1.1183, 1.4297 at 0, 0.1, 0.25
         gap = min(gap, (1.0 + 1.2 * near) * growth * B / low)
     elif near <= 0.25:
         gap = min(gap, (1.12 + 2.1 * (near - 0.1)) * growth * B / low)
-    a[RESIDUAL] = B
-    a[REACH] = rho
-    terms = a[TOTAL] + a[CURVED] * (a[LENGTH] + length)
-    a[BLUR] = a[ROUNDING] * (a[DIM] + math.sqrt(a[COUNT])) * terms
+    a[at.RESIDUAL] = B
+    a[at.REACH] = rho
+    terms = a[at.TOTAL] + a[at.CURVED] * (a[at.LENGTH] + length)
+    a[at.BLUR] = a[at.ROUNDING] * (a[at.DIM] + math.sqrt(a[at.COUNT])) * terms
     # the inverse is known to a relative error of eps times the condition number
-    a[LOSS] = max(a[LOSS], (a[CURVED] + a[DIM] * a[RIDGE]) / a[SMALLEST])
-    a[BLUR] += EPS * a[DIM] * a[LOSS] * a[SPREAD] * nu
-    a[GAP] = gap + a[BLUR]
+    a[at.LOSS] = max(a[at.LOSS], (a[at.CURVED] + a[at.DIM] * a[at.RIDGE]) / a[at.SMALLEST])
+    a[at.BLUR] += EPS * a[at.DIM] * a[at.LOSS] * a[at.SPREAD] * nu
+    a[at.GAP] = gap + a[at.BLUR]
     strain(a)
 
 
@@ -133,13 +86,13 @@ def scan(a, z, e, v, numbers, n0, stride):
     Weight, weighted label, curvature in H and curvature at the trial point, noted here, lie in
     ``numbers`` from ``n0`` on, ``stride`` apart.
     """
-    code = int(a[CODE])
-    S = a[BOUND]
+    code = int(a[at.CODE])
+    S = a[at.BOUND]
     value = 0.0
     size = 0.0
-    skew = a[TRIAL_SKEW]
-    low = a[TRIAL_STALE_LOW]
-    high = a[TRIAL_STALE_HIGH]
+    skew = a[at.TRIAL_SKEW]
+    low = a[at.TRIAL_STALE_LOW]
+    high = a[at.TRIAL_STALE_HIGH]
     stale = 0.0
     for i in range(np.uint64(z.shape[0])):
         score = z[i]
@@ -160,12 +113,12 @@ def scan(a, z, e, v, numbers, n0, stride):
         low = min(low, ratio)
         high = max(high, ratio)
         stale += old * (ratio - 1.0) * (ratio - 1.0)
-    a[TRIAL_VALUE] += value
-    a[TRIAL_SIZE] += size
-    a[TRIAL_SKEW] = skew
-    a[TRIAL_STALE_LOW] = low
-    a[TRIAL_STALE_HIGH] = high
-    a[TRIAL_STALE_SUM] += stale
+    a[at.TRIAL_VALUE] += value
+    a[at.TRIAL_SIZE] += size
+    a[at.TRIAL_SKEW] = skew
+    a[at.TRIAL_STALE_LOW] = low
+    a[at.TRIAL_STALE_HIGH] = high
+    a[at.TRIAL_STALE_SUM] += stale
 
 
 @njit(**PART)
@@ -174,7 +127,7 @@ def propose(a, s, room):
 
     ``room`` is scratch, three numbers a buffered row. A user's link has its buffer scanned later.
     """
-    ld = np.uint64(a[PADDED])
+    ld = np.uint64(a[at.PADDED])
     u = HEADER + STEP * ld
     trial = HEADER + TRIAL * ld
     gradient = HEADER + TRIAL_GRADIENT * ld
@@ -182,26 +135,26 @@ def propose(a, s, room):
     for j in range(ld):
         a[trial + j] = a[HEADER + j] + s * a[u + j]
     for j in range(ld):
-        a[gradient + j] = a[RIDGE] * a[trial + j]
+        a[gradient + j] = a[at.RIDGE] * a[trial + j]
         square += a[trial + j] * a[trial + j]
-    a[TRIAL_VALUE] = 0.5 * a[RIDGE] * square
-    a[TRIAL_SIZE] = 0.5 * a[RIDGE] * square
-    a[TRIAL_SKEW] = 0.0
-    a[TRIAL_STALE_LOW] = 1.0
-    a[TRIAL_STALE_HIGH] = 1.0
-    a[TRIAL_STALE_SUM] = 0.0
-    a[PASSES] += 1.0
-    if a[CODE] < 0.0:
+    a[at.TRIAL_VALUE] = 0.5 * a[at.RIDGE] * square
+    a[at.TRIAL_SIZE] = 0.5 * a[at.RIDGE] * square
+    a[at.TRIAL_SKEW] = 0.0
+    a[at.TRIAL_STALE_LOW] = 1.0
+    a[at.TRIAL_STALE_HIGH] = 1.0
+    a[at.TRIAL_STALE_SUM] = 0.0
+    a[at.PASSES] += 1.0
+    if a[at.CODE] < 0.0:
         return
-    n = np.uint64(a[BUFFERED])
+    n = np.uint64(a[at.BUFFERED])
     buffer = HEADER + VECTORS * ld + ld * ld
     for i in range(n):
         total = 0.0
         for j in range(ld):
             total += a[buffer + i * ld + j] * a[trial + j]
         room[i] = total
-        c = min(max(total, -a[BOUND]), a[BOUND])
-        room[BUFFER + i], room[BUFFER + BUFFER + i] = transcend(int(a[CODE]), c)
+        c = min(max(total, -a[at.BOUND]), a[at.BOUND])
+        room[BUFFER + i], room[BUFFER + BUFFER + i] = transcend(int(a[at.CODE]), c)
     scan(a, room[:n], room[BUFFER:], room[BUFFER + BUFFER :], a, buffer + BUFFER * ld, BUFFER)
     for i in range(n):
         residual = room[i]
@@ -212,23 +165,23 @@ def propose(a, s, room):
 @njit(**PART)
 def restep(a):
     """Apply the pending change to the inverse P, set u = -P g, and certify."""
-    least = max(a[RIDGE], a[SMALLEST] / (a[SPREAD] * a[SPREAD]))
-    a[ROUNDING] = EPS / math.sqrt(least)
-    a[NEARNESS] = a[CONCORDANCE] / a[STALE_LOW]
-    d = np.uint64(a[DIM])
-    ld = np.uint64(a[PADDED])
+    least = max(a[at.RIDGE], a[at.SMALLEST] / (a[at.SPREAD] * a[at.SPREAD]))
+    a[at.ROUNDING] = EPS / math.sqrt(least)
+    a[at.NEARNESS] = a[at.CONCORDANCE] / a[at.STALE_LOW]
+    d = np.uint64(a[at.DIM])
+    ld = np.uint64(a[at.PADDED])
     u = HEADER + STEP * ld
     g = HEADER + GRADIENT * ld
     slots = HEADER + SLOTS * ld
-    old = slots + np.uint64(a[SLOT]) * ld
+    old = slots + np.uint64(a[at.SLOT]) * ld
     new = slots + slots + ld - old
-    (travel2,) = sweep(a, d, ld, HEADER + VECTORS * ld, old, g, new, -a[PENDING])
-    a[PENDING] = 0.0
+    (travel2,) = sweep(a, d, ld, HEADER + VECTORS * ld, old, g, new, -a[at.PENDING])
+    a[at.PENDING] = 0.0
     length2 = 0.0
     for j in range(ld):
         a[u + j] = -a[new + j]
         length2 += a[u + j] * a[u + j]
-    a[TRAVEL] = math.sqrt(max(travel2, 0.0))
+    a[at.TRAVEL] = math.sqrt(max(travel2, 0.0))
     certify(a, length2)
 
 
@@ -239,11 +192,11 @@ def judge(a, s):
     Armijo's rule decides on the point. The factor serves while it allows half the travel of a fresh
     one: B grows like p n^2 + q n with the travel n, p from skewness and q from staleness.
     """
-    ld = np.uint64(a[PADDED])
-    noise = EPS * (a[DIM] + math.sqrt(a[COUNT])) * a[TRIAL_SIZE]
-    wanted = a[VALUE] - 1e-4 * s * a[TRAVEL] * a[TRAVEL]
-    if s > 0.0 and not a[TRIAL_VALUE] <= wanted + 4.0 * noise:
-        return RETRY
+    ld = np.uint64(a[at.PADDED])
+    noise = EPS * (a[at.DIM] + math.sqrt(a[at.COUNT])) * a[at.TRIAL_SIZE]
+    wanted = a[at.VALUE] - 1e-4 * s * a[at.TRAVEL] * a[at.TRAVEL]
+    if s > 0.0 and not a[at.TRIAL_VALUE] <= wanted + 4.0 * noise:
+        return at.RETRY
     g = HEADER + GRADIENT * ld
     trial = HEADER + TRIAL * ld
     trial_gradient = HEADER + TRIAL_GRADIENT * ld
@@ -253,28 +206,28 @@ def judge(a, s):
     for j in range(ld):
         a[HEADER + j] = a[trial + j]
         a[g + j] = a[trial_gradient + j]
-    a[LENGTH] = math.sqrt(anchor2)
-    a[VALUE] = a[TRIAL_VALUE]
-    a[SKEW] = a[TRIAL_SKEW]
-    a[STALE_LOW] = a[TRIAL_STALE_LOW]
-    a[STALE_HIGH] = a[TRIAL_STALE_HIGH]
-    a[STALE_SUM] = math.sqrt(a[TRIAL_STALE_SUM])
-    B = a[RESIDUAL]
-    rho = a[REACH]
-    gap = a[GAP]
-    nu = a[TRAVEL]
+    a[at.LENGTH] = math.sqrt(anchor2)
+    a[at.VALUE] = a[at.TRIAL_VALUE]
+    a[at.SKEW] = a[at.TRIAL_SKEW]
+    a[at.STALE_LOW] = a[at.TRIAL_STALE_LOW]
+    a[at.STALE_HIGH] = a[at.TRIAL_STALE_HIGH]
+    a[at.STALE_SUM] = math.sqrt(a[at.TRIAL_STALE_SUM])
+    B = a[at.RESIDUAL]
+    rho = a[at.REACH]
+    gap = a[at.GAP]
+    nu = a[at.TRAVEL]
     restep(a)  # its travel is the measured gradient in the norm of the old inverse
     usual = 0.0 < B < math.inf and nu > 0.0
-    if a[CALIBRATED] != 0.0 and usual:
-        a[SCALE] = min(1.0, max(2.0 * a[TRAVEL] / B, 0.97 * a[SCALE]))
+    if a[at.CALIBRATED] != 0.0 and usual:
+        a[at.SCALE] = min(1.0, max(2.0 * a[at.TRAVEL] / B, 0.97 * a[at.SCALE]))
         strain(a)
-    if a[DIM] < STALE_FROM or not usual:
-        return WORN
+    if a[at.DIM] < STALE_FROM or not usual:
+        return at.WORN
     reach = rho / nu
-    p = 0.5 * a[SKEW] * reach
-    q = min(max(a[STALE_HIGH] - 1.0, 1.0 - a[STALE_LOW]), a[STALE_SUM] * reach)
-    target = a[TOLERANCE] / a[SCALE]
-    if a[CALIBRATED] == 0.0:
+    p = 0.5 * a[at.SKEW] * reach
+    q = min(max(a[at.STALE_HIGH] - 1.0, 1.0 - a[at.STALE_LOW]), a[at.STALE_SUM] * reach)
+    target = a[at.TOLERANCE] / a[at.SCALE]
+    if a[at.CALIBRATED] == 0.0:
         target *= B / gap
     n = (math.sqrt(q * q + 4.0 * p * target) - q) / (2.0 * p) if p > 0.0 else 0.0
-    return KEPT if n * n * p > 0.25 * target else WORN
+    return at.KEPT if n * n * p > 0.25 * target else at.WORN

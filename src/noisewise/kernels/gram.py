@@ -3,10 +3,10 @@
 import numpy as np
 from numba import float64, void
 
+from . import layout as at
 from .anchor import HEADER, VECTORS
 from .flags import entry
 from .lanes import NUMBER, WORD, spelt, written
-from .layout import BUFFERED, DIM, PADDED
 
 CHUNK = np.uint64(64)  # rows that stay in the nearest cache
 
@@ -36,10 +36,10 @@ def squares(typing, a, G, d, ld, x, count):
 @entry(void(float64[::1], float64[:, ::1], float64[::1]))
 def add_gram(a, gram, room):
     """Move the buffered rows to ``gram`` as x x'; ``room`` is scratch, as large as the inverse."""
-    d = np.uint64(a[DIM])
-    ld = np.uint64(a[PADDED])
+    d = np.uint64(a[at.DIM])
+    ld = np.uint64(a[at.PADDED])
     rows = HEADER + VECTORS * ld + ld * ld
-    left = np.uint64(a[BUFFERED])
+    left = np.uint64(a[at.BUFFERED])
     room[:] = 0.0
     while left > 0:
         some = left if left < CHUNK else CHUNK
@@ -51,4 +51,4 @@ def add_gram(a, gram, room):
             gram[i, j] += room[i * ld + j]
             gram[j, i] = gram[i, j]
         gram[i, i] += room[i * ld + i]
-    a[BUFFERED] = 0.0
+    a[at.BUFFERED] = 0.0

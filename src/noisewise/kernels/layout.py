@@ -6,6 +6,9 @@ array keeps a compiled call cheap. Rows are padded with zeros to a whole number 
 which a sweep needs to be fast.
 """
 
+import math
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..protocols import Array
@@ -16,59 +19,62 @@ EXACT = -2  # solved by Newton passes every round, nothing compiled
 
 BUFFER = 512
 
-(
-    DIM,
-    PADDED,  # d rounded up to a multiple of 8
-    CODE,
-    BOUND,  # score bound S
-    LIMIT,  # largest squared length of a row
-    CONCORDANCE,  # M, |phi''| <= M phi'
-    THIRD,  # N, |phi'''| <= N phi'
-    SPREAD,  # sqrt(K / kappa)
-    TOLERANCE,  # absolute, on the gap
-    SCALE,  # of the trigger, 1 unless calibrated
-    CALIBRATED,
-    RIDGE,  # 2 lambda
-    COUNT,
-    BUFFERED,
-    HEAVIEST,
-    LONGEST,  # R
-    LEVERAGE,  # bound of x' H^-1 x over all rows
-    CANCELLED,  # whether a rank-one update has cost too many digits
-    SURVEY,  # the count at which leverages are computed again
-    TRAVEL,  # nu = |u|_H
-    STALE_LOW,  # least and largest ratio of a row's curvature at m to that in H
-    STALE_HIGH,
-    STALE_SUM,  # Gamma
-    SKEW,
-    SMALLEST,  # lower bound of the least eigenvalue of H
-    VALUE,  # F(m)
-    PLAYED,  # sum w l(z), scores clipped
-    TOTAL,  # sizes of the gradient's terms: sum |x| (|r| + w |y|), and sum c |x|^2 times |theta|
-    CURVED,
-    LOSS,  # bound of trace(H)/lambda_min(H) over the updates since the factor was renewed
-    LENGTH,  # |m|
-    NEARNESS,  # M / low, renewed with the anchor
-    ROUNDING,  # what rounding can add to the gap, for each unit of the terms
-    BLUR,  # and in all
-    RESIDUAL,  # B
-    REACH,  # rho, bound of |x.u| over all rows
-    GAP,
-    STRAINED,  # whether a pass is due
-    PENDING,  # coefficient of the rank-one change not yet in the inverse
-    SLOT,  # which of the two vectors it uses
-    STATUS,
-    MEAN,  # of the last row, before its label, when the status asks for something
-    PASSES,
-    FACTORS,
-    TRIAL_VALUE,  # sums of a pass at the trial point
-    TRIAL_SIZE,
-    TRIAL_SKEW,
-    TRIAL_STALE_LOW,
-    TRIAL_STALE_HIGH,
-    TRIAL_STALE_SUM,  # squared
-    REQUEST,  # what the loop over rows asks for
-) = range(51)
+# the header: each field is a constant of the kernels and an attribute of `Header`
+FIELDS = {
+    "DIM": "number of features",
+    "PADDED": "d rounded up to a multiple of 8",
+    "CODE": "of the link, or of the solver that serves it",
+    "BOUND": "score bound S",
+    "LIMIT": "largest squared length of a row",
+    "CONCORDANCE": "M, |phi''| <= M phi'",
+    "THIRD": "N, |phi'''| <= N phi'",
+    "SPREAD": "sqrt(K / kappa)",
+    "TOLERANCE": "absolute, on the gap",
+    "SCALE": "of the trigger, 1 unless calibrated",
+    "CALIBRATED": "1 if passes are triggered by the measured error",
+    "RIDGE": "2 lambda",
+    "COUNT": "rows of positive weight learnt",
+    "BUFFERED": "rows in the buffer",
+    "HEAVIEST": "largest weight",
+    "LONGEST": "R",
+    "LEVERAGE": "bound of x' H^-1 x over all rows",
+    "CANCELLED": "whether a rank-one update has cost too many digits",
+    "SURVEY": "the count at which leverages are computed again",
+    "TRAVEL": "nu = |u|_H",
+    "STALE_LOW": "least ratio of a row's curvature at the anchor to that in H",
+    "STALE_HIGH": "largest such ratio",
+    "STALE_SUM": "Gamma",
+    "SKEW": "largest |phi''|/phi' of a row at the anchor",
+    "SMALLEST": "lower bound of the least eigenvalue of H",
+    "VALUE": "F(m)",
+    "PLAYED": "sum w l(z), scores clipped",
+    "TOTAL": "sum |x| (|r| + w |y|): size of the gradient's terms",
+    "CURVED": "sum c |x|^2, which times |theta| is the size of the others",
+    "LOSS": "bound of trace(H)/lambda_min(H) over the updates since the factor was renewed",
+    "LENGTH": "|m|",
+    "NEARNESS": "M / low, renewed with the anchor",
+    "ROUNDING": "what rounding can add to the gap, per unit of the terms",
+    "BLUR": "what rounding can add to the gap in all",
+    "RESIDUAL": "B",
+    "REACH": "rho, bound of |x.u| over all rows",
+    "GAP": "proved distance from the exact minimiser",
+    "STRAINED": "whether a pass is due",
+    "PENDING": "coefficient of the rank-one change not yet in the inverse",
+    "SLOT": "which of the two vectors it uses",
+    "STATUS": "at rest, being written, or what a step has asked for",
+    "MEAN": "of the last row, before its label, when the status asks for something",
+    "PASSES": "over the history so far",
+    "FACTORS": "renewals of the factor so far",
+    "TRIAL_VALUE": "F at the trial point of a pass",
+    "TRIAL_SIZE": "sizes of its terms",
+    "TRIAL_SKEW": "SKEW there",
+    "TRIAL_STALE_LOW": "STALE_LOW there",
+    "TRIAL_STALE_HIGH": "STALE_HIGH there",
+    "TRIAL_STALE_SUM": "STALE_SUM there, squared",
+    "REQUEST": "what the loop over rows asks for",
+}
+AT = {name: place for place, name in enumerate(FIELDS)}
+globals().update(AT)
 HEADER = 56
 
 # largest label, and largest weight times label or squared length
@@ -102,27 +108,9 @@ def allocate(d: int) -> Array:
 
 
 # header fields by what they may be; the others are numbers >= 0 or infinite
-WHOLE = (DIM, PADDED, CODE, COUNT, BUFFERED, SLOT, STATUS, PASSES, FACTORS)
-POSITIVE = (LIMIT, SPREAD, SCALE, RIDGE, SMALLEST, STALE_LOW, STALE_HIGH)
-SIGNED = (CODE, VALUE, PLAYED, PENDING, MEAN, TRIAL_VALUE)
-
-
-def check_header(a: Array, d: int) -> None:
-    """Raise unless the header is one that kernels can work with."""
-    h = a[:HEADER]
-    bad = np.isnan(h) | (h < 0)
-    bad[[*SIGNED]] = ~np.isfinite(h[[*SIGNED]])
-    bad[[*WHOLE]] |= h[[*WHOLE]] != np.floor(h[[*WHOLE]])
-    bad[[*POSITIVE]] |= h[[*POSITIVE]] == 0
-    bad[DIM], bad[PADDED] = h[DIM] != d, h[PADDED] != padded(d)
-    bad[CODE] |= not EXACT <= h[CODE] < len(CODES)
-    bad[BUFFERED] |= not h[BUFFERED] <= BUFFER
-    bad[COUNT] |= not h[BUFFERED] <= h[COUNT] < 2.0**53
-    bad[SLOT] |= h[SLOT] > 1
-    bad[STATUS] |= h[STATUS] > BUSY
-    if bad.any():
-        at = int(np.argmax(bad))
-        raise ValueError(f"the header of the state's array holds {h[at]:g} at {at}; it is damaged")
+WHOLE = "DIM", "PADDED", "CODE", "COUNT", "BUFFERED", "SLOT", "STATUS", "PASSES", "FACTORS"
+POSITIVE = "LIMIT", "SPREAD", "SCALE", "RIDGE", "SMALLEST", "STALE_LOW", "STALE_HIGH"
+SIGNED = "CODE", "VALUE", "PLAYED", "PENDING", "MEAN", "TRIAL_VALUE"
 
 
 def align(a: Array) -> Array:
@@ -133,6 +121,73 @@ def align(a: Array) -> Array:
     first = (-room.ctypes.data % 64) // 8
     room[first : first + len(a)] = a
     return room[first : first + len(a)]
+
+
+def check_header(a: Array, d: int) -> None:
+    """Raise unless the header is one that kernels can work with."""
+    numbers = dict(zip(FIELDS, a[: len(FIELDS)].tolist(), strict=True))
+    header, n = Header(a), numbers["BUFFERED"]
+    wrong = [
+        name
+        for name, number in numbers.items()
+        if number != number
+        or (name in SIGNED and abs(number) == math.inf)
+        or (name not in SIGNED and number < 0)
+        or (name in WHOLE and number != number // 1)
+        or (name in POSITIVE and number == 0)
+    ]
+    limits = {
+        "DIM": header.dim == d,
+        "PADDED": header.padded == padded(d),
+        "CODE": EXACT <= header.code < len(CODES),
+        "BUFFERED": n <= BUFFER,
+        "COUNT": n <= header.count < 2.0**53,
+        "SLOT": header.slot <= 1,
+        "STATUS": header.status <= BUSY,
+    }
+    wrong += [name for name, held in limits.items() if not held]
+    if wrong:
+        value = numbers[wrong[0]]
+        raise ValueError(f"{wrong[0]} in the header of the state is {value:g}; it is damaged")
+
+
+def _field(place: int) -> Any:
+    def read(self: "Header") -> float:
+        return float(self.array[place])
+
+    def write(self: "Header", value: float) -> None:
+        self.array[place] = value
+
+    return property(read, write)
+
+
+class Header:
+    """The numbers of a state by name, lower case: a view, so writing one writes the array."""
+
+    def __init__(self, array: Array) -> None:
+        object.__setattr__(self, "array", array)
+
+    def copy(self) -> "Header":
+        """Return a header of its own, to be changed aside."""
+        return Header(self.array[:HEADER].copy())
+
+    def become(self, other: "Header") -> None:
+        """Take all numbers of another in one step."""
+        self.array[:HEADER] = other.array[:HEADER]
+
+    def clear_scratch(self) -> None:
+        """Forget what only the call that wrote it needs."""
+        self.array[AT["TRIAL_VALUE"] : HEADER] = self.mean = 0.0
+
+    if TYPE_CHECKING:
+        array: Array
+
+        def __getattr__(self, name: str) -> float: ...
+        def __setattr__(self, name: str, value: float) -> None: ...
+
+
+for _name, _place in AT.items():
+    setattr(Header, _name.lower(), _field(_place))
 
 
 class Views:

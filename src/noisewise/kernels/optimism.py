@@ -9,38 +9,10 @@ import math
 import numpy as np
 from numba import float64, int64, njit
 
-from . import layout
+from . import layout as at
 from .anchor import EPS, HEADER, SLOTS, STEP, VECTORS
 from .arms import LARGEST, TIE, dot, first_best, set_forms
 from .flags import INNER, PART, entry
-from .layout import (
-    BLUR,
-    BUFFERED,
-    CODE,
-    CONCORDANCE,
-    COUNT,
-    CURVED,
-    DIM,
-    FINE,
-    GAP,
-    LEVERAGE,
-    LONGEST,
-    PADDED,
-    PENDING,
-    PLAYED,
-    REACH,
-    REFUSED,
-    RESIDUAL,
-    RIDGE,
-    SLOT,
-    SMALLEST,
-    SPREAD,
-    STALE_LOW,
-    STATUS,
-    TOTAL,
-    TRAVEL,
-    VALUE,
-)
 from .numbers import CURVATURE, GAIN, GROWTH, LIMIT, NORM, PARAMETER, PRICE, SCALE, SLOPE
 from .step import CANCELS, learn
 
@@ -48,7 +20,7 @@ from .step import CANCELS, learn
 # sets need the readable way; the input is bad and nothing was learnt
 DONE, OUTGROWN, ATTEND, DOUBT, BAD = 0, 1, 2, 3, 4
 ZERO, ONE, TWO = np.uint64(0), np.uint64(1), np.uint64(2)
-BUFFER = np.uint64(layout.BUFFER)
+BUFFER = np.uint64(at.BUFFER)
 
 
 @njit(**INNER)
@@ -179,19 +151,19 @@ def choose_practical(theta, inverse, s, arms):
 @njit(**INNER)
 def absorb(a, s, x, y, w):
     """Learn a row, add its curvature to the sum, return what is left to do."""
-    if x.shape[0] != a[DIM] or a[STATUS] != FINE or not (w > 0.0 and abs(y) <= LARGEST):
+    if x.shape[0] != a[at.DIM] or a[at.STATUS] != at.FINE or not (w > 0.0 and abs(y) <= LARGEST):
         return BAD
-    status, _, _ = learn(a, x, ZERO, y, w, a[layout.LIMIT])
-    if status == REFUSED:
+    status, _, _ = learn(a, x, ZERO, y, w, a[at.LIMIT])
+    if status == at.REFUSED:
         return BAD
-    if a[CODE] == 0.0:
+    if a[at.CODE] == 0.0:
         s[CURVATURE] += w
     else:  # the third number of the row just buffered
-        ld = np.uint64(a[PADDED])
+        ld = np.uint64(a[at.PADDED])
         numbers = HEADER + VECTORS * ld + ld * ld + BUFFER * ld
-        s[CURVATURE] += a[numbers + TWO * BUFFER + np.uint64(a[BUFFERED]) - ONE]
-    if status != FINE:
-        a[STATUS] = status
+        s[CURVATURE] += a[numbers + TWO * BUFFER + np.uint64(a[at.BUFFERED]) - ONE]
+    if status != at.FINE:
+        a[at.STATUS] = status
         return ATTEND
     return DONE
 
@@ -202,13 +174,13 @@ def unfold(a, d, theta, inverse):
 
     The state keeps the lower half of its inverse, and one change of rank one apart.
     """
-    ld = np.uint64(a[PADDED])
+    ld = np.uint64(a[at.PADDED])
     u = HEADER + STEP * ld
-    slot = HEADER + (SLOTS + np.uint64(a[SLOT])) * ld
+    slot = HEADER + (SLOTS + np.uint64(a[at.SLOT])) * ld
     row = HEADER + VECTORS * ld
     trace = 0.0
     for i in range(np.uint64(d)):
-        change = a[PENDING] * a[slot + i]
+        change = a[at.PENDING] * a[slot + i]
         for j in range(i + ONE):
             value = a[row + j] - change * a[slot + j]
             inverse[i, j] = value
@@ -234,9 +206,9 @@ def learn_practical(a, s, theta, inverse, x, y, w, arms, quads):
     todo = absorb(a, s, x, y, w)
     if todo != DONE:
         return todo
-    ld = np.uint64(a[PADDED])
-    slot = HEADER + (SLOTS + np.uint64(a[SLOT])) * ld
-    lower(quads, arms, a[slot : slot + ld], a[PENDING])
+    ld = np.uint64(a[at.PADDED])
+    slot = HEADER + (SLOTS + np.uint64(a[at.SLOT])) * ld
+    lower(quads, arms, a[slot : slot + ld], a[at.PENDING])
     unfold(a, x.shape[0], theta, inverse)
     length2 = 0.0
     for i in range(x.shape[0]):
@@ -262,26 +234,26 @@ def learn_guaranteed(a, s, centres, inverses, radii, f, x, y, w, arms, quads):
     if todo != DONE:
         return todo
     d = x.shape[0]
-    ld = np.uint64(a[PADDED])
-    slot = HEADER + (SLOTS + np.uint64(a[SLOT])) * ld
-    linear = a[CODE] == 0.0
+    ld = np.uint64(a[at.PADDED])
+    slot = HEADER + (SLOTS + np.uint64(a[at.SLOT])) * ld
+    linear = a[at.CODE] == 0.0
     own = f if linear else f + 1
     if arms.shape[0] > 0:
-        lower(quads[own], arms, a[slot : slot + ld], a[PENDING])
+        lower(quads[own], arms, a[slot : slot + ld], a[at.PENDING])
     trace = unfold(a, d, centres[own], inverses[own])
     length2 = 0.0
     for i in range(d):
         centres[f, i] = centres[own, i]
         length2 += centres[f, i] * centres[f, i]
     length = math.sqrt(length2)
-    if not EPS * a[DIM] * (a[CURVED] + a[DIM] * a[RIDGE]) * trace <= 0.1:
+    if not EPS * a[at.DIM] * (a[at.CURVED] + a[at.DIM] * a[at.RIDGE]) * trace <= 0.1:
         return DOUBT
-    start = 0.5 * a[RIDGE] * s[PARAMETER] * s[PARAMETER] + s[PRICE]
+    start = 0.5 * a[at.RIDGE] * s[PARAMETER] * s[PARAMETER] + s[PRICE]
     if linear:
         # the gap is rounding only, far below this
-        blur = EPS * (a[DIM] + math.sqrt(a[COUNT])) * (a[TOTAL] + a[CURVED] * length)
+        blur = EPS * (a[at.DIM] + math.sqrt(a[at.COUNT])) * (a[at.TOTAL] + a[at.CURVED] * length)
         gap = 100.0 * blur * math.sqrt(trace)
-        radii[f] = math.sqrt(2.0 * max(start + a[PLAYED], 0.0)) + gap
+        radii[f] = math.sqrt(2.0 * max(start + a[at.PLAYED], 0.0)) + gap
         return DONE
     k = np.empty(d)
     q = 0.0
@@ -301,20 +273,20 @@ def learn_guaranteed(a, s, centres, inverses, radii, f, x, y, w, arms, quads):
         for j in range(d):
             inverses[f, i, j] -= share * k[i] * k[j]
     # lower bound of the minimum, hence the level
-    M, low = a[CONCORDANCE], a[STALE_LOW]
-    bend = math.exp(min(M * a[REACH], 700.0))
-    stretch = min(a[LONGEST] / math.sqrt(a[SMALLEST]), math.sqrt(a[LEVERAGE]))
-    near = M * stretch * a[RESIDUAL] * bend / low
-    most = a[SPREAD] * a[SPREAD]
+    M, low = a[at.CONCORDANCE], a[at.STALE_LOW]
+    bend = math.exp(min(M * a[at.REACH], 700.0))
+    stretch = min(a[at.LONGEST] / math.sqrt(a[at.SMALLEST]), math.sqrt(a[at.LEVERAGE]))
+    near = M * stretch * a[at.RESIDUAL] * bend / low
+    most = a[at.SPREAD] * a[at.SPREAD]
     if near <= 0.1:
         most = min(most, bend * (1.0 + 1.2 * near) / low)
-    excess = a[PLAYED] - a[VALUE] + 0.5 * most * a[TRAVEL] * a[TRAVEL]
+    excess = a[at.PLAYED] - a[at.VALUE] + 0.5 * most * a[at.TRAVEL] * a[at.TRAVEL]
     level = max(start + excess, 0.0)
-    radii[f] = math.sqrt(2.0 * level) + a[GAP]
-    smallest = max(a[RIDGE], a[SMALLEST] / (a[SPREAD] * a[SPREAD]))
-    rho = a[LONGEST] * min(s[PARAMETER] + length, radii[f] / math.sqrt(smallest))
+    radii[f] = math.sqrt(2.0 * level) + a[at.GAP]
+    smallest = max(a[at.RIDGE], a[at.SMALLEST] / (a[at.SPREAD] * a[at.SPREAD]))
+    rho = a[at.LONGEST] * min(s[PARAMETER] + length, radii[f] / math.sqrt(smallest))
     shift = low / bend
-    residual = a[RESIDUAL] + a[BLUR]
+    residual = a[at.RESIDUAL] + a[at.BLUR]
     while True:
         c = shift * 2.0 / (2.0 + M * rho)
         if not c > 0.0:

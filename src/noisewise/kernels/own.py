@@ -3,8 +3,8 @@
 import numpy as np
 from numba import float64
 
+from . import layout as at
 from .flags import entry
-from .layout import CONCORDANCE
 from .step import enter, fold
 
 
@@ -18,5 +18,5 @@ def feed(a, x, y, w, mean_m, slope_m, potential_m, loss):
     Returns what is asked for.
     """
     sm, su, sx = enter(a, x, np.uint64(0))
-    bend = a[CONCORDANCE]
+    bend = a[at.CONCORDANCE]
     return fold(a, y, w, sm, su, sx, mean_m, slope_m, potential_m, bend, loss)

@@ -14,140 +14,108 @@ import numpy as np
 from numba import float64, int64, njit, uint64, void
 from numba.core.errors import NumbaError
 
-from . import anchor, layout
+from . import anchor
+from . import layout as at
 from .anchor import HEADER, certify
 from .flags import INNER, entry
-from .layout import (
-    ATTENTION,
-    BOUND,
-    BUFFERED,
-    CANCELLED,
-    CODE,
-    COUNT,
-    CURVED,
-    DIM,
-    FINE,
-    HEAVIEST,
-    KEPT,
-    LEVERAGE,
-    LIMIT,
-    LONGEST,
-    MEAN,
-    PADDED,
-    PASS,
-    PENDING,
-    PLAYED,
-    REFUSED,
-    RENEW,
-    REQUEST,
-    SCORES,
-    SKEW,
-    SLOT,
-    STATUS,
-    STRAINED,
-    TOTAL,
-    TRAVEL,
-    VALUE,
-    WORN,
-)
 from .links import parts, transcend
 from .vectors import advance, meet, square, sweep
 
 # what calling a kernel raises, before it runs, where an argument is not of its type
 UNFIT = (TypeError, ValueError, OverflowError, NumbaError)
-LARGEST = layout.LARGEST
+LARGEST = at.LARGEST
 CANCELS = 1e6
-BUFFER = np.uint64(layout.BUFFER)
-ROOM = float(layout.BUFFER)
+BUFFER = np.uint64(at.BUFFER)
+ROOM = float(at.BUFFER)
 ZERO, ONE, TWO = np.uint64(0), np.uint64(1), np.uint64(2)
-STEP, GRADIENT, SLOTS = np.uint64(layout.STEP), np.uint64(layout.GRADIENT), np.uint64(layout.SLOTS)
-VECTORS = np.uint64(layout.VECTORS)
+STEP, GRADIENT, SLOTS = np.uint64(at.STEP), np.uint64(at.GRADIENT), np.uint64(at.SLOTS)
+VECTORS = np.uint64(at.VECTORS)
 
 
 @njit(**INNER)
 def fold(a, y, w, sm, su, sx, mean_m, slope_m, potential_m, bend, loss):
     """Learn the row that lies at the end of the buffer, of score sm + su; return the status."""
-    d = np.uint64(a[DIM])
-    ld = np.uint64(a[PADDED])
+    d = np.uint64(a[at.DIM])
+    ld = np.uint64(a[at.PADDED])
     u = HEADER + STEP * ld
     g = HEADER + GRADIENT * ld
-    slot = np.uint64(a[SLOT])
+    slot = np.uint64(a[at.SLOT])
     k = HEADER + (SLOTS + ONE - slot) * ld
     P = HEADER + VECTORS * ld
-    n = np.uint64(a[BUFFERED])
+    n = np.uint64(a[at.BUFFERED])
     buffer = P + ld * ld
     row = buffer + n * ld
-    (q,) = sweep(a, d, ld, P, HEADER + (SLOTS + slot) * ld, row, k, -a[PENDING])
+    (q,) = sweep(a, d, ld, P, HEADER + (SLOTS + slot) * ld, row, k, -a[at.PENDING])
     c = w * slope_m
     r = w * (mean_m - y)
     shrink = 1.0 / (1.0 + c * q)
     slope_u, length2 = advance(a, d, u, k, g, row, -(r + c * su) * shrink, r)
-    a[PENDING] = c * shrink
-    a[SLOT] = 1.0 - a[SLOT]
-    a[COUNT] += 1.0
-    a[BUFFERED] += 1.0
-    a[HEAVIEST] = max(a[HEAVIEST], w)
-    a[LEVERAGE] = max(a[LEVERAGE], q)
+    a[at.PENDING] = c * shrink
+    a[at.SLOT] = 1.0 - a[at.SLOT]
+    a[at.COUNT] += 1.0
+    a[at.BUFFERED] += 1.0
+    a[at.HEAVIEST] = max(a[at.HEAVIEST], w)
+    a[at.LEVERAGE] = max(a[at.LEVERAGE], q)
     length = math.sqrt(sx)
-    a[LONGEST] = max(a[LONGEST], length)
-    a[TOTAL] += length * (abs(r) + w * abs(y))
-    a[CURVED] += c * sx
-    due = a[BUFFERED] == ROOM
-    due = due or a[COUNT] == 2.0 * a[DIM] or a[COUNT] == 4.0 * a[DIM]
+    a[at.LONGEST] = max(a[at.LONGEST], length)
+    a[at.TOTAL] += length * (abs(r) + w * abs(y))
+    a[at.CURVED] += c * sx
+    due = a[at.BUFFERED] == ROOM
+    due = due or a[at.COUNT] == 2.0 * a[at.DIM] or a[at.COUNT] == 4.0 * a[at.DIM]
     if c * q > CANCELS:  # the update has lost that many digits of the inverse
-        a[CANCELLED] = 1.0
+        a[at.CANCELLED] = 1.0
         due = True
-    if a[CODE] == 0.0:
+    if a[at.CODE] == 0.0:
         # what the played score costs above the minimum: half (y-z)^2 w^2 h, and clipping
-        inside = min(max(su, -a[BOUND]), a[BOUND])
-        a[PLAYED] += 0.5 * w * (y - su) * (y - su) * c * q * shrink
-        a[PLAYED] += w * (inside - su) * (0.5 * (inside + su) - y)
+        inside = min(max(su, -a[at.BOUND]), a[at.BOUND])
+        a[at.PLAYED] += 0.5 * w * (y - su) * (y - su) * c * q * shrink
+        a[at.PLAYED] += w * (inside - su) * (0.5 * (inside + su) - y)
         if w != 1.0:  # the buffer keeps sqrt(w) x, all that the Gram matrix needs
             root = math.sqrt(w)
             for j in range(ld):
                 a[row + j] *= root
-        return ATTENTION if due else FINE
+        return at.ATTENTION if due else at.FINE
     numbers = buffer + BUFFER * ld + n
     a[numbers] = w
     a[numbers + BUFFER] = w * y
     a[numbers + TWO * BUFFER] = c
-    a[VALUE] += w * (potential_m - y * sm)
-    a[PLAYED] += loss
-    a[SKEW] = max(a[SKEW], bend)
-    a[TRAVEL] = math.sqrt(max(-slope_u, 0.0))
+    a[at.VALUE] += w * (potential_m - y * sm)
+    a[at.PLAYED] += loss
+    a[at.SKEW] = max(a[at.SKEW], bend)
+    a[at.TRAVEL] = math.sqrt(max(-slope_u, 0.0))
     certify(a, length2)
     if due:
-        return ATTENTION
-    return PASS if a[STRAINED] != 0.0 else FINE
+        return at.ATTENTION
+    return at.PASS if a[at.STRAINED] != 0.0 else at.FINE
 
 
 @njit(**INNER)
 def enter(a, x, x0):
     """Copy a row to the end of the buffer; return x.m, x.u and x.x."""
-    d = np.uint64(a[DIM])
-    ld = np.uint64(a[PADDED])
+    d = np.uint64(a[at.DIM])
+    ld = np.uint64(a[at.PADDED])
     u = HEADER + STEP * ld
-    row = HEADER + VECTORS * ld + ld * ld + np.uint64(a[BUFFERED]) * ld
+    row = HEADER + VECTORS * ld + ld * ld + np.uint64(a[at.BUFFERED]) * ld
     return meet(a, x, d, x0, row, HEADER, u)
 
 
 @njit(**INNER)
 def learn(a, x, x0, y, w, limit):
     """Check a row, predict, learn; return status, score and mean."""
-    if a[BUFFERED] >= ROOM:  # no place for it
-        return REFUSED, 0.0, 0.0
+    if a[at.BUFFERED] >= ROOM:  # no place for it
+        return at.REFUSED, 0.0, 0.0
     sm, su, sx = enter(a, x, x0)
     # written so that NaN fails each comparison; squares of these sizes must not overflow
     size = w * (sx + abs(y)) * (1.0 + sx)
     if not (sx <= limit and w >= 0.0 and abs(y) <= LARGEST and size <= LARGEST):
-        return REFUSED, 0.0, 0.0
-    code = int(a[CODE])
+        return at.REFUSED, 0.0, 0.0
+    code = int(a[at.CODE])
     z = sm + su
     played = z
     loss = 0.0
     mean, slope, potential, bend = 0.0, 1.0, 0.0, 0.0
     if code != 0:
-        S = a[BOUND]
+        S = a[at.BOUND]
         inside = min(max(z, -S), S)
         e, v = transcend(code, inside)
         mean, slope, potential, bend = parts(code, inside, e, v)
@@ -160,7 +128,7 @@ def learn(a, x, x0, y, w, limit):
         potential += (mean + 0.5 * slope * away) * away
         mean += slope * away
     if w == 0.0:
-        return FINE, z, played
+        return at.FINE, z, played
     return fold(a, y, w, sm, su, sx, mean, slope, potential, bend, loss), z, played
 
 
@@ -171,15 +139,15 @@ def step(a, x, y, w):
     NaN says that the row was not learnt, infinity that it was, and that the status asks for
     something before the next row; then the mean lies in the header.
     """
-    if x.shape[0] != a[DIM] or a[STATUS] != FINE:
+    if x.shape[0] != a[at.DIM] or a[at.STATUS] != at.FINE:
         return np.nan
-    status, _, mean = learn(a, x, ZERO, y, w, a[LIMIT])
-    if status == FINE:
+    status, _, mean = learn(a, x, ZERO, y, w, a[at.LIMIT])
+    if status == at.FINE:
         return mean
-    if status == REFUSED:
+    if status == at.REFUSED:
         return np.nan
-    a[STATUS] = status
-    a[MEAN] = mean
+    a[at.STATUS] = status
+    a[at.MEAN] = mean
     return np.inf
 
 
@@ -190,24 +158,24 @@ def run(a, x, y, w, first, what, out):
     Returns how many rows are done; ``out`` takes each row's score or mean. While the whole history
     is in the buffer, passes over it are done here.
     """
-    d = np.uint64(a[DIM])
+    d = np.uint64(a[at.DIM])
     x0 = np.uint64(first) * d
-    room = np.empty(3 * layout.BUFFER)
+    room = np.empty(3 * at.BUFFER)
     for i in range(first, y.shape[0]):
         status, score, mean = learn(a, x, x0, y[i], w[i], np.inf)
         x0 += d
-        out[i] = score if what == SCORES else mean
-        if status == PASS and a[COUNT] == a[BUFFERED]:
+        out[i] = score if what == at.SCORES else mean
+        if status == at.PASS and a[at.COUNT] == a[at.BUFFERED]:
             anchor.propose(a, 1.0, room)
             verdict = anchor.judge(a, 1.0)
-            if verdict == WORN:
-                status = RENEW
-            elif verdict == KEPT and a[STRAINED] == 0.0:
-                status = FINE
-        if status != FINE:
-            a[REQUEST] = status
+            if verdict == at.WORN:
+                status = at.RENEW
+            elif verdict == at.KEPT and a[at.STRAINED] == 0.0:
+                status = at.FINE
+        if status != at.FINE:
+            a[at.REQUEST] = status
             return i + 1
-    a[REQUEST] = FINE
+    a[at.REQUEST] = at.FINE
     return y.shape[0]
 
 

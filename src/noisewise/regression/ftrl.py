@@ -27,6 +27,7 @@ from ..inputs import (
     weights,
 )
 from ..kernels import layout as at
+from ..kernels.layout import Header
 from ..noise import Noise
 from ..ownership import claim, release
 from ..protocols import Array
@@ -97,20 +98,21 @@ class FTRL:
         """Make the state of a fresh learner: estimate 0, exact."""
         d = dimension(dim)
         glm, a = self.glm, at.allocate(d)
+        h = Header(a)
         M = glm.self_concordance
-        a[at.DIM], a[at.PADDED] = d, at.padded(d)
-        a[at.CODE] = self._code()
-        a[at.BOUND] = glm.score_bound
-        a[at.LIMIT] = longest(glm.feature_bound) ** 2
-        a[at.SPREAD] = np.sqrt(glm.max_slope / glm.min_slope)
-        a[at.TOLERANCE] = self.tolerance * np.sqrt(d)
-        a[at.SCALE] = a[at.STALE_LOW] = a[at.STALE_HIGH] = 1.0
-        a[at.CALIBRATED] = self.certificate == "calibrated"
-        a[at.RIDGE] = a[at.SMALLEST] = 2 * (glm.ridge if self.ridge is None else self.ridge)
+        h.dim, h.padded = d, at.padded(d)
+        h.code = self._code()
+        h.bound = glm.score_bound
+        h.limit = longest(glm.feature_bound) ** 2
+        h.spread = np.sqrt(glm.max_slope / glm.min_slope)
+        h.tolerance = self.tolerance * np.sqrt(d)
+        h.scale = h.stale_low = h.stale_high = 1.0
+        h.calibrated = self.certificate == "calibrated"
+        h.ridge = h.smallest = 2 * (glm.ridge if self.ridge is None else self.ridge)
         if M is not None:
-            a[at.CONCORDANCE], a[at.THIRD] = M, solver.third_derivative(glm)
+            h.concordance, h.third = M, solver.third_derivative(glm)
         state = FTRLState(d, a, Rows(d, self.aggregate), np.zeros((d, d)))
-        np.fill_diagonal(state.views.inverse, 1 / a[at.RIDGE])
+        np.fill_diagonal(state.views.inverse, 1 / h.ridge)
         if state.kernels is not None:
             state.kernels.restep(a)
         return state
@@ -154,7 +156,7 @@ class FTRL:
                 if mean < math.inf:
                     return mean
                 if mean == math.inf:
-                    mean = float(state.array[at.MEAN])
+                    mean = state.head.mean
                     solver.settle(self.glm, state)
                     return mean
         x, single = features(x, state.dim, check=False)
@@ -172,7 +174,7 @@ class FTRL:
         """Raise, or warn, if a row is too long; raise if numbers are not finite or overflow."""
         if state.kernels is not None:
             flat = plain(x).reshape(-1), plain(y), plain(w)
-            if state.kernels.survey(*flat, state.array[at.LIMIT]) < 0:
+            if state.kernels.survey(*flat, state.head.limit) < 0:
                 return
         numbers("x", x)
         square = np.einsum("ij,ij->i", x, x)
@@ -192,7 +194,7 @@ class FTRL:
         if state.compiled is not None:
             solver.play(self.glm, state, x, y, w, what, out)
             return out
-        learn = newton.learn if state.array[at.CODE] == at.EXACT else solver.learn
+        learn = newton.learn if state.head.code == at.EXACT else solver.learn
         for i in range(len(x)):
             row = x[i].copy()  # own memory: products round alike wherever the row came from
             out[i] = row @ state.theta
@@ -202,7 +204,7 @@ class FTRL:
 
     def solve(self, state: FTRLState) -> None:
         """Drive the gap to rounding error now."""
-        exact = state.array[at.CODE] == at.EXACT
+        exact = state.head.code == at.EXACT
         with solver.Session(self.glm, state):
             (newton if exact else solver).solve(self.glm, state)
 

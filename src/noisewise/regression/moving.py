@@ -31,21 +31,21 @@ def move_ridge(glm: GLM, state: FTRLState, ridge: float) -> None:
 
 
 def _move(glm: GLM, state: FTRLState, new: float) -> None:
-    a, v = state.array, state.views
-    old = float(a[at.RIDGE])
+    h, v = state.head, state.views
+    old = h.ridge
     D = new - old
-    if a[at.CODE] == at.EXACT:
-        a[at.RIDGE] = new
+    if h.code == at.EXACT:
+        h.ridge = new
         newton.renew(glm, state)
         return
     before = state.theta
     if glm.linear:
-        a[at.RIDGE] = new
+        h.ridge = new
         solver.solve(glm, state)
         # what was played costs the same, the minimum -1/2 theta.(sum w y x) does not
-        a[at.PLAYED] += 0.5 * (before - state.theta) @ v.gradient
+        h.played += 0.5 * (before - state.theta) @ v.gradient
         return
-    least = float(a[at.SMALLEST])
+    least = h.smallest
     H = new * np.eye(state.dim)  # from the rows: less D, digits of a small ridge would be lost
     for x, numbers, n in state.blocks():
         root = x[:n] * np.sqrt(numbers[2, :n])[:, None]
@@ -53,14 +53,14 @@ def _move(glm: GLM, state: FTRLState, new: float) -> None:
     P = linalg.invert(linalg.factor(H))
     v.inverse[:] = P
     v.gradient += D * v.anchor
-    a[at.PENDING] = 0.0
-    a[at.RIDGE] = new
-    a[at.VALUE] += 0.5 * D * v.anchor @ v.anchor
+    h.pending = 0.0
+    h.ridge = new
+    h.value += 0.5 * D * v.anchor @ v.anchor
     # H + D I >= (1 + D / least) H for D < 0, and at least the new ridge over the old
-    a[at.LEVERAGE] /= min(1.0, max(1 + D / least, new / old))
-    a[at.SMALLEST] = max(1 / linalg.largest_eigenvalue_bound(P), a[at.RIDGE])
-    state.kernels.restep(a)
-    if a[at.STRAINED]:
+    h.leverage /= min(1.0, max(1 + D / least, new / old))
+    h.smallest = max(1 / linalg.largest_eigenvalue_bound(P), h.ridge)
+    state.kernels.restep(state.array)
+    if h.strained:
         solver.refresh(glm, state)
 
 
@@ -74,12 +74,12 @@ def reweigh(glm: GLM, state: FTRLState, factor: float) -> None:
     c = positive("factor", factor)
     with solver.Session(glm, state):
         fresh = state.copy()
-        a, v = fresh.array, fresh.views
+        h, v = fresh.head, fresh.views
         solver.solve(glm, fresh)  # all rows into the Gram matrix
-        played = a[at.PLAYED] + 0.5 * fresh.theta @ v.gradient
+        played = h.played + 0.5 * fresh.theta @ v.gradient
         fresh.gram *= c
         v.gradient *= c
-        a[[at.HEAVIEST, at.TOTAL, at.CURVED]] *= c
+        h.heaviest, h.total, h.curved = c * h.heaviest, c * h.total, c * h.curved
         solver.solve(glm, fresh)
-        a[at.PLAYED] = c * played - 0.5 * fresh.theta @ v.gradient
+        h.played = c * played - 0.5 * fresh.theta @ v.gradient
         state.become(fresh)

@@ -5,6 +5,7 @@ with a Lipschitz gradient (the extended link has kinks in its slope), so each st
 Armijo's rule: undamped steps diverge when weights span four orders of magnitude.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -13,7 +14,6 @@ import numpy as np
 from .. import linalg
 from ..blas import one_thread
 from ..glm import GLM
-from ..kernels import layout as at
 from ..protocols import Array
 from .rows import Block
 from .state import EPS, FTRLState
@@ -103,17 +103,17 @@ def learn(glm: GLM, state: FTRLState, x: Array, y: float, w: float, z: float) ->
 
     The row enters by way of the buffer, so that one assignment makes it learnt.
     """
-    a, v, S = state.array, state.views, glm.score_bound
+    v, S = state.views, glm.score_bound
     inside = min(max(z, -S), S)
     v.x[0], v.numbers[:, 0] = x, (w, w * y, 0.0, 0.0)
-    header = a[: at.HEADER].copy()
-    header[at.PLAYED] += w * (float(glm.potential(inside)) - y * inside)
-    header[at.COUNT] += 1
-    header[at.BUFFERED] = 1
-    header[at.CURVED] += glm.min_slope * w * (x @ x)
-    header[at.HEAVIEST] = max(a[at.HEAVIEST], w)
-    header[at.LONGEST] = max(a[at.LONGEST], np.sqrt(x @ x))
-    a[: at.HEADER] = header
+    h = state.head.copy()
+    h.played += w * (float(glm.potential(inside)) - y * inside)
+    h.count += 1
+    h.buffered = 1
+    h.curved += glm.min_slope * w * float(x @ x)
+    h.heaviest = max(h.heaviest, w)
+    h.longest = max(h.longest, math.sqrt(x @ x))
+    state.head.become(h)
     state.flush()
     state.gram += np.outer(w * x, x)
     renew(glm, state)
@@ -128,17 +128,17 @@ def rebuild(glm: GLM, state: FTRLState) -> None:
 
 def renew(glm: GLM, state: FTRLState) -> None:
     """Invert the uniform matrix of the rows in the Gram matrix, and minimise."""
-    a = state.array
-    H = glm.min_slope * state.gram + a[at.RIDGE] * np.eye(state.dim)
-    state.views.inverse[:] = linalg.safe_inverse(H, float(a[at.RIDGE]))[0]
-    solve(glm, state, float(a[at.TOLERANCE]))
+    h = state.head
+    H = glm.min_slope * state.gram + h.ridge * np.eye(state.dim)
+    state.views.inverse[:] = linalg.safe_inverse(H, h.ridge)[0]
+    solve(glm, state, h.tolerance)
 
 
 def solve(glm: GLM, state: FTRLState, tolerance: float = 0.0) -> None:
     """Minimise from the current estimate; ``state.views.inverse`` is that of the uniform matrix."""
-    a, v = state.array, state.views
+    h, v = state.head, state.views
     best, gap = minimise(glm, state.ridge, list(state.rows), v.anchor, v.inverse, tolerance)
     v.anchor[:] = best.theta
     v.gradient[:] = best.gradient
-    a[at.PASSES] += 1
-    a[at.VALUE], a[at.GAP], a[at.TRAVEL] = best.value, gap, gap
+    h.passes += 1
+    h.value, h.gap, h.travel = best.value, gap, gap

@@ -10,6 +10,7 @@ from ..blas import one_thread
 from ..confidence import Ellipsoid
 from ..glm import GLM
 from ..kernels import layout as at
+from ..kernels.layout import Header
 from ..noise import Bounded, Noise
 from ..protocols import Array
 from ..theory import radii
@@ -24,7 +25,7 @@ def ellipsoids(
     glm: GLM, state: FTRLState, noise: Noise, delta: float, radius: str, local: bool
 ) -> tuple[Ellipsoid, ...]:
     """Return the global ellipsoid and, if asked for and there is one, the local form."""
-    heaviest = float(state.array[at.HEAVIEST])
+    heaviest = state.head.heaviest
     if isinstance(noise, Bounded) and heaviest > noise.max_weight * (1 + 1e-9):
         raise ValueError(
             f"a row of weight {heaviest:g} was learnt, but noise promises max_weight "
@@ -64,21 +65,21 @@ def fixed_radius(
 
 def excess(glm: GLM, state: FTRLState) -> float:
     """Return an upper bound of the played loss (scores clipped) less the minimum of F."""
-    a = state.array
-    played = float(a[at.PLAYED])
+    h = state.head
+    played = h.played
     if glm.linear:
         return played  # the step adds up the difference itself
-    drop = 0.5 * float(a[at.TRAVEL]) ** 2
-    if a[at.CODE] == at.EXACT:
-        return played - float(a[at.VALUE]) + drop
+    drop = 0.5 * h.travel**2
+    if h.code == at.EXACT:
+        return played - h.value + drop
     # F(m) - min F <= nu^2 / (2 c), by strong convexity along the segment to the minimiser
-    low, M = float(a[at.STALE_LOW]), glm.self_concordance or 0.0
-    growth = math.exp(min(M * float(a[at.REACH]), 700.0))
-    near = M * _stretch(a) * float(a[at.RESIDUAL]) * growth / low
-    most = float(a[at.SPREAD]) ** 2
+    low, M = h.stale_low, glm.self_concordance or 0.0
+    growth = math.exp(min(M * h.reach, 700.0))
+    near = M * _stretch(h) * h.residual * growth / low
+    most = h.spread**2
     if near <= 0.1:
         most = min(most, growth * (1 + 1.2 * near) / low)
-    return played - float(a[at.VALUE]) + most * drop
+    return played - h.value + most * drop
 
 
 @one_thread
@@ -89,15 +90,15 @@ def uniform(glm: GLM, state: FTRLState) -> tuple[Array, float]:
     rank-one updates, so asking every round stays of order d^2; more are folded by a block product
     and factored, and so is every 512th.
     """
-    base = state.dim * math.log(state.array[at.RIDGE])
-    if glm.linear or state.array[at.CODE] == at.EXACT:  # the solver keeps this inverse itself
+    base = state.dim * math.log(state.head.ridge)
+    if glm.linear or state.head.code == at.EXACT:  # the solver keeps this inverse itself
         own = _own_inverse(state)
         try:
             return own, -linalg.log_det(linalg.factor(own)) - base
         except np.linalg.LinAlgError:  # small changes have added up to a loss of all digits
             if not glm.linear:
                 raise
-            own, log_det = linalg.safe_inverse(state.linear_hessian(), float(state.array[at.RIDGE]))
+            own, log_det = linalg.safe_inverse(state.linear_hessian(), state.head.ridge)
             return own, log_det - base
     gram, folded, P, log_det = state.gram, state.folded, state.uniform, state.log_det
     if state.rows.merge:  # merged rows have no order, but there are few
@@ -122,8 +123,8 @@ def uniform(glm: GLM, state: FTRLState) -> tuple[Array, float]:
             root = x * np.sqrt(w)[:, None]
             gram = gram + root.T @ root
     if P is None:
-        H = glm.min_slope * gram + state.array[at.RIDGE] * np.eye(state.dim)
-        P, log_det = linalg.safe_inverse(H, float(state.array[at.RIDGE]))
+        H = glm.min_slope * gram + state.head.ridge * np.eye(state.dim)
+        P, log_det = linalg.safe_inverse(H, state.head.ridge)
         log_det -= base
     state.remember(gram=gram, folded=folded + count, uniform=P, log_det=log_det)
     return P.copy(), log_det
@@ -141,21 +142,21 @@ def _unfolded(state: FTRLState, folded: int) -> Iterator[tuple[Array, Array]]:
 
 def _local(glm: GLM, state: FTRLState, level: float, whole: Ellipsoid) -> Ellipsoid:
     """Return the local form: the curvature at the estimate instead of the least slope."""
-    a, M = state.array, glm.self_concordance or 0.0
-    R = float(a[at.LONGEST])
+    h, M = state.head, glm.self_concordance or 0.0
+    R = h.longest
     far = R * (glm.parameter_bound + float(np.linalg.norm(whole.centre)))
-    if a[at.CODE] == at.EXACT:
+    if h.code == at.EXACT:
         G = visit(glm, state.ridge, state.blocks(), whole.centre).curvature
         smallest = 1 / linalg.largest_eigenvalue_bound(whole.inverse)
         reach = min(far, R * whole.radius / math.sqrt(smallest))
         c, r = radii.localise(level, state.gap, M, reach, R, state.ridge, G)
         H = c * G + 2 * state.ridge * np.eye(state.dim)
         return Ellipsoid(whole.centre, linalg.invert(linalg.factor(H)), r)
-    smallest = max(a[at.RIDGE], float(a[at.SMALLEST]) / float(a[at.SPREAD]) ** 2)
+    smallest = max(h.ridge, h.smallest / h.spread**2)
     reach = min(far, R * whole.radius / math.sqrt(smallest))
-    shift = float(a[at.STALE_LOW]) * math.exp(-min(M * float(a[at.REACH]), 700.0))
-    residual = float(a[at.RESIDUAL] + a[at.BLUR])
-    r = radii.localise_anchored(level, residual, shift, M, reach, _stretch(a))
+    shift = h.stale_low * math.exp(-min(M * h.reach, 700.0))
+    residual = float(h.residual + h.blur)
+    r = radii.localise_anchored(level, residual, shift, M, reach, _stretch(h))
     return Ellipsoid(whole.centre, _own_inverse(state), r) if r < math.inf else whole
 
 
@@ -164,7 +165,7 @@ def curvature_inverse(glm: GLM, state: FTRLState) -> Array:
 
     It is the solver's, or anew from all rows where the solver keeps none.
     """
-    if state.array[at.CODE] != at.EXACT:
+    if state.head.code != at.EXACT:
         return state.inverse()
     H = visit(glm, state.ridge, state.blocks(), state.theta).curvature
     return linalg.invert(linalg.factor(H + 2 * state.ridge * np.eye(state.dim)))
@@ -172,13 +173,13 @@ def curvature_inverse(glm: GLM, state: FTRLState) -> Array:
 
 def _own_inverse(state: FTRLState) -> Array:
     """Return the solver's inverse, or that of the ridge where rounding could have spoilt it."""
-    a, P = state.array, state.inverse()
-    trace = float(a[at.CURVED] + state.dim * a[at.RIDGE])
+    h, P = state.head, state.inverse()
+    trace = float(h.curved + state.dim * h.ridge)
     doubt = EPS * state.dim * trace * linalg.largest_eigenvalue_bound(P)
     sound = doubt <= 0.1 and np.diag(P).min() > 0
-    return P if sound else np.eye(state.dim) / a[at.RIDGE]
+    return P if sound else np.eye(state.dim) / h.ridge
 
 
-def _stretch(a: Array) -> float:
+def _stretch(h: Header) -> float:
     """Return the most a score of a row can change over a unit distance in the norm of H."""
-    return min(float(a[at.LONGEST] / math.sqrt(a[at.SMALLEST])), math.sqrt(a[at.LEVERAGE]))
+    return min(float(h.longest / math.sqrt(h.smallest)), math.sqrt(h.leverage))

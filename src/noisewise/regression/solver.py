@@ -59,8 +59,8 @@ class Session:
 
     def __enter__(self) -> None:
         claim(self.state)
-        a = self.state.array
-        status, a[at.STATUS] = a[at.STATUS], at.BUSY
+        h = self.state.head
+        status, h.status = h.status, at.BUSY
         try:
             if status == at.BUSY:
                 _recover(self.glm, self.state)
@@ -72,7 +72,7 @@ class Session:
 
     def __exit__(self, kind: object, *_: object) -> None:
         if kind is None:
-            self.state.array[at.STATUS] = at.FINE
+            self.state.head.status = at.FINE
         release(self.state)
 
 
@@ -85,34 +85,34 @@ def settle(glm: GLM, state: FTRLState) -> None:
 @one_thread
 def _recover(glm: GLM, state: FTRLState) -> None:
     """Compute anew what follows from the rows."""
-    a = state.array
-    a[at.CANCELLED] = 0.0
-    if a[at.CODE] == at.CODES["identity"]:
+    h = state.head
+    h.cancelled = 0.0
+    if h.code == at.CODES["identity"]:
         solve(glm, state)
         return
-    a[at.BUFFERED] = a[at.COUNT] - state.rows.absorbed
+    h.buffered = h.count - state.rows.absorbed
     state.flush()
-    if a[at.CODE] == at.EXACT:
+    if h.code == at.EXACT:
         newton.rebuild(glm, state)
     elif state.count:
         _move(glm, state, 0.0)
-        a[at.STALE_LOW] = 1.0  # what was measured against curvatures that may be torn
+        h.stale_low = 1.0  # what was measured against curvatures that may be torn
         _renew(state)
-        a[at.LEVERAGE] = _largest_leverage(state, state.inverse())
-        state.kernels.restep(a)
-        if a[at.STRAINED]:
+        h.leverage = _largest_leverage(state, state.inverse())
+        state.kernels.restep(state.array)
+        if h.strained:
             refresh(glm, state)
 
 
 def play(glm: GLM, state: FTRLState, x: Array, y: Array, w: Array, what: int, out: Array) -> None:
     """Learn checked rows in the compiled loop; it comes back only when passes are due."""
-    a = state.array
+    h = state.head
     x, y, w = plain(x).reshape(-1), plain(y), plain(w)
     done = 0
     while done < len(y):
-        done = state.kernels.run(a, x, y, w, done, what, out)
-        if a[at.REQUEST] != at.FINE:
-            attend(glm, state, a[at.REQUEST])
+        done = state.kernels.run(state.array, x, y, w, done, what, out)
+        if h.request != at.FINE:
+            attend(glm, state, h.request)
 
 
 def learn(glm: GLM, state: FTRLState, x: Array, y: float, w: float, z: float) -> None:
@@ -131,21 +131,21 @@ def learn(glm: GLM, state: FTRLState, x: Array, y: float, w: float, z: float) ->
 @one_thread
 def attend(glm: GLM, state: FTRLState, request: float) -> None:
     """Do what the compiled step asked for: empty the buffer, renew factor or anchor."""
-    a = state.array
-    early = a[at.COUNT] in (2 * state.dim, 4 * state.dim) or bool(a[at.CANCELLED])
-    a[at.CANCELLED] = 0.0
-    if a[at.CODE] == at.CODES["identity"]:
+    h = state.head
+    early = h.count in (2 * state.dim, 4 * state.dim) or bool(h.cancelled)
+    h.cancelled = 0.0
+    if h.code == at.CODES["identity"]:
         # a full buffer is folded, and every so many rows the factor is renewed too
         before = state.folded // LINEAR_RENEWAL
         _fold_linear(state)
         if early or state.folded // LINEAR_RENEWAL > before:
             _refactor_linear(state)
         return
-    if a[at.BUFFERED] == at.BUFFER:
+    if h.buffered == at.BUFFER:
         state.flush()
     if request == at.RENEW:
         _renew(state)
-    if early or a[at.STRAINED]:
+    if early or h.strained:
         refresh(glm, state, renew=early)
 
 
@@ -159,40 +159,40 @@ def _fold_linear(state: FTRLState) -> None:
 
 def _refactor_linear(state: FTRLState) -> None:
     """Identity link: factor the Gram matrix anew, the buffer being empty."""
-    a, v = state.array, state.views
-    a[at.PENDING] = 0.0
-    c = linalg.factor(state.gram + a[at.RIDGE] * np.eye(state.dim))
+    h, v = state.head, state.views
+    h.pending = 0.0
+    c = linalg.factor(state.gram + h.ridge * np.eye(state.dim))
     v.step[:] = linalg.solve(c, -v.gradient)
     v.inverse[:] = linalg.invert(c)
-    a[at.FACTORS] += 1
+    h.factors += 1
 
 
 @one_thread
 def refresh(glm: GLM, state: FTRLState, renew: bool = False, exact: bool = False) -> None:
     """Move the anchor until no pass is due (``exact``: until the gap is all rounding)."""
-    a = state.array
+    h = state.head
     for attempt in range(200):
-        value = float(a[at.VALUE])
+        value = h.value
         worn = _move(glm, state) == at.WORN
         if worn or renew or exact or attempt > 0:
             _renew(state)
-        if not exact and not a[at.STRAINED]:
+        if not exact and not h.strained:
             return
         # what is left is rounding: of the gradient, or of the value that guards the steps
-        if a[at.GAP] <= 1.01 * a[at.BLUR] or (attempt > 2 and not a[at.VALUE] < value):
+        if h.gap <= 1.01 * h.blur or (attempt > 2 and not h.value < value):
             return
 
 
 def _move(glm: GLM, state: FTRLState, s: float = 1.0) -> int:
     """Move the anchor to m + s u for the first of s, s/2, ... that lowers F enough."""
-    a, kernels = state.array, state.kernels
+    h, kernels = state.head, state.kernels
     if s:
         _survey_inverse(state)
     while True:
-        kernels.propose(a, s, np.empty(3 * at.BUFFER))
-        for x, numbers, n in state.rows if a[at.CODE] >= 0 else state.blocks():
+        kernels.propose(state.array, s, np.empty(3 * at.BUFFER))
+        for x, numbers, n in state.rows if h.code >= 0 else state.blocks():
             _scan(glm, state, x[:n], numbers, n)
-        verdict = kernels.judge(a, s)
+        verdict = kernels.judge(state.array, s)
         if verdict != at.RETRY:
             return int(verdict)
         s = s / 2 if s > 1e-9 else 0.0
@@ -204,15 +204,15 @@ def _survey_inverse(state: FTRLState) -> None:
     Leverages only fall as rows are added, but computing them takes a product with every row: done
     when the count has tripled, or grown ninefold if they did not help, as on isotropic rows.
     """
-    a, P = state.array, state.inverse()
-    a[at.SMALLEST] = max(a[at.SMALLEST], 1 / linalg.largest_eigenvalue_bound(P))
-    if a[at.COUNT] >= a[at.SURVEY]:
+    h, P = state.head, state.inverse()
+    h.smallest = max(h.smallest, 1 / linalg.largest_eigenvalue_bound(P))
+    if h.count >= h.survey:
         q = _largest_leverage(state, P)
         if q > 0:  # else rounding has spoilt the inverse, which is about to be renewed
-            a[at.LEVERAGE] = min(a[at.LEVERAGE], q)
-        usual = a[at.LONGEST] * np.linalg.norm(state.views.step)
-        helps = math.sqrt(a[at.LEVERAGE]) * a[at.TRAVEL] < 0.7 * usual
-        a[at.SURVEY] = (3 if helps else 9) * a[at.COUNT]
+            h.leverage = min(h.leverage, q)
+        usual = h.longest * np.linalg.norm(state.views.step)
+        helps = math.sqrt(h.leverage) * h.travel < 0.7 * usual
+        h.survey = (3 if helps else 9) * h.count
 
 
 def _largest_leverage(state: FTRLState, P: Array) -> float:
@@ -223,11 +223,11 @@ def _largest_leverage(state: FTRLState, P: Array) -> float:
 
 def _scan(glm: GLM, state: FTRLState, x: Array, numbers: Array, n: int) -> None:
     """Add a block of rows to the sums of the pass, and note their curvature at the trial point."""
-    a, v = state.array, state.views
+    h, v = state.head, state.views
     z = x @ v.trial
-    if a[at.CODE] >= 0:
+    if h.code >= 0:
         both = transcend(glm, z)
-        state.kernels.scan(a, z, *both, numbers.reshape(-1), 0, numbers.shape[1])
+        state.kernels.scan(state.array, z, *both, numbers.reshape(-1), 0, numbers.shape[1])
         v.trial_gradient += z @ x
         return
     w, wy, old, fresh = numbers[:, :n]
@@ -235,12 +235,12 @@ def _scan(glm: GLM, state: FTRLState, x: Array, numbers: Array, n: int) -> None:
     fresh[:] = w * glm.slope(z)
     ratio = fresh / old
     v.trial_gradient += (w * glm.mean(z) - wy) @ x
-    a[at.TRIAL_VALUE] += (potential - pull).sum()
-    a[at.TRIAL_SIZE] += (np.abs(potential) + np.abs(pull)).sum()
-    a[at.TRIAL_SKEW] = glm.self_concordance
-    a[at.TRIAL_STALE_LOW] = min(a[at.TRIAL_STALE_LOW], ratio.min())
-    a[at.TRIAL_STALE_HIGH] = max(a[at.TRIAL_STALE_HIGH], ratio.max())
-    a[at.TRIAL_STALE_SUM] += old @ (ratio - 1) ** 2
+    h.trial_value += (potential - pull).sum()
+    h.trial_size += (np.abs(potential) + np.abs(pull)).sum()
+    h.trial_skew = glm.self_concordance or 0.0
+    h.trial_stale_low = min(h.trial_stale_low, ratio.min())
+    h.trial_stale_high = max(h.trial_stale_high, ratio.max())
+    h.trial_stale_sum += old @ (ratio - 1) ** 2
 
 
 def transcend(glm: GLM, z: Array) -> tuple[Array, Array]:
@@ -262,27 +262,27 @@ def transcend(glm: GLM, z: Array) -> tuple[Array, Array]:
 
 def _renew(state: FTRLState) -> None:
     """Form H from the curvatures the pass noted, invert it, and bound its least eigenvalue."""
-    a, v = state.array, state.views
-    H = a[at.RIDGE] * np.eye(state.dim)
+    h, v = state.head, state.views
+    H = h.ridge * np.eye(state.dim)
     for x, numbers, n in state.blocks():
         root = x[:n] * np.sqrt(numbers[3, :n])[:, None]
         H += root.T @ root
         numbers[2, :n] = numbers[3, :n]
     P = linalg.invert(linalg.factor(H))
     v.inverse[:] = P
-    a[at.LEVERAGE] /= a[at.STALE_LOW]  # the new H is at least that share of the old one
-    a[at.STALE_LOW] = a[at.STALE_HIGH] = 1.0
-    a[at.STALE_SUM] = 0.0
-    a[at.SMALLEST] = max(1 / linalg.largest_eigenvalue_bound(P), a[at.RIDGE])
-    a[at.LOSS] = 0.0
-    a[at.FACTORS] += 1
-    state.kernels.restep(a)
+    h.leverage /= h.stale_low  # the new H is at least that share of the old one
+    h.stale_low = h.stale_high = 1.0
+    h.stale_sum = 0.0
+    h.smallest = max(1 / linalg.largest_eigenvalue_bound(P), h.ridge)
+    h.loss = 0.0
+    h.factors += 1
+    state.kernels.restep(state.array)
 
 
 @one_thread
 def solve(glm: GLM, state: FTRLState) -> None:
     """Drive the gap to rounding error."""
-    if state.array[at.CODE] == at.CODES["identity"]:
+    if state.head.code == at.CODES["identity"]:
         _fold_linear(state)
         _refactor_linear(state)
     elif state.count:

@@ -12,7 +12,7 @@ from .. import linalg
 from ..blas import one_thread
 from ..inputs import dimension
 from ..kernels import layout as at
-from ..kernels.layout import Views, align
+from ..kernels.layout import Header, Views, align
 from ..protocols import Array
 from ..states import COUNT, FINITE, check_fields, check_finite, check_layout, check_rows
 from .rows import Block, Rows
@@ -53,10 +53,10 @@ class FTRLState:
     def __post_init__(self) -> None:
         self._check()
         self.array = align(self.array)
-        self.views = Views(self.array, self.dim)
-        if self.array[at.CODE] != at.CODES["identity"]:
-            self.rows.absorbed = self.count - int(self.array[at.BUFFERED])
-        code = self.array[at.CODE]
+        self.views, self.head = Views(self.array, self.dim), Header(self.array)
+        if self.head.code != at.CODES["identity"]:
+            self.rows.absorbed = self.count - int(self.head.buffered)
+        code = self.head.code
         self.kernels: Any = None if code == at.EXACT else import_module("noisewise.kernels.step")
         self.compiled: Any = getattr(self.kernels, "step", None) if code >= 0 else None
         self.unfit: Any = TypeError if self.kernels is None else self.kernels.UNFIT
@@ -69,34 +69,35 @@ class FTRLState:
         if self.uniform is not None:
             check_fields(self, uniform=(d, d))
         at.check_header(self.array, d)
-        if self.array[at.CODE] == at.CODES["identity"]:
+        if Header(self.array).code == at.CODES["identity"]:
             check_rows("FTRLState", self.gram)
-        a, views = self.array, Views(self.array, d)
-        n = int(a[at.BUFFERED])
+        a, h, views = self.array, Header(self.array), Views(self.array, d)
+        n = int(h.buffered)
         check_finite("FTRLState.array", a[at.HEADER : len(a) - at.BUFFER * (at.padded(d) + 4)])
         check_finite("FTRLState.array", views.x[:n])
         check_finite("FTRLState.array", views.numbers[:3, :n])
-        learnt = 0 if a[at.CODE] == at.CODES["identity"] else int(a[at.COUNT]) - n
+        learnt = 0 if h.code == at.CODES["identity"] else int(h.count) - n
         stored = self.rows.stored
         if self.rows.dim != d or not (stored <= learnt if self.rows.merge else stored == learnt):
             raise ValueError(
                 f"FTRLState.rows holds {stored} rows of dim {self.rows.dim}; "
                 f"{learnt} of dim {d} belong there"
             )
-        if self.folded > a[at.COUNT]:
-            raise ValueError(f"FTRLState.folded is {self.folded}, above the count {a[at.COUNT]:g}")
+        if self.folded > h.count:
+            raise ValueError(f"FTRLState.folded is {self.folded}, above the count {h.count:g}")
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what the state is made of: no views or functions, scratch room cleared."""
         fields = {f.name: vars(self)[f.name] for f in dataclasses.fields(self)}
         array = self.array.copy()
         views = Views(array, self.dim)
-        if array[at.CODE] != at.CODES["identity"]:  # an interrupt may have come between the two
-            array[at.BUFFERED] = array[at.COUNT] - self.rows.absorbed
-        n = int(array[at.BUFFERED])
+        h = Header(array)
+        if h.code != at.CODES["identity"]:  # an interrupt may have come between the two
+            h.buffered = h.count - self.rows.absorbed
+        n = int(h.buffered)
         views.x[n:] = views.numbers[:, n:] = views.numbers[3] = 0.0
         views.trial[:] = views.trial_gradient[:] = 0.0
-        array[at.TRIAL_VALUE : at.HEADER] = array[at.MEAN] = 0.0
+        h.clear_scratch()
         return {**fields, "array": array}
 
     def __setstate__(self, fields: dict[str, Any]) -> None:
@@ -118,7 +119,7 @@ class FTRLState:
     @property
     def ridge(self) -> float:
         """The ridge in use."""
-        return float(self.array[at.RIDGE]) / 2
+        return self.head.ridge / 2
 
     @property
     def theta(self) -> Array:
@@ -128,44 +129,44 @@ class FTRLState:
     @property
     def count(self) -> int:
         """The number of rows of positive weight learnt."""
-        return int(self.array[at.COUNT])
+        return int(self.head.count)
 
     @property
     def passes(self) -> int:
         """Passes over the history so far."""
-        return int(self.array[at.PASSES])
+        return int(self.head.passes)
 
     @property
     def factors(self) -> int:
         """How often the factor was renewed so far."""
-        return int(self.array[at.FACTORS])
+        return int(self.head.factors)
 
     @property
     def gap(self) -> float:
         """The proved distance from the exact minimiser."""
-        return float(self.array[at.GAP]) if self.array[at.CODE] else self._linear_gap()
+        return self.head.gap if self.head.code else self._linear_gap()
 
     @one_thread
     def _linear_gap(self) -> float:
         """Identity link: the gradient is measured when asked for, and rounding allowed for."""
-        theta, a, H = self.theta, self.array, self.linear_hessian()
+        theta, h, H = self.theta, self.head, self.linear_hessian()
         gradient = H @ theta + self.views.gradient
-        total = a[at.TOTAL] + a[at.CURVED] * np.linalg.norm(theta)
+        total = h.total + h.curved * np.linalg.norm(theta)
         blur = EPS * (self.dim + np.sqrt(self.count)) * total
-        P, _ = linalg.safe_inverse(H, float(a[at.RIDGE]))
+        P, _ = linalg.safe_inverse(H, h.ridge)
         return 1.1 * linalg.norm(gradient, P) + float(blur * np.sqrt(np.trace(P)))
 
     @one_thread
     def linear_hessian(self) -> Array:
         """Identity link: 2 ridge I plus the rows, anew."""
-        H = np.asarray(self.gram + self.array[at.RIDGE] * np.eye(self.dim))
+        H = np.asarray(self.gram + self.head.ridge * np.eye(self.dim))
         for x, _, n in self.buffer():
             H += x[:n].T @ x[:n]  # these rows are weighted already
         return H
 
     def buffer(self) -> Iterator[Block]:
         """Yield the buffer as a block, if it holds any row."""
-        n = int(self.array[at.BUFFERED])
+        n = int(self.head.buffered)
         if n:
             yield self.views.x, self.views.numbers, n
 
@@ -178,10 +179,10 @@ class FTRLState:
         """Move the buffered rows to the blocks."""
         for x, numbers, n in self.buffer():
             self.rows.extend(x[:n], numbers[:, :n])
-        self.array[at.BUFFERED] = 0  # until here, `absorbed` says that these rows are held
+        self.head.buffered = 0  # until here, `absorbed` says that these rows are held
 
     def inverse(self) -> Array:
         """Return the inverse of the solver's H, the pending rank-one change included."""
-        k = self.views.slots[int(self.array[at.SLOT])]
+        k = self.views.slots[int(self.head.slot)]
         P = np.tril(self.views.inverse)  # rounds keep no more of it
-        return P + np.tril(P, -1).T - np.outer(self.array[at.PENDING] * k, k)
+        return P + np.tril(P, -1).T - np.outer(self.head.pending * k, k)
