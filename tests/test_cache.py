@@ -12,7 +12,7 @@ import pytest
 from numba import float64
 
 from noisewise.kernels import cache
-from noisewise.kernels.flags import COMPILED, entry
+from noisewise.kernels.compile_options import COMPILED, entry
 
 SIGNATURE = float64(float64)
 PACKAGE = Path(cache.__file__).parents[1]

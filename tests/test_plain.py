@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numba import float64, njit, types
 
-from noisewise.kernels import flags, gram, plain, vectors
+from noisewise.kernels import compile_options, gram, plain, vectors
 from noisewise.kernels.layout import padded
 
 CODE = """
@@ -55,7 +55,7 @@ def test_streams_policies_and_agents_run_without_a_compiler(tmp_path):
     np.testing.assert_allclose(*results, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.skipif(not flags.COMPILED, reason="nothing is compiled")
+@pytest.mark.skipif(not compile_options.COMPILED, reason="nothing is compiled")
 @pytest.mark.parametrize(
     ("module", "name", "arrays", "offsets", "numbers"),
     [
@@ -100,7 +100,9 @@ def test_plain_loops_equal_the_compiled_ones(module, name, arrays, offsets, numb
 
 
 def test_without_a_compiler_arguments_are_checked_as_the_compiled_code_would():
-    called = flags.strict(float64(float64[::1], float64, types.int64), lambda x, y, n: x[0] + y + n)
+    called = compile_options.strict(
+        float64(float64[::1], float64, types.int64), lambda x, y, n: x[0] + y + n
+    )
     x = np.array([1.0, 2.0])
     assert called(x, 1, 2) == 4.0
     frozen = x.copy()

@@ -12,12 +12,12 @@ from ..blas import matmul
 from ..confidence import Ellipsoid
 from ..glm import GLM
 from ..inputs import dimension, is_array, one_of, positive, probability, ready, settle
-from ..kernels.numbers import CURVATURE, GROWTH, NORM, PARAMETER
+from ..kernels.policy_params import CURVATURE, GROWTH, NORM, PARAMETER
 from ..noise import Bounded, Likelihood, Noise, SubGaussian
 from ..protocols import Array
 from ..regression import solver
 from ..regression.ftrl import FTRL
-from ..regression.moving import move_ridge, reweigh
+from ..regression.moving import move_ridge, rebound, reweigh
 from ..regression.sets import adaptive, curvature_inverse, ellipsoids
 from ..theory import radii
 from . import layers
@@ -355,7 +355,7 @@ class FTRLUCB(Layered):
         policy = replace(self, glm=replace(self.glm, parameter_bound=parameter_bound))
         with Mending(self, state):
             state.numbers[0, PARAMETER] = policy.glm.parameter_bound
-            state.layers[0].head.bound = policy.glm.score_bound
+            rebound(policy.glm, state.layers[0])
             if self.moving:
                 length = float(np.linalg.norm(state.theta))
                 self._move(state, max(policy.glm.parameter_bound, length))

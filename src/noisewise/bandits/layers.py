@@ -15,7 +15,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..glm import GLM
 from ..inputs import longest, plain
-from ..kernels.numbers import CURVATURE, GAIN, LIMIT, NORM, PARAMETER, PRICE, SCALE, SIZE, SLOPE
+from ..kernels.policy_params import (
+    CURVATURE,
+    GAIN,
+    LIMIT,
+    NORM,
+    PARAMETER,
+    PRICE,
+    SCALE,
+    SIZE,
+    SLOPE,
+)
 from ..ownership import claim, refused, release
 from ..protocols import Array, BanditRounds
 from ..regression import solver

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from . import layout as at
-from .flags import INNER, PART
+from .compile_options import INNER, PART
 from .links import parts, transcend
 from .vectors import sweep
 
@@ -25,7 +25,7 @@ STALE_FROM = 12
 def strain(a):
     """Note whether a pass is due: the gap, or the likely residual if calibrated, is too large."""
     size = a[at.SCALE] * a[at.RESIDUAL] if a[at.CALIBRATED] != 0.0 else a[at.GAP]
-    a[at.STRAINED] = 1.0 if size > a[at.TOLERANCE] else 0.0
+    a[at.PASS_DUE] = 1.0 if size > a[at.TOLERANCE] else 0.0
 
 
 @njit(**INNER)
@@ -44,7 +44,7 @@ def certify(a, length2):
     M = a[at.CONCORDANCE]
     low = a[at.STALE_LOW]
     high = a[at.STALE_HIGH]
-    nu = a[at.TRAVEL]
+    nu = a[at.STEP_NORM]
     length = math.sqrt(length2)
     lever = math.sqrt(a[at.LEVERAGE])
     rho = min(R * length, lever * nu)
@@ -68,7 +68,7 @@ def certify(a, length2):
     elif near <= 0.25:
         gap = min(gap, (1.12 + 2.1 * (near - 0.1)) * growth * B / low)
     a[at.RESIDUAL] = B
-    a[at.REACH] = rho
+    a[at.SCORE_SHIFT] = rho
     terms = a[at.TOTAL] + a[at.CURVED] * (a[at.LENGTH] + length)
     a[at.BLUR] = a[at.ROUNDING] * (a[at.DIM] + math.sqrt(a[at.COUNT])) * terms
     # the inverse is known to a relative error of eps times the condition number
@@ -181,7 +181,7 @@ def restep(a):
     for j in range(ld):
         a[u + j] = -a[new + j]
         length2 += a[u + j] * a[u + j]
-    a[at.TRAVEL] = math.sqrt(max(travel2, 0.0))
+    a[at.STEP_NORM] = math.sqrt(max(travel2, 0.0))
     certify(a, length2)
 
 
@@ -194,7 +194,7 @@ def judge(a, s):
     """
     ld = np.uint64(a[at.PADDED])
     noise = EPS * (a[at.DIM] + math.sqrt(a[at.COUNT])) * a[at.TRIAL_SIZE]
-    wanted = a[at.VALUE] - 1e-4 * s * a[at.TRAVEL] * a[at.TRAVEL]
+    wanted = a[at.VALUE] - 1e-4 * s * a[at.STEP_NORM] * a[at.STEP_NORM]
     if s > 0.0 and not a[at.TRIAL_VALUE] <= wanted + 4.0 * noise:
         return at.RETRY
     g = HEADER + GRADIENT * ld
@@ -213,16 +213,16 @@ def judge(a, s):
     a[at.STALE_HIGH] = a[at.TRIAL_STALE_HIGH]
     a[at.STALE_SUM] = math.sqrt(a[at.TRIAL_STALE_SUM])
     B = a[at.RESIDUAL]
-    rho = a[at.REACH]
+    rho = a[at.SCORE_SHIFT]
     gap = a[at.GAP]
-    nu = a[at.TRAVEL]
+    nu = a[at.STEP_NORM]
     restep(a)  # its travel is the measured gradient in the norm of the old inverse
     usual = 0.0 < B < math.inf and nu > 0.0
     if a[at.CALIBRATED] != 0.0 and usual:
-        a[at.SCALE] = min(1.0, max(2.0 * a[at.TRAVEL] / B, 0.97 * a[at.SCALE]))
+        a[at.SCALE] = min(1.0, max(2.0 * a[at.STEP_NORM] / B, 0.97 * a[at.SCALE]))
         strain(a)
     if a[at.DIM] < STALE_FROM or not usual:
-        return at.WORN
+        return at.FACTOR_STALE
     reach = rho / nu
     p = 0.5 * a[at.SKEW] * reach
     q = min(max(a[at.STALE_HIGH] - 1.0, 1.0 - a[at.STALE_LOW]), a[at.STALE_SUM] * reach)
@@ -230,4 +230,4 @@ def judge(a, s):
     if a[at.CALIBRATED] == 0.0:
         target *= B / gap
     n = (math.sqrt(q * q + 4.0 * p * target) - q) / (2.0 * p) if p > 0.0 else 0.0
-    return at.KEPT if n * n * p > 0.25 * target else at.WORN
+    return at.KEPT if n * n * p > 0.25 * target else at.FACTOR_STALE

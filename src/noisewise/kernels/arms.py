@@ -9,8 +9,8 @@ import math
 import numpy as np
 from numba import float64, int64, njit, void
 
-from .flags import INNER, PART, entry
-from .lanes import NUMBER, WORD, spelt, written
+from .compile_options import INNER, PART, entry
+from .simd import NUMBER, WORD, make_intrinsic, spelt
 
 TIE = 1e-12
 LARGEST = 1e50  # reward, as the readable way has it
@@ -80,7 +80,7 @@ def eight_forms(typing, P, x, quads, d):
         quads.put(build.load(total), WORD(0))
         return []
 
-    return written(code, [P, x, quads], offsets=1, numbers=0, results=0)
+    return make_intrinsic(code, [P, x, quads], offsets=1, numbers=0, results=0)
 
 
 @njit(**PART)

@@ -5,8 +5,8 @@ from numba import float64, void
 
 from . import layout as at
 from .anchor import HEADER, VECTORS
-from .flags import entry
-from .lanes import NUMBER, WORD, spelt, written
+from .compile_options import entry
+from .simd import NUMBER, WORD, make_intrinsic, spelt
 
 CHUNK = np.uint64(64)  # rows that stay in the nearest cache
 
@@ -30,7 +30,7 @@ def squares(typing, a, G, d, ld, x, count):
                 gram.put(gram.plus(gram.get(*at), more), *at)
         return []
 
-    return written(code, [a, G], offsets=4, numbers=0, results=0)
+    return make_intrinsic(code, [a, G], offsets=4, numbers=0, results=0)
 
 
 @entry(void(float64[::1], float64[:, ::1], float64[::1]))

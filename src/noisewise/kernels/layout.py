@@ -40,7 +40,7 @@ FIELDS = {
     "LEVERAGE": "bound of x' H^-1 x over all rows",
     "CANCELLED": "whether a rank-one update has cost too many digits",
     "SURVEY": "the count at which leverages are computed again",
-    "TRAVEL": "nu = |u|_H",
+    "STEP_NORM": "nu = |u|_H",
     "STALE_LOW": "least ratio of a row's curvature at the anchor to that in H",
     "STALE_HIGH": "largest such ratio",
     "STALE_SUM": "Gamma",
@@ -56,9 +56,9 @@ FIELDS = {
     "ROUNDING": "what rounding can add to the gap, per unit of the terms",
     "BLUR": "what rounding can add to the gap in all",
     "RESIDUAL": "B",
-    "REACH": "rho, bound of |x.u| over all rows",
+    "SCORE_SHIFT": "rho, bound of |x.u| over all rows",
     "GAP": "proved distance from the exact minimiser",
-    "STRAINED": "whether a pass is due",
+    "PASS_DUE": "whether a pass is due",
     "PENDING": "coefficient of the rank-one change not yet in the inverse",
     "SLOT": "which of the two vectors it uses",
     "STATUS": "at rest, being written, or what a step has asked for",
@@ -86,7 +86,7 @@ ANCHOR, STEP, GRADIENT, SLOTS, TRIAL, TRIAL_GRADIENT, VECTORS = 0, 1, 2, 3, 5, 6
 # the status: at rest, what a step has asked for, being written; and a row that was not learnt
 FINE, PASS, ATTENTION, RENEW, BUSY, REFUSED = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
 # what a judged pass returns
-RETRY, KEPT, WORN = 0, 1, 2
+RETRY, KEPT, FACTOR_STALE = 0, 1, 2
 # what the loop writes out
 SCORES, MEANS = 0, 1
 

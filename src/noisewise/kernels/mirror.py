@@ -4,7 +4,7 @@ import math
 
 from numba import float64, int64, njit
 
-from .flags import PART, entry
+from .compile_options import PART, entry
 from .links import parts, transcend
 
 STEPS = 200

@@ -6,7 +6,7 @@ import numpy as np
 from numba import float64, int64, njit
 
 from .arms import LARGEST, first_best
-from .flags import INNER, entry
+from .compile_options import INNER, entry
 
 # which index: that of NormalUCB, its original variant, that of UCB1Normal
 CORRECTED, ORIGINAL, CLASSICAL = 0, 1, 2

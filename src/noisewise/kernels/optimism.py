@@ -12,8 +12,8 @@ from numba import float64, int64, njit
 from . import layout as at
 from .anchor import EPS, HEADER, SLOTS, STEP, VECTORS
 from .arms import LARGEST, TIE, dot, first_best, set_forms
-from .flags import INNER, PART, entry
-from .numbers import CURVATURE, GAIN, GROWTH, LIMIT, NORM, PARAMETER, PRICE, SCALE, SLOPE
+from .compile_options import INNER, PART, entry
+from .policy_params import CURVATURE, GAIN, GROWTH, LIMIT, NORM, PARAMETER, PRICE, SCALE, SLOPE
 from .step import CANCELS, learn
 
 # what learning returns: all done; the estimate has outgrown N; the solver asks for attention; the
@@ -274,13 +274,13 @@ def learn_guaranteed(a, s, centres, inverses, radii, f, x, y, w, arms, quads):
             inverses[f, i, j] -= share * k[i] * k[j]
     # lower bound of the minimum, hence the level
     M, low = a[at.CONCORDANCE], a[at.STALE_LOW]
-    bend = math.exp(min(M * a[at.REACH], 700.0))
+    bend = math.exp(min(M * a[at.SCORE_SHIFT], 700.0))
     stretch = min(a[at.LONGEST] / math.sqrt(a[at.SMALLEST]), math.sqrt(a[at.LEVERAGE]))
     near = M * stretch * a[at.RESIDUAL] * bend / low
     most = a[at.SPREAD] * a[at.SPREAD]
     if near <= 0.1:
         most = min(most, bend * (1.0 + 1.2 * near) / low)
-    excess = a[at.PLAYED] - a[at.VALUE] + 0.5 * most * a[at.TRAVEL] * a[at.TRAVEL]
+    excess = a[at.PLAYED] - a[at.VALUE] + 0.5 * most * a[at.STEP_NORM] * a[at.STEP_NORM]
     level = max(start + excess, 0.0)
     radii[f] = math.sqrt(2.0 * level) + a[at.GAP]
     smallest = max(a[at.RIDGE], a[at.SMALLEST] / (a[at.SPREAD] * a[at.SPREAD]))

@@ -10,7 +10,7 @@ def square(x, d, x0):
     return (float(vector @ vector),)
 
 
-def meet(a, x, d, x0, row, m, u):
+def copy_and_dot(a, x, d, x0, row, m, u):
     """Copy the vector x, not padded, to ``row``; return x.m, x.u and x.x."""
     vector, end = x[x0 : x0 + d], row + d
     a[row:end] = vector

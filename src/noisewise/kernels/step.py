@@ -17,9 +17,9 @@ from numba.core.errors import NumbaError
 from . import anchor
 from . import layout as at
 from .anchor import HEADER, certify
-from .flags import INNER, entry
+from .compile_options import INNER, entry
 from .links import parts, transcend
-from .vectors import advance, meet, square, sweep
+from .vectors import advance, copy_and_dot, square, sweep
 
 # what calling a kernel raises, before it runs, where an argument is not of its type
 UNFIT = (TypeError, ValueError, OverflowError, NumbaError)
@@ -33,7 +33,7 @@ VECTORS = np.uint64(at.VECTORS)
 
 
 @njit(**INNER)
-def fold(a, y, w, sm, su, sx, mean_m, slope_m, potential_m, bend, loss):
+def rank_one_update(a, y, w, sm, su, sx, mean_m, slope_m, potential_m, bend, loss):
     """Learn the row that lies at the end of the buffer, of score sm + su; return the status."""
     d = np.uint64(a[at.DIM])
     ld = np.uint64(a[at.PADDED])
@@ -82,21 +82,21 @@ def fold(a, y, w, sm, su, sx, mean_m, slope_m, potential_m, bend, loss):
     a[at.VALUE] += w * (potential_m - y * sm)
     a[at.PLAYED] += loss
     a[at.SKEW] = max(a[at.SKEW], bend)
-    a[at.TRAVEL] = math.sqrt(max(-slope_u, 0.0))
+    a[at.STEP_NORM] = math.sqrt(max(-slope_u, 0.0))
     certify(a, length2)
     if due:
         return at.ATTENTION
-    return at.PASS if a[at.STRAINED] != 0.0 else at.FINE
+    return at.PASS if a[at.PASS_DUE] != 0.0 else at.FINE
 
 
 @njit(**INNER)
-def enter(a, x, x0):
+def append_row(a, x, x0):
     """Copy a row to the end of the buffer; return x.m, x.u and x.x."""
     d = np.uint64(a[at.DIM])
     ld = np.uint64(a[at.PADDED])
     u = HEADER + STEP * ld
     row = HEADER + VECTORS * ld + ld * ld + np.uint64(a[at.BUFFERED]) * ld
-    return meet(a, x, d, x0, row, HEADER, u)
+    return copy_and_dot(a, x, d, x0, row, HEADER, u)
 
 
 @njit(**INNER)
@@ -104,7 +104,7 @@ def learn(a, x, x0, y, w, limit):
     """Check a row, predict, learn; return status, score and mean."""
     if a[at.BUFFERED] >= ROOM:  # no place for it
         return at.REFUSED, 0.0, 0.0
-    sm, su, sx = enter(a, x, x0)
+    sm, su, sx = append_row(a, x, x0)
     # written so that NaN fails each comparison; squares of these sizes must not overflow
     size = w * (sx + abs(y)) * (1.0 + sx)
     if not (sx <= limit and w >= 0.0 and abs(y) <= LARGEST and size <= LARGEST):
@@ -129,7 +129,7 @@ def learn(a, x, x0, y, w, limit):
         mean += slope * away
     if w == 0.0:
         return at.FINE, z, played
-    return fold(a, y, w, sm, su, sx, mean, slope, potential, bend, loss), z, played
+    return rank_one_update(a, y, w, sm, su, sx, mean, slope, potential, bend, loss), z, played
 
 
 @entry(float64(float64[::1], float64[::1], float64, float64), nogil=False)
@@ -168,9 +168,9 @@ def run(a, x, y, w, first, what, out):
         if status == at.PASS and a[at.COUNT] == a[at.BUFFERED]:
             anchor.propose(a, 1.0, room)
             verdict = anchor.judge(a, 1.0)
-            if verdict == at.WORN:
+            if verdict == at.FACTOR_STALE:
                 status = at.RENEW
-            elif verdict == at.KEPT and a[at.STRAINED] == 0.0:
+            elif verdict == at.KEPT and a[at.PASS_DUE] == 0.0:
                 status = at.FINE
         if status != at.FINE:
             a[at.REQUEST] = status

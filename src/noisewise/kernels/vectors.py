@@ -1,6 +1,6 @@
 """The vector loops of a round. Vectors are named by their offsets and padded to whole eights."""
 
-from .lanes import NUMBER, WORD, spelt, written
+from .simd import NUMBER, WORD, make_intrinsic, spelt
 
 
 @spelt
@@ -14,11 +14,11 @@ def square(typing, x, d, x0):
 
         return map(given.total, given.sums(1, products, d))
 
-    return written(code, [x], offsets=2, numbers=0, results=1)
+    return make_intrinsic(code, [x], offsets=2, numbers=0, results=1)
 
 
 @spelt
-def meet(typing, a, x, d, x0, row, m, u):
+def copy_and_dot(typing, a, x, d, x0, row, m, u):
     """Copy the vector x, not padded, to ``row``; return x.m, x.u and x.x."""
 
     def code(write, given, d, x0, row, m, u):
@@ -29,7 +29,7 @@ def meet(typing, a, x, d, x0, row, m, u):
 
         return map(write.total, write.sums(3, products, d))
 
-    return written(code, [a, x], offsets=5, numbers=0, results=3)
+    return make_intrinsic(code, [a, x], offsets=5, numbers=0, results=3)
 
 
 @spelt
@@ -48,7 +48,7 @@ def advance(typing, a, d, u, k, g, x, move, r):
 
         return map(write.total, write.sums(2, products, d))
 
-    return written(code, [a], offsets=5, numbers=2, results=2)
+    return make_intrinsic(code, [a], offsets=5, numbers=2, results=2)
 
 
 @spelt
@@ -93,4 +93,4 @@ def sweep(typing, a, d, ld, P, old, x, new, coefficient):
                 build.store(write.plus(build.load(q), more), q)
         return [write.total(build.load(q))]
 
-    return written(code, [a], offsets=6, numbers=1, results=1)
+    return make_intrinsic(code, [a], offsets=6, numbers=1, results=1)

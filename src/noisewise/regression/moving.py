@@ -60,7 +60,7 @@ def _move(glm: GLM, state: FTRLState, new: float) -> None:
     h.leverage /= min(1.0, max(1 + D / least, new / old))
     h.smallest = max(1 / linalg.largest_eigenvalue_bound(P), h.ridge)
     state.kernels.restep(state.array)
-    if h.strained:
+    if h.pass_due:
         solver.refresh(glm, state)
 
 
@@ -83,3 +83,9 @@ def reweigh(glm: GLM, state: FTRLState, factor: float) -> None:
         solver.solve(glm, fresh)
         h.played = c * played - 0.5 * fresh.theta @ v.gradient
         state.become(fresh)
+
+
+def rebound(glm: GLM, state: FTRLState) -> None:
+    """Let played scores be clipped at the model's score bound from now on; identity link only."""
+    with solver.Session(glm, state):
+        state.head.bound = glm.score_bound

@@ -141,4 +141,4 @@ def solve(glm: GLM, state: FTRLState, tolerance: float = 0.0) -> None:
     v.anchor[:] = best.theta
     v.gradient[:] = best.gradient
     h.passes += 1
-    h.value, h.gap, h.travel = best.value, gap, gap
+    h.value, h.gap, h.step_norm = best.value, gap, gap

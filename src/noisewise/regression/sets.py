@@ -69,12 +69,12 @@ def excess(glm: GLM, state: FTRLState) -> float:
     played = h.played
     if glm.linear:
         return played  # the step adds up the difference itself
-    drop = 0.5 * h.travel**2
+    drop = 0.5 * h.step_norm**2
     if h.code == at.EXACT:
         return played - h.value + drop
     # F(m) - min F <= nu^2 / (2 c), by strong convexity along the segment to the minimiser
     low, M = h.stale_low, glm.self_concordance or 0.0
-    growth = math.exp(min(M * h.reach, 700.0))
+    growth = math.exp(min(M * h.score_shift, 700.0))
     near = M * _stretch(h) * h.residual * growth / low
     most = h.spread**2
     if near <= 0.1:
@@ -154,7 +154,7 @@ def _local(glm: GLM, state: FTRLState, level: float, whole: Ellipsoid) -> Ellips
         return Ellipsoid(whole.centre, linalg.invert(linalg.factor(H)), r)
     smallest = max(h.ridge, h.smallest / h.spread**2)
     reach = min(far, R * whole.radius / math.sqrt(smallest))
-    shift = h.stale_low * math.exp(-min(M * h.reach, 700.0))
+    shift = h.stale_low * math.exp(-min(M * h.score_shift, 700.0))
     residual = float(h.residual + h.blur)
     r = radii.localise_anchored(level, residual, shift, M, reach, _stretch(h))
     return Ellipsoid(whole.centre, _own_inverse(state), r) if r < math.inf else whole

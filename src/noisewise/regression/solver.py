@@ -65,7 +65,7 @@ class Session:
             if status == at.BUSY:
                 _recover(self.glm, self.state)
             elif status != at.FINE:
-                attend(self.glm, self.state, status)
+                handle_status(self.glm, self.state, status)
         except BaseException:
             release(self.state)
             raise
@@ -100,7 +100,7 @@ def _recover(glm: GLM, state: FTRLState) -> None:
         _renew(state)
         h.leverage = _largest_leverage(state, state.inverse())
         state.kernels.restep(state.array)
-        if h.strained:
+        if h.pass_due:
             refresh(glm, state)
 
 
@@ -112,12 +112,12 @@ def play(glm: GLM, state: FTRLState, x: Array, y: Array, w: Array, what: int, ou
     while done < len(y):
         done = state.kernels.run(state.array, x, y, w, done, what, out)
         if h.request != at.FINE:
-            attend(glm, state, h.request)
+            handle_status(glm, state, h.request)
 
 
 def learn(glm: GLM, state: FTRLState, x: Array, y: float, w: float, z: float) -> None:
     """Learn one row of a user's link, evaluated here, with the compiled rank-one update."""
-    from ..kernels.own import feed
+    from ..kernels.user_link import feed
 
     S, m = glm.score_bound, float(x @ state.views.anchor)
     inside = min(max(z, -S), S)
@@ -125,11 +125,11 @@ def learn(glm: GLM, state: FTRLState, x: Array, y: float, w: float, z: float) ->
     parts = float(glm.mean(m)), float(glm.slope(m)), float(glm.potential(m))
     request = feed(state.array, plain(x), y, w, *parts, loss)
     if request != at.FINE:
-        attend(glm, state, request)
+        handle_status(glm, state, request)
 
 
 @one_thread
-def attend(glm: GLM, state: FTRLState, request: float) -> None:
+def handle_status(glm: GLM, state: FTRLState, request: float) -> None:
     """Do what the compiled step asked for: empty the buffer, renew factor or anchor."""
     h = state.head
     early = h.count in (2 * state.dim, 4 * state.dim) or bool(h.cancelled)
@@ -145,7 +145,7 @@ def attend(glm: GLM, state: FTRLState, request: float) -> None:
         state.flush()
     if request == at.RENEW:
         _renew(state)
-    if early or h.strained:
+    if early or h.pass_due:
         refresh(glm, state, renew=early)
 
 
@@ -173,10 +173,10 @@ def refresh(glm: GLM, state: FTRLState, renew: bool = False, exact: bool = False
     h = state.head
     for attempt in range(200):
         value = h.value
-        worn = _move(glm, state) == at.WORN
+        worn = _move(glm, state) == at.FACTOR_STALE
         if worn or renew or exact or attempt > 0:
             _renew(state)
-        if not exact and not h.strained:
+        if not exact and not h.pass_due:
             return
         # what is left is rounding: of the gradient, or of the value that guards the steps
         if h.gap <= 1.01 * h.blur or (attempt > 2 and not h.value < value):
@@ -211,7 +211,7 @@ def _survey_inverse(state: FTRLState) -> None:
         if q > 0:  # else rounding has spoilt the inverse, which is about to be renewed
             h.leverage = min(h.leverage, q)
         usual = h.longest * np.linalg.norm(state.views.step)
-        helps = math.sqrt(h.leverage) * h.travel < 0.7 * usual
+        helps = math.sqrt(h.leverage) * h.step_norm < 0.7 * usual
         h.survey = (3 if helps else 9) * h.count
 
 

@@ -10,13 +10,13 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from . import plain
-from .flags import COMPILED, FAST
+from .compile_options import COMPILED, FAST
 
 NUMBER, WORD, INDEX = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
 EIGHT = ir.VectorType(NUMBER, 8)
 
 
-class Writer:
+class SimdBuilder:
     """Writes code that works on one array, whose vectors are named by offsets that are added up."""
 
     def __init__(self, builder, data):
@@ -108,7 +108,7 @@ def spelt(function):
     return intrinsic(function) if COMPILED else getattr(plain, function.__name__)
 
 
-def written(code, arrays, offsets, numbers, results):
+def make_intrinsic(code, arrays, offsets, numbers, results):
     """Return type and generator of a function: arrays, then offsets, then numbers; a tuple back.
 
     ``code`` gets a writer for each array and the other arguments as they are.
@@ -118,7 +118,7 @@ def written(code, arrays, offsets, numbers, results):
     def generate(context, builder, signature, arguments):
         data = [context.make_array(kind)(context, builder, array).data
                 for kind, array in zip(arrays, arguments[: len(arrays)], strict=True)]  # fmt: skip
-        found = code(*[Writer(builder, each) for each in data], *arguments[len(arrays) :])
+        found = code(*[SimdBuilder(builder, each) for each in data], *arguments[len(arrays) :])
         return context.make_tuple(builder, result, found)
 
     return result(*arrays, *[types.uint64] * offsets, *[types.float64] * numbers), generate

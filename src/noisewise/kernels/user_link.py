@@ -4,8 +4,8 @@ import numpy as np
 from numba import float64
 
 from . import layout as at
-from .flags import entry
-from .step import enter, fold
+from .compile_options import entry
+from .step import append_row, rank_one_update
 
 
 @entry(
@@ -17,6 +17,6 @@ def feed(a, x, y, w, mean_m, slope_m, potential_m, loss):
 
     Returns what is asked for.
     """
-    sm, su, sx = enter(a, x, np.uint64(0))
+    sm, su, sx = append_row(a, x, np.uint64(0))
     bend = a[at.CONCORDANCE]
-    return fold(a, y, w, sm, su, sx, mean_m, slope_m, potential_m, bend, loss)
+    return rank_one_update(a, y, w, sm, su, sx, mean_m, slope_m, potential_m, bend, loss)
