@@ -61,6 +61,7 @@ test-pythons:  ## the quick suite under every Python we promise that is installe
 test-with-%: .venv-%/stamp
 	.venv-$*/bin/pytest -q -n $(JOBS) -m "not slow"
 
+.PRECIOUS: .venv-python%/stamp
 .venv-python%/stamp: override PYTHON = python$*
 .venv-python%/stamp: requirements.lock requirements-data.lock pyproject.toml
 	$(call install,.venv-python$*,requirements.lock)

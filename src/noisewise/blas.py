@@ -14,7 +14,7 @@ from functools import wraps
 from importlib import import_module
 from itertools import product
 from pathlib import Path
-from threading import RLock
+from threading import RLock, get_ident
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -56,34 +56,34 @@ def _pools() -> Iterator[Pool]:
 
 POOLS = tuple(_pools())
 _lock = RLock()  # a signal handler may call us while this thread holds it
-_holders: set[object] = set()
+_holders: set[int] = set()  # threads that are inside
 _before: list[tuple[Callable[[int], None], int]] = []
 
 
-def _enter(holder: object) -> None:
-    """Set one thread, unless another holder has."""
+def _enter(caller: int) -> None:
+    """Set one BLAS thread, unless another caller has."""
     global _before
     with _lock:
         if _holders:
-            _holders.add(holder)
+            _holders.add(caller)
             return
         before = []
         for get, put in POOLS:
             if (count := get()) > 1:
                 before.append((put, count))
         _before = before
-        _holders.add(holder)
+        _holders.add(caller)
         for put, _ in before:
             put(1)
 
 
-def _leave(holder: object) -> None:
-    """Put back what was before, if no other holder is left. Doing so twice does no harm."""
+def _leave(caller: int) -> None:
+    """Put back what was before, if no other caller is left. Doing so twice does no harm."""
     with _lock:
-        if len(_holders) == 1 and holder in _holders:
+        if len(_holders) == 1 and caller in _holders:
             for put, count in _before:
                 put(count)
-        _holders.discard(holder)
+        _holders.discard(caller)
 
 
 def one_thread(function: Callable[P, R]) -> Callable[P, R]:
@@ -94,16 +94,18 @@ def one_thread(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def alone(*args: P.args, **kwargs: P.kwargs) -> R:
-        holder = object()
+        caller = get_ident()
+        if caller in _holders:
+            return function(*args, **kwargs)
         try:
-            _enter(holder)
+            _enter(caller)
             return function(*args, **kwargs)
         finally:
             try:
-                _leave(holder)
+                _leave(caller)
             finally:
-                if holder in _holders:  # an interrupt has cut it short
-                    _leave(holder)
+                if caller in _holders:  # an interrupt has cut it short
+                    _leave(caller)
 
     return alone
 
@@ -133,13 +135,14 @@ def matmul(a: Array, b: Array) -> Array:
 
 
 def _after_fork() -> None:
-    """Only the thread that forked goes on in a child; others there hold nothing any more."""
+    """Only the thread that forked goes on in a child."""
     global _lock
     _lock = RLock()
-    if _holders:
-        _holders.clear()
-        for put, count in _before:
-            put(count)
+    if _holders - {get_ident()}:
+        _holders.intersection_update({get_ident()})
+        if not _holders:
+            for put, count in _before:
+                put(count)
 
 
 if hasattr(os, "register_at_fork"):
