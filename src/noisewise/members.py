@@ -70,5 +70,7 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
         raise ValueError(f"{name} has shape {shape}, which its size contradicts")
     if 0 in shape and max(shape) > WIDEST:
         raise ValueError(f"{name} has shape {shape}")
-    flat = np.frombuffer(data, dtype, offset=found.end()).astype(dtype.newbyteorder("="))
+    # numpy's own object for a type: fast paths compare by identity
+    native = dtype.newbyteorder("=") if dtype.kind == "U" else np.dtype(dtype.type)
+    flat = np.frombuffer(data, dtype, offset=found.end()).astype(native)
     return flat.reshape(shape[::-1]).T if found[2] == b"True" else flat.reshape(shape)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 from numpy.typing import ArrayLike
 
 from ..blas import matmul
@@ -36,6 +37,8 @@ from . import newton, solver
 from .rows import Rows
 from .sets import ellipsoids
 from .state import FTRLState
+
+INFINITE = math.inf  # looked up per row
 
 
 @dataclass(frozen=True)
@@ -147,15 +150,15 @@ class FTRL:
         With ``scores`` the linear scores are returned instead of the means.
         """
         # kernels take masked arrays and swapped bytes for what they are not
-        if type(x) is np.ndarray and x.dtype is FLOAT and x.ndim == 1 and not scores:
+        if type(x) is ndarray and x.dtype is FLOAT and x.ndim == 1 and not scores:
             try:
                 mean = state.compiled(state.array, x, y, weight)
             except state.unfit:  # not a row of floats, or nothing compiled
                 pass
             else:
-                if mean < math.inf:
+                if mean < INFINITE:
                     return mean
-                if mean == math.inf:
+                if mean == INFINITE:
                     mean = state.head.mean
                     solver.settle(self.glm, state)
                     return mean

@@ -128,7 +128,6 @@ def learn(glm: GLM, state: FTRLState, x: Array, y: float, w: float, z: float) ->
         handle_status(glm, state, request)
 
 
-@one_thread
 def handle_status(glm: GLM, state: FTRLState, request: float) -> None:
     """Do what the compiled step asked for: empty the buffer, renew factor or anchor."""
     h = state.head
@@ -260,6 +259,7 @@ def transcend(glm: GLM, z: Array) -> tuple[Array, Array]:
     return e, np.log1p(e)
 
 
+@one_thread
 def _renew(state: FTRLState) -> None:
     """Form H from the curvatures the pass noted, invert it, and bound its least eigenvalue."""
     h, v = state.head, state.views
