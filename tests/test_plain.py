@@ -60,7 +60,7 @@ def test_streams_policies_and_agents_run_without_a_compiler(tmp_path):
     ("module", "name", "arrays", "offsets", "numbers"),
     [
         (vectors, "square", 1, 2, 0),
-        (vectors, "meet", 2, 5, 0),
+        (vectors, "copy_and_dot", 2, 5, 0),
         (vectors, "advance", 1, 5, 2),
         (vectors, "sweep", 1, 6, 1),
         (gram, "squares", 2, 4, 0),
@@ -80,7 +80,7 @@ def test_plain_loops_equal_the_compiled_ones(module, name, arrays, offsets, numb
         a[8 * ld :] = (P + P.T).reshape(-1)
         given = {
             "square": ((rng.normal(size=3 * d),), (d, d)),
-            "meet": ((a, rng.normal(size=3 * d)), (d, d, 5 * ld, 0, ld)),
+            "copy_and_dot": ((a, rng.normal(size=3 * d)), (d, d, 5 * ld, 0, ld)),
             "advance": ((a,), (d, 0, ld, 2 * ld, 3 * ld)),
             "sweep": ((a,), (d, ld, 8 * ld, 0, ld, 2 * ld)),
             "squares": ((a, rng.normal(size=ld * ld)), (d, ld, 0, 8)),
