@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import noisewise as nw
-from noisewise.experiments import canvas
+from noisewise.experiments import plotting
 
 from .quality import quality
 from .streams import isotropic, labels
@@ -41,7 +41,7 @@ def gap(_):
             found = quality(glm, state)
             shown.append((t + 1, found["certificate"], found["error"]))
     times, certificate, error = np.array(shown).T
-    figure, (row,) = canvas.panels(1, 1, width=8.0, height=3.6)
+    figure, (row,) = plotting.panels(1, 1, width=8.0, height=3.6)
     row[0].plot(times, certificate, lw=0.9, label="certified gap")
     row[0].plot(times, np.maximum(error, 1e-9), lw=0.9, label="true distance")
     row[0].axhline(0.1, color="black", ls="--", lw=1)
@@ -65,7 +65,7 @@ def drawn(rows):
 
 def bench(rows):
     """Cost of a round against the limit, identity and logistic streams."""
-    figure, (row,) = canvas.panels(1, 2, width=10.0, height=3.4)
+    figure, (row,) = plotting.panels(1, 2, width=10.0, height=3.4)
     linear, curved = ([r for r in rows if r["section"] == section] for section in SHOWN)
     _bars(row[0], linear, lambda r: r["what"], "identity link, 100,000 rows")
     _bars(row[1], curved, lambda r: f"{r['what']}, {r['stream']}", "logistic link, 100,000 rows")
@@ -98,8 +98,8 @@ def main(path):
     rows = drawn(json.loads(Path(path).read_text())["rows"])
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / "bench.json").write_text(json.dumps({"rows": rows}, indent=1) + "\n")
-    canvas.write(gap, None, FOLDER / "gap.svg")
-    canvas.write(bench, rows, FOLDER / "bench.svg")
+    plotting.write(gap, None, FOLDER / "gap.svg")
+    plotting.write(bench, rows, FOLDER / "bench.svg")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from catalogue import PICTURES, Written, console, grid, verdicts
 from sphinx.application import Sphinx
 
 from noisewise.bandits import POLICIES
-from noisewise.experiments import field
+from noisewise.experiments import bandit_lineup
 
 
 class Overview(Written):
@@ -68,14 +68,14 @@ def standings(lines, model):
     worlds = [w for w in played if re.sub(", .* ", ", ", w).endswith(f"-{model}")]
     found = {(line["policy"], line["world"]): line for line in lines}
     best = {w: min(line["mean"] for line in lines if line["world"] == w) for w in worlds}
-    away = {w: field.absent(w) for w in worlds}
+    away = {w: bandit_lineup.absent(w) for w in worlds}
     rows, nowhere = [["policy", *worlds]], defaultdict(list)
-    for policy in field.ENTRIES:
+    for policy in bandit_lineup.ENTRIES:
         cells = [_cell(found.get((policy, w)), best[w], away[w].get(policy)) for w in worlds]
         if any((policy, w) in found for w in worlds):
             rows.append([_entrant(policy, worlds), *cells])
         else:
-            nowhere[away[worlds[0]][policy]].append(_entrant(policy, field.WORLDS))
+            nowhere[away[worlds[0]][policy]].append(_entrant(policy, bandit_lineup.WORLDS))
     rest = "; ".join(f"{', '.join(names)} ({why})" for why, names in nowhere.items())
     return f"{grid(rows, 'numbers field', ':stub-columns: 1')}\nNot in these worlds: {rest}.\n"
 
@@ -95,9 +95,9 @@ def _short(value):
 def _entrant(policy, worlds):
     """Return a link to the class that plays under a name, in the first world that has it."""
     for world in worlds:
-        told = field.setting(world, 1)
-        if told.has.issuperset({*field.ENTRIES[policy].needs} - {"time"}):
-            return _link(type(field.ENTRIES[policy].make(told)).__name__, policy)
+        told = bandit_lineup.setting(world, 1)
+        if told.has.issuperset({*bandit_lineup.ENTRIES[policy].needs} - {"time"}):
+            return _link(type(bandit_lineup.ENTRIES[policy].make(told)).__name__, policy)
     raise ValueError(f"no world for {policy}")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import noisewise as nw
 from noisewise import environments as env
-from noisewise.experiments import EXPERIMENTS, canvas
+from noisewise.experiments import EXPERIMENTS, plotting
 from noisewise.experiments.verdicts import Verdict
 
 TITLE = "What weights are worth"
@@ -49,7 +49,7 @@ def holds(table):
 
 def plot(table):
     """Error against spread."""
-    figure, axes = canvas.panels(1, 1, width=5.0, height=3.0)
+    figure, axes = plotting.panels(1, 1, width=5.0, height=3.0)
     lines = numbers(table).set_index("spread")
     lines.plot(ax=axes[0, 0], marker="o", logx=True, logy=True)
     axes[0, 0].set(xlabel="largest sd over smallest", ylabel="sum of squared errors")

@@ -18,7 +18,7 @@ import numpy as np
 from instances import CAUCHIT, POLICIES, REGRESSORS, sphere
 
 import noisewise as nw
-from noisewise.bandits.reasons import reasons
+from noisewise.agent.reasons import reasons
 from noisewise.simulate import started
 
 SLACK, RATIO = 50 * 2**20, 10

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 import noisewise
 from noisewise.bandits import POLICIES
 from noisewise.cli import main
-from noisewise.experiments import EXPERIMENTS, bandits, field
+from noisewise.experiments import EXPERIMENTS, bandit_lineup, bandits
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
@@ -101,7 +101,9 @@ def test_the_field_shows_every_policy_in_every_world(standings):
     run = json.loads((ROOT / "docs" / "pictures" / "field.json").read_text())
     played = {(line["world"], line["policy"]) for line in run["lines"]}
     worlds = [cell["world"] for cell in bandits.cells(10, "all")]
-    expected = {(w, name) for w in worlds for name in field.contestants(w, 10, everyone=True)}
+    expected = {
+        (w, name) for w in worlds for name in bandit_lineup.contestants(w, 10, everyone=True)
+    }
     assert played == expected
     assert run["trials"] >= 10
     models = re.findall(r"field:: (.*)", (ROOT / "docs" / "field.rst").read_text())
@@ -112,7 +114,7 @@ def test_the_field_shows_every_policy_in_every_world(standings):
     assert linked == set(POLICIES)
     line = next(line for line in run["lines"] if line["policy"] == "OFUL")
     assert f"± {line['sem']:.{1 if line['sem'] >= 0.95 else 2}f} (" in text
-    for reason in field.REASONS.values():
+    for reason in bandit_lineup.REASONS.values():
         assert reason in text
 
 

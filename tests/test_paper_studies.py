@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from noisewise import environments as env
-from noisewise.experiments import bounds, coverage, failures, figure2, figure3, lower_bound
+from noisewise.experiments import bounds, coverage, figure2, figure3, lemma_checks, lower_bound
 from noisewise.experiments.verdicts import Verdict, near, rare
 from noisewise.theory import basis_lower_bound
 
@@ -85,7 +85,7 @@ def test_bounds_and_lemmas(paths):
 def test_printed_statements_fail_where_corrected_ones_hold(paths):
     """The printed decomposition fails in half of the runs: none of sixteen has a chance of 2e-5."""
     shares = bounds.numbers(paths).set_index("failed in a share of runs").astype(float)
-    shares.index = list(failures.WORDS)
+    shares.index = list(lemma_checks.WORDS)
     sound = shares.drop(columns="loud, not extended")
     assert shares.loc["decomposition_printed", "one loud label"] > 0
     assert sound.loc["decomposition"].max() == 0
@@ -109,7 +109,7 @@ def test_a_wrong_bound_is_found(paths, column, factor, claim):
     assert any(found.startswith(claim) for found in failing(bounds, wrong))
 
 
-@pytest.mark.parametrize("name", failures.ALWAYS)
+@pytest.mark.parametrize("name", lemma_checks.ALWAYS)
 def test_a_lemma_that_fails_once_is_found(paths, name):
     wrong = paths.copy()
     wrong[name] = wrong[name].astype(float)

@@ -10,7 +10,14 @@ from scipy.stats import poisson
 
 from noisewise import predictions
 from noisewise.cli import main
-from noisewise.experiments import EXPERIMENTS, datasets, logs, real_data, replay, schools
+from noisewise.experiments import (
+    EXPERIMENTS,
+    datasets,
+    offline_evaluation,
+    real_data,
+    replay,
+    schools,
+)
 from noisewise.regression.ftrl import FTRL
 
 
@@ -187,7 +194,9 @@ def test_a_policy_that_shows_one_item_has_that_items_clicks():
     item = np.array([0, 2, 1, 2, 2, 0])
     click = np.array([1.0, 1.0, 0.0, 0.0, 1.0, 0.0])
     x, rng = np.arange(3.0)[:, None], np.random.default_rng(0)
-    one, all_of_them = logs.judged(Stubborn(), x, item, click, rng, np.array([0.1, 0.2, 0.3]))
+    one, all_of_them = offline_evaluation.judged(
+        Stubborn(), x, item, click, rng, np.array([0.1, 0.2, 0.3])
+    )
     assert (one["matched"], one["clicks"], one["rate"]) == (3, 2, pytest.approx(2 / 3))
     assert all_of_them["rate"] == pytest.approx(2 * 3 / 6)
     assert one["truth"] == all_of_them["truth"] == pytest.approx(0.3)
@@ -198,33 +207,35 @@ def test_replay_learns_matched_events_only(whole, told):
     policy, states = Stubborn(), []
     policy.start = lambda dim: states.append(SimpleNamespace(told=[])) or states[0]
     x, rng = np.arange(3.0)[:, None], np.random.default_rng(0)
-    logs.ask(policy, x, np.array([0, 2]), np.ones(2), rng, whole)
+    offline_evaluation.ask(policy, x, np.array([0, 2]), np.ones(2), rng, whole)
     assert states[0].told == told
 
 
 @pytest.mark.parametrize("count", [0, 1, 7])
 def test_the_interval_of_a_count_has_the_tails_it_says(count):
-    low, high = logs.poisson_interval(count, 0.9)
+    low, high = offline_evaluation.poisson_interval(count, 0.9)
     assert poisson.cdf(count, high) == pytest.approx(0.05)
     assert low == 0 if count == 0 else poisson.sf(count - 1, low) == pytest.approx(0.05)
 
 
 def test_drawn_rates_have_the_level_that_is_asked_for():
-    x = logs.catalogue(datasets.open_bandit("all"))
+    x = offline_evaluation.catalogue(datasets.open_bandit("all"))
     assert np.linalg.norm(x, axis=1).max() <= replay.GLM_BOUNDS[0] + 1e-12
-    rates = logs.drawn_rates(x, 20, np.random.default_rng(0))
-    assert rates.mean() == pytest.approx(20 * logs.BASE)
+    rates = offline_evaluation.drawn_rates(x, 20, np.random.default_rng(0))
+    assert rates.mean() == pytest.approx(20 * offline_evaluation.BASE)
     assert 0.4 < np.log(rates / (1 - rates)).std() < 1.0
 
 
 def test_the_value_from_another_log_weighs_by_propensities():
-    rows = {(row["policy"], row["way"]): row for row in logs.across("women")}
+    rows = {(row["policy"], row["way"]): row for row in offline_evaluation.across("women")}
     shop, K = datasets.open_bandit("women", "bts"), 46
     clicked = np.flatnonzero(shop.click)
     by_hand = sum(1 / (K * shop.propensity[t]) for t in clicked) / 10_000
-    assert rows[logs.EVEN, "other log"]["rate"] == pytest.approx(by_hand)
-    assert rows[logs.EVEN, "other log"]["matched"] == 2  # one event of chance 1e-6 outweighs all
-    assert rows[logs.EVEN, "own log"]["rate"] == 46 / 10_000
+    assert rows[offline_evaluation.EVEN, "other log"]["rate"] == pytest.approx(by_hand)
+    assert (
+        rows[offline_evaluation.EVEN, "other log"]["matched"] == 2
+    )  # one event of chance 1e-6 outweighs all
+    assert rows[offline_evaluation.EVEN, "own log"]["rate"] == 46 / 10_000
 
 
 def test_a_log_is_judged_by_what_it_can_tell():

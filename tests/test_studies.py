@@ -8,7 +8,13 @@ import pytest
 
 import noisewise as nw
 from noisewise.bandits import POLICIES
-from noisewise.experiments import arena, bandits, field, regressors, unknown_variance
+from noisewise.experiments import (
+    bandit_lineup,
+    bandits,
+    regressor_lineup,
+    regressors,
+    unknown_variance,
+)
 from noisewise.experiments.runner import Run
 from noisewise.regression import REGRESSORS
 
@@ -58,9 +64,9 @@ def test_a_broken_guarantee_is_noticed(arena_table):
     assert not next(iter(regressors.holds(broken).values()))
 
 
-@pytest.mark.parametrize("name", arena.WORLDS)
+@pytest.mark.parametrize("name", regressor_lineup.WORLDS)
 def test_worlds_are_within_everyones_assumptions(name):
-    world = arena.draw(name, 300, np.random.default_rng(0))
+    world = regressor_lineup.draw(name, 300, np.random.default_rng(0))
     assert np.linalg.norm(world.x, axis=1).max() <= 1 + 1e-12
     assert np.abs(world.y).max() <= world.label_bound
     assert np.linalg.norm(world.theta) <= world.glm.parameter_bound + 1e-12
@@ -72,21 +78,23 @@ def test_worlds_are_within_everyones_assumptions(name):
     if name == "adversarial":
         assert nw.environments.Adversary().label(np.random.default_rng(0), world.x)[1] == 0
     if name == "heteroscedastic":
-        sd = arena.QUIET / np.sqrt(world.weight)
-        assert sd.min() >= arena.QUIET * (1 - 1e-12)
-        assert sd.max() <= arena.LOUD * (1 + 1e-12)
+        sd = regressor_lineup.QUIET / np.sqrt(world.weight)
+        assert sd.min() >= regressor_lineup.QUIET * (1 - 1e-12)
+        assert sd.max() <= regressor_lineup.LOUD * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("world", EVERY_WORLD)
 def test_every_policy_plays_or_has_a_reason(world):
-    playing, away = field.contestants(world, 50, everyone=True), field.absent(world)
-    assert sorted([*playing, *away]) == sorted(field.ENTRIES)
-    usual = field.contestants(world, 50)
+    playing, away = bandit_lineup.contestants(world, 50, everyone=True), bandit_lineup.absent(world)
+    assert sorted([*playing, *away]) == sorted(bandit_lineup.ENTRIES)
+    usual = bandit_lineup.contestants(world, 50)
     assert list(playing)[: len(usual)] == list(usual)  # who come first draw the same numbers
 
 
 def test_every_policy_of_the_registry_plays_somewhere():
-    playing = [field.contestants(world, 50, everyone=True).values() for world in EVERY_WORLD]
+    playing = [
+        bandit_lineup.contestants(world, 50, everyone=True).values() for world in EVERY_WORLD
+    ]
     assert {type(policy).__name__ for group in playing for policy in group} == set(POLICIES)
     losses = {policy.loss for group in playing for policy in group if hasattr(policy, "loss")}
     assert losses == {"linear", "exact"}
@@ -96,9 +104,9 @@ def test_every_policy_of_the_registry_plays_somewhere():
 def test_all_policies_play_the_worlds_they_need(world):
     (cell,) = [cell for cell in bandits.cells(60, "all") if cell["world"] == world]
     table = pd.DataFrame(bandits.data(cell, np.random.default_rng(1)))
-    assert set(table["policy"]) == set(field.contestants(world, 60, everyone=True))
+    assert set(table["policy"]) == set(bandit_lineup.contestants(world, 60, everyone=True))
     end = table[table["rounds"] == 60].set_index("policy")
-    rounds = field.world(world, 60).draw(np.random.default_rng(1))
+    rounds = bandit_lineup.world(world, 60).draw(np.random.default_rng(1))
     most = (rounds.means.max(axis=1) - rounds.means.min(axis=1)).sum()
     assert end["regret"].between(0, most).all()
     assert end["regret"].nunique() > 5
@@ -112,7 +120,7 @@ def test_more_policies_leave_the_usual_ones_alone():
     for policies in (None, "all"):
         cell = bandits.cells(40, policies)[0]
         rows = pd.DataFrame(bandits.data(cell, np.random.default_rng(2)))
-        runs.append(rows[rows["policy"].isin(field.contestants(cell["world"], 40))])
+        runs.append(rows[rows["policy"].isin(bandit_lineup.contestants(cell["world"], 40))])
     few, many = (rows.drop(columns="microseconds").reset_index(drop=True) for rows in runs)
     pd.testing.assert_frame_equal(few, many)
 

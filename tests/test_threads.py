@@ -9,7 +9,7 @@ import pytest
 from instances import close, exact, sphere
 
 import noisewise as nw
-from noisewise import agent as home
+from noisewise.agent import agent as home
 
 
 @pytest.fixture(autouse=True)
@@ -23,11 +23,11 @@ def impatient_threads():
 
 def share(agent, count, threads=8, dim=4):
     """Let threads choose and learn; return the rows in the order they were learnt."""
-    order, teach = [], home.teach
+    order, learn = [], home.learn
 
     def noted(policy, state, rows, *known):
         order.extend(rows)
-        return teach(policy, state, rows, *known)
+        return learn(policy, state, rows, *known)
 
     def work(seed):
         rng = np.random.default_rng(seed)
@@ -40,7 +40,7 @@ def share(agent, count, threads=8, dim=4):
                 agent.learn(f"{seed}-{t}", y[t])
 
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(threads) as pool:
-        patch.setattr(home, "teach", noted)
+        patch.setattr(home, "learn", noted)
         list(pool.map(work, range(threads)))
     return order
 
@@ -49,7 +49,7 @@ def serial(make, order):
     agent = make(4)
     for x, y, sd, trials in order:
         known = agent.sigma, agent.unit, agent.scale
-        agent.policy, agent.unit, agent.scale = home.teach(
+        agent.policy, agent.unit, agent.scale = home.learn(
             agent.policy, agent.state, [(x, y, sd, trials)], *known
         )
     return agent

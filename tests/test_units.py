@@ -9,7 +9,7 @@ from instances import sphere
 
 import noisewise as nw
 from noisewise import environments as env
-from noisewise.bandits import units
+from noisewise.agent import reward_scale
 from noisewise.kernels.layout import HEAVIEST
 
 RNG = np.random.default_rng
@@ -28,7 +28,7 @@ def test_a_mean_of_many_trials_counts_with_their_share_of_the_sd():
     """The sd of one trial after the residual, over the root of n: as if that had been told."""
     policy, x, scale = nw.FTRLUCB(radius="practical"), np.array([0.6, 0.8]), nw.ResidualScale()
     one, other = policy.start(2), policy.start(2)
-    _, _, after = units.teach(policy, one, [(x, 0.4, None, 9)], 1.0, None, scale)
+    _, _, after = reward_scale.learn(policy, one, [(x, 0.4, None, 9)], 1.0, None, scale)
     sd = np.sqrt(1 + 2 / 3 * (9 * 0.4**2 - 1))
     assert after.sd == pytest.approx(sd)
     policy.update(other, x, 0.4, sd / 3)

@@ -25,8 +25,8 @@ _HOME = {
     "OFUL": "bandits.oful",
     "MORUCB": "bandits.mor_ucb",
     "FTRLUCB": "bandits.ftrl_ucb",
-    "Layers": "bandits.layers",
-    "Forms": "bandits.forms",
+    "OptimismState": "bandits.layers",
+    "EllipsoidStack": "bandits.ellipsoid_stack",
     "LinUCB": "bandits.linucb",
     "WeightedLeastSquaresUCB": "bandits.weighted_least_squares",
     "WeightedOFUL": "bandits.weighted_oful",
@@ -57,11 +57,11 @@ _HOME = {
     "Uniform": "bandits.uniform",
     "UniformState": "bandits.uniform",
     "LinearState": "bandits.ridge",
-    "ResidualScale": "bandits.residuals",
+    "ResidualScale": "agent.residuals",
     "VarianceModel": "bandits.variance",
-    "Reason": "bandits.reasons",
-    "Agent": "agent",
-    "AgentState": "agent",
+    "Reason": "agent.reasons",
+    "Agent": "agent.agent",
+    "AgentState": "agent.agent",
     "choices": "simulate",
     "Ridge": "regression.ridge",
     "Forward": "regression.forward",
@@ -92,11 +92,13 @@ __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
     from . import checks, environments, theory
-    from .agent import Agent, AgentState
+    from .agent.agent import Agent, AgentState
+    from .agent.reasons import Reason
+    from .agent.residuals import ResidualScale
     from .archive import load, save
     from .bandits.adaoful import AdaOFUL, AdaOFULState
     from .bandits.designs import GLMUCBState
-    from .bandits.forms import Forms
+    from .bandits.ellipsoid_stack import EllipsoidStack
     from .bandits.ftrl_ucb import FTRLUCB
     from .bandits.glb_omd import GLBOMD, GLBOMDState
     from .bandits.glm_ucb import GLMUCB
@@ -104,7 +106,7 @@ if TYPE_CHECKING:
     from .bandits.greedy import Greedy
     from .bandits.ids import IDS
     from .bandits.laplace_thompson import LaplaceThompson
-    from .bandits.layers import Layers
+    from .bandits.layers import OptimismState
     from .bandits.linear_thompson import LinearThompson
     from .bandits.linucb import LinUCB
     from .bandits.losan import LOSAN, LOSANState
@@ -113,8 +115,6 @@ if TYPE_CHECKING:
     from .bandits.normal_ucb import NormalUCB
     from .bandits.ofuglb import OFUGLB, OFUGLBState
     from .bandits.oful import OFUL
-    from .bandits.reasons import Reason
-    from .bandits.residuals import ResidualScale
     from .bandits.ridge import LinearState
     from .bandits.save import SAVE, SAVEState
     from .bandits.ucb1_normal import UCB1Normal

@@ -17,6 +17,7 @@ from .members import read_members
 FORMAT = "noisewise-2"
 FOREIGN = "was not written by noisewise.save"
 DEEPEST = 32  # levels of classes and lists in each other
+RENAMED = {"Layers": "OptimismState", "Forms": "EllipsoidStack"}  # classes by their earlier names
 
 
 def save(path: str | os.PathLike[str], spec: Any, state: Any) -> None:
@@ -205,6 +206,7 @@ def _find_class(name: object, own: dict[str, type]) -> Any:
     if isinstance(name, str) and name in own:
         return own[name]
     home = import_module("noisewise")
+    name = RENAMED.get(name, name) if isinstance(name, str) else name
     kind = getattr(home, name) if isinstance(name, str) and name in home.__all__ else None
     if _is_class(kind):
         return kind

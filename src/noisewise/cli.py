@@ -82,7 +82,7 @@ def reproduce(
             f"studies need {error.name}; install them with: pip install 'noisewise[studies]'"
         ) from None
     try:
-        guests = runner.guests(own)
+        user_regressors = runner.user_regressors(own)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     _writable(out)
@@ -90,11 +90,11 @@ def reproduce(
     failed = []
     try:
         for name in names or EXPERIMENTS:
-            told = guests if name == "regressors" else ()
+            added = user_regressors if name == "regressors" else ()
             wanted = policies if name == "bandits" else None
-            run = runner.Run(name, out, trials, rounds, seed, jobs, told, wanted)
-            if not names and (lack := run.lack):
-                click.echo(f"{name}: left out, {lack}")
+            run = runner.Run(name, out, trials, rounds, seed, jobs, added, wanted)
+            if not names and (missing := run.missing_requirement):
+                click.echo(f"{name}: left out, {missing}")
                 continue
             summary = run.execute()
             claims += len(summary["holds"])

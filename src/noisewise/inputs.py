@@ -82,13 +82,15 @@ def generator(rng: object) -> None:
         )
 
 
-def settle(spec: object, *names: str, by: Callable[..., float] = positive, **how: Any) -> None:
+def coerce_positive(
+    spec: object, *names: str, by: Callable[..., float] = positive, **how: Any
+) -> None:
     """Set the named fields of a frozen spec to the numbers that they are read as."""
     for name in names:
         object.__setattr__(spec, name, by(name, getattr(spec, name), **how))
 
 
-def whole(name: str, value: object, *, least: int = 1, most: int = MOST) -> int:
+def integer(name: str, value: object, *, least: int = 1, most: int = MOST) -> int:
     """Return ``value`` as an int of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ValueError(f"{name} is {shown(value)}; pass an integer >= {least}")
@@ -99,7 +101,7 @@ def whole(name: str, value: object, *, least: int = 1, most: int = MOST) -> int:
 
 def dimension(value: object) -> int:
     """Return the number of features as an int of at least 1."""
-    return whole("dim", value, most=WIDEST)
+    return integer("dim", value, most=WIDEST)
 
 
 def one_of(name: str, value: object, allowed: tuple[str, ...]) -> str:
@@ -195,7 +197,7 @@ def column(name: str, value: ArrayLike, count: int, single: bool, *, spread: boo
     return array
 
 
-def plain(array: Array) -> Array:
+def as_contiguous(array: Array) -> Array:
     """Return the array as compiled code takes it, copied where strided, unaligned or read-only."""
     return np.require(array, requirements=("C", "A", "W"))
 
@@ -230,11 +232,11 @@ def rows(
     x, single = features(x, dim, check=False)
     y = column("y", y, len(x), single)
     w = weights(weight, len(x), single)
-    computable(x, y, w)
+    check_magnitude(x, y, w)
     return x, y, w, single
 
 
-def computable(x: Array, y: Array, w: Array) -> None:
+def check_magnitude(x: Array, y: Array, w: Array) -> None:
     """Raise if a row of ``x`` is not finite, or if sums of squares could overflow."""
     with np.errstate(over="ignore", invalid="ignore"):
         square = np.vecdot(x, x)
@@ -248,7 +250,7 @@ def computable(x: Array, y: Array, w: Array) -> None:
         )
 
 
-def longest(bound: float) -> float:
+def with_slack(bound: float) -> float:
     """Return the norm up to which rows pass: the bound, and what scaling in float32 leaves over."""
     return bound * (1 + 1e-6)
 
@@ -256,7 +258,7 @@ def longest(bound: float) -> float:
 def short_rows(x: Array, bound: float) -> None:
     """Raise if a row of checked features is longer than ``bound``."""
     square = np.vecdot(x, x)
-    if len(x) and square[at := int(square.argmax())] > longest(bound) ** 2:
+    if len(x) and square[at := int(square.argmax())] > with_slack(bound) ** 2:
         raise ValueError(
             f"x has norm {np.sqrt(square[at]):.8g} at row {at}, above feature_bound {bound:.8g}; "
             "scale the features or pass a larger feature_bound"

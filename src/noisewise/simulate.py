@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .inputs import numbers, weights, whole
+from .inputs import integer, numbers, weights
 from .protocols import Array, BanditRounds, Policy, Regressor
 
 
@@ -53,7 +53,7 @@ def predictions(
     if w.shape not in ((), y.shape[1:], y.shape):
         raise ValueError(f"weight has shape {w.shape}; pass {y.shape} or one number")
     w = np.broadcast_to(w, y.shape)
-    count = os.cpu_count() if threads is None else whole("threads", threads)
+    count = os.cpu_count() if threads is None else integer("threads", threads)
     with ThreadPoolExecutor(count) as pool:
         jobs = [pool.submit(_play, regressor, x[i], y[i], w[i], scores) for i in range(len(x))]
         return np.stack([job.result() for job in jobs])

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .inputs import finite, flag, whole
+from .inputs import finite, flag, integer
 from .protocols import Array
 
 COUNT, FINITE, POSITIVE, NONNEGATIVE, FLAG = "count", "finite", "positive", "nonnegative", "flag"
@@ -28,7 +28,7 @@ def check_fields(state: Any, **wanted: str | Shape | type) -> None:
         elif isinstance(kind, type):
             check_type(where, value, kind)
         elif kind == COUNT:
-            whole(where, value, least=0)
+            integer(where, value, least=0)
         elif kind == FLAG:
             flag(where, value)
         else:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from .. import linalg
 from ..blas import one_thread
-from ..inputs import settle, whole
+from ..inputs import coerce_positive, integer
 from ..ownership import writes
 from ..protocols import Array
 from ..regression.rows import Rows
@@ -111,9 +111,9 @@ class AdaOFUL(Optimism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        settle(self, "feature_bound", "parameter_bound", "threshold_scale")
-        settle(self, "horizon", by=whole)
-        settle(self, "doubt_scale", zero=True)
+        coerce_positive(self, "feature_bound", "parameter_bound", "threshold_scale")
+        coerce_positive(self, "horizon", by=integer)
+        coerce_positive(self, "doubt_scale", zero=True)
 
     @property
     def iota(self) -> float:

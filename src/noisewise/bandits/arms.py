@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..inputs import longest, numbers, positive, ready, shown
+from ..inputs import numbers, positive, ready, shown, with_slack
 from ..protocols import Array
 
 LARGEST = 1e50
@@ -28,7 +28,7 @@ def block(arms: Any, dim: int) -> TypeGuard[Array]:
 
 def candidates(arms: ArrayLike, dim: int, feature_bound: float = np.inf) -> Array:
     """Return the arms to choose from as ``(K, dim)``, K at least 1, none beyond the bound."""
-    most = min(longest(feature_bound), LARGEST)
+    most = min(with_slack(feature_bound), LARGEST)
     if block(arms, dim) and compiled().longest(arms) <= most * most:  # NaN fails it too
         return arms
     array = numbers("arms", arms)
@@ -44,7 +44,7 @@ def observation(
     """Return arm ``(dim,)``, reward and standard deviation, checked."""
     told = isinstance(reward, float) and isinstance(sigma, float)
     if told and ready(arm) and arm.shape == (dim,):
-        most = min(longest(feature_bound), LARGEST)
+        most = min(with_slack(feature_bound), LARGEST)
         if np.vdot(arm, arm) <= most * most and abs(reward) <= LARGEST and 0 <= sigma < math.inf:
             return arm.copy(), float(reward), float(sigma)  # own memory: rounds like any other
     x = numbers("arm", arm)
@@ -104,7 +104,7 @@ def first_best(index: Array) -> int:
 
 def _within(name: str, rows: Array, bound: float) -> None:
     length = float(np.sqrt(np.einsum("ij,ij->i", rows, rows).max()))
-    if length > min(longest(bound), LARGEST):
+    if length > min(with_slack(bound), LARGEST):
         limit = "what can be computed with" if bound > LARGEST else f"feature_bound {bound:.8g}"
         raise ValueError(
             f"{name} holds a vector of norm {length:.8g}, above {limit}; rescale the features or "

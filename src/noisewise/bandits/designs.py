@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from ..glm import GLM
-from ..inputs import probability, settle, whole
+from ..inputs import coerce_positive, integer, probability
 from ..ownership import writes
 from ..protocols import Array
 from ..regression.ftrl import FTRL
@@ -59,10 +59,10 @@ class Designed:
     radius_scale: float
 
     def __post_init__(self) -> None:
-        settle(self, "ridge")
-        settle(self, "horizon", by=whole)
-        settle(self, "delta", by=probability)
-        settle(self, "radius_scale", zero=True)
+        coerce_positive(self, "ridge")
+        coerce_positive(self, "horizon", by=integer)
+        coerce_positive(self, "delta", by=probability)
+        coerce_positive(self, "radius_scale", zero=True)
         self.ftrl  # noqa: B018  refuses what is no GLM
 
     @cached_property

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ..blas import matmul
 from ..confidence import Ellipsoid
 from ..glm import GLM
-from ..inputs import dimension, is_array, one_of, positive, probability, ready, settle
+from ..inputs import coerce_positive, dimension, is_array, one_of, positive, probability, ready
 from ..kernels.policy_params import CURVATURE, GROWTH, NORM, PARAMETER
 from ..noise import Bounded, Likelihood, Noise, SubGaussian
 from ..protocols import Array
@@ -22,7 +22,7 @@ from ..regression.sets import adaptive, curvature_inverse, ellipsoids
 from ..theory import radii
 from . import layers
 from .arms import clip, observation
-from .layers import NONE, Fixed, Layered, Layers, Mending
+from .layers import NO_ARMS, FixedArms, Mending, OptimismState, OptimisticPolicy
 from .likelihood import refuse_outside, reward_range
 from .variance import VarianceModel
 
@@ -32,7 +32,7 @@ TINY = 1e-150  # sd whose weight can still be told, and refused
 
 
 @dataclass(frozen=True)
-class FTRLUCB(Layered):
+class FTRLUCB(OptimisticPolicy):
     r"""Optimism with one FTRL in which a reward of standard deviation sigma weighs 1/sigma^2.
 
     .. math:: \hat\theta = \arg\min_\theta \lambda\|\theta\|^2
@@ -95,14 +95,16 @@ class FTRLUCB(Layered):
         FTRL(self.glm, self.ridge)  # refuses what is no GLM or ridge
         one_of("noise", self.noise, NOISES)
         one_of("radius", self.radius, RADII)
-        settle(self, "noise_floor", *(["noise_bound"] if self.noise_bound is not None else []))
+        coerce_positive(
+            self, "noise_floor", *(["noise_bound"] if self.noise_bound is not None else [])
+        )
         if self.noise_bound is not None and self.noise_floor > self.noise_bound:
             raise ValueError(
                 f"noise_floor is {self.noise_floor:g}, above noise_bound {self.noise_bound:g}; "
                 "pass the least standard deviation told apart"
             )
-        settle(self, "delta", by=probability)
-        settle(self, "radius_scale", zero=True)
+        coerce_positive(self, "delta", by=probability)
+        coerce_positive(self, "radius_scale", zero=True)
         if self.noise in ("bounded", "estimated") and self.noise_bound is None:
             raise ValueError(
                 f"noise is {self.noise!r}, but noise_bound is None; pass the largest noise"
@@ -142,7 +144,7 @@ class FTRLUCB(Layered):
             return SubGaussian(self.noise_bound / self.noise_floor)
         return SubGaussian(1.0)
 
-    def start(self, dim: int) -> Layers:
+    def start(self, dim: int) -> OptimismState:
         """Make the state of a fresh learner."""
         ridge = self.ridge
         if self.moving:
@@ -164,7 +166,7 @@ class FTRLUCB(Layered):
         assert self.noise_bound is not None
         return VarianceModel(self.noise_bound, self.noise_floor, self.glm.feature_bound)
 
-    def _choose(self, state: Layers, arms: Array, fixed: Fixed | None = None) -> int:
+    def _choose(self, state: OptimismState, arms: Array, fixed: FixedArms | None = None) -> int:
         """Return the best arm by the kernels; -1 where the arms are bad."""
         if state.kernels is None:
             return -1
@@ -175,19 +177,19 @@ class FTRLUCB(Layered):
             return int(state.kernels.best_practical(theta, fixed.own[0], s, arms))
         return int(state.kernels.choose_practical(theta, inverse, s, arms))
 
-    def index(self, state: Layers, x: Array) -> Array:
+    def index(self, state: OptimismState, x: Array) -> Array:
         """Return the index of every arm."""
         if self.radius != "practical":
             return state.forms.upper(x, self.radius_scale)
         return matmul(x, state.theta) + self.radius_scale * self.bonus(state, x)
 
-    def bonus(self, state: Layers, x: Array) -> Array:
+    def bonus(self, state: OptimismState, x: Array) -> Array:
         """Return what the practical index adds to the estimated score of every arm."""
         P = curvature_inverse(self.glm, state.layers[0])
         h = np.maximum(np.einsum("ij,ij->i", matmul(x, P), x), 0.0)
         return np.sqrt(self.spread * h * (3 + np.log1p(state.curvature * h)))
 
-    def _learn(self, state: Layers, arm: ArrayLike, reward: float, sigma: float) -> None:
+    def _learn(self, state: OptimismState, arm: ArrayLike, reward: float, sigma: float) -> None:
         """Learn a reward, weighed by the inverse of its variance."""
         x, y, sd = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
         refuse_outside(self.glm, self.reward_range, y)
@@ -202,7 +204,9 @@ class FTRLUCB(Layered):
         state.rounds += 1
         self._renew(state)
 
-    def _teach(self, state: Layers, arm: Any, reward: Any, sigma: Any, fixed: Fixed = NONE) -> bool:
+    def _teach(
+        self, state: OptimismState, arm: Any, reward: Any, sigma: Any, fixed: FixedArms = NO_ARMS
+    ) -> bool:
         """Learn by the kernels where they serve; return whether that is done."""
         kernels, forms = state.kernels, state.forms
         if kernels is None or self.radius not in ("adaptive", "practical"):
@@ -274,7 +278,7 @@ class FTRLUCB(Layered):
             return False
         return sd > self.noise_bound
 
-    def _weight(self, state: Layers, x: Array, sd: float) -> float:
+    def _weight(self, state: OptimismState, x: Array, sd: float) -> float:
         if self.noise == "likelihood":
             return max(positive("sigma", sd), TINY) ** -2.0
         if state.variance is not None:
@@ -314,7 +318,7 @@ class FTRLUCB(Layered):
             return 0
         return 1 + (self.radius == "adaptive" and layers.local(self.glm))
 
-    def _learnt(self, state: Layers) -> int:
+    def _learnt(self, state: OptimismState) -> int:
         """Return how many rewards the layer has learnt."""
         return state.layers[0].count
 
@@ -322,13 +326,13 @@ class FTRLUCB(Layered):
         """Return the number of layers, and of ellipsoids in all."""
         return 1, self._forms()
 
-    def check_state(self, state: Layers) -> None:
+    def check_state(self, state: OptimismState) -> None:
         """Raise unless the state is as this policy starts it."""
         super().check_state(state)
         if (state.variance is not None) != (self.noise == "estimated"):
             raise ValueError(f"noise is {self.noise!r}; only 'estimated' has a state of variances")
 
-    def _renew(self, state: Layers) -> None:
+    def _renew(self, state: OptimismState) -> None:
         """Bring ridge, estimate and sets up to date with the solver."""
         layer, forms = state.layers[0], state.forms
         if self.moving:
@@ -341,12 +345,12 @@ class FTRLUCB(Layered):
             state.own.centres[0] = layer.theta
             state.own.inverses[0] = curvature_inverse(self.glm, layer)
 
-    def _move(self, state: Layers, length: float) -> None:
+    def _move(self, state: OptimismState, length: float) -> None:
         """Set N of the moving ridge."""
         state.numbers[0, NORM] = length
         move_ridge(self.glm, state.layers[0], state.dim * self.spread / (2 * length * length))
 
-    def rebound(self, state: Layers, parameter_bound: float) -> "FTRLUCB":
+    def rebound(self, state: OptimismState, parameter_bound: float) -> "FTRLUCB":
         """Return this policy for another bound of the parameter; the state goes along.
 
         For the identity link only: curved losses depend on the bound themselves.
@@ -362,7 +366,7 @@ class FTRLUCB(Layered):
             policy._renew(state)
         return policy
 
-    def reweigh(self, state: Layers, factor: float) -> None:
+    def reweigh(self, state: OptimismState, factor: float) -> None:
         """Let all rewards so far count ``factor`` times as much; for the identity link only."""
         self._needs_identity("reweigh")
         with Mending(self, state):
@@ -374,7 +378,7 @@ class FTRLUCB(Layered):
         if not self.glm.linear:
             raise ValueError(f"the link is {self.glm.link.name}; {what} needs the identity")
 
-    def confidence(self, state: Layers) -> tuple[Ellipsoid, ...]:
+    def confidence(self, state: OptimismState) -> tuple[Ellipsoid, ...]:
         """Return sets that hold the parameter together, for all rounds, with 1 - delta."""
         layer = state.layers[0]
         if self.careful:

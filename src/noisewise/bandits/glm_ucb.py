@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..blas import matmul
 from ..glm import GLM
-from ..inputs import settle
+from ..inputs import coerce_positive
 from ..protocols import Array
 from . import ridge
 from .arms import candidates, first_best
@@ -59,7 +59,7 @@ class GLMUCB(Designed):
     radius_scale: float = 1.0
 
     def __post_init__(self) -> None:
-        settle(self, "reward_bound")
+        coerce_positive(self, "reward_bound")
         super().__post_init__()
 
     def radius(self, state: GLMUCBState) -> float:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..blas import matmul
 from ..glm import GLM
-from ..inputs import settle
+from ..inputs import coerce_positive
 from ..ownership import writes
 from ..regression.newton_step import NewtonStep, NewtonStepState
 from ..states import NONNEGATIVE, check_fields
@@ -89,7 +89,7 @@ class GLOC(Optimism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        settle(self, "sigma")
+        coerce_positive(self, "sigma")
         self.learner  # noqa: B018  refuses what is no GLM
 
     @cached_property

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from ..blas import matmul
 from ..glm import GLM
-from ..inputs import settle
+from ..inputs import coerce_positive
 from ..regression.ftrl import FTRL
 from ..regression.state import FTRLState
 from .arms import candidates, first_best, observation
@@ -50,7 +50,7 @@ class Greedy:
     noise_floor: float = 1e-3
 
     def __post_init__(self) -> None:
-        settle(self, "ridge", "noise_floor")
+        coerce_positive(self, "ridge", "noise_floor")
         self.ftrl  # noqa: B018  refuses what is no GLM
 
     @cached_property

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..blas import matmul
 from ..confidence import Ellipsoid
-from ..inputs import flag, generator, one_of, probability, settle
+from ..inputs import coerce_positive, flag, generator, one_of, probability
 from ..ownership import writes
 from ..protocols import Array
 from . import ridge
@@ -74,9 +74,9 @@ class IDS:
     def __post_init__(self) -> None:
         one_of("information", self.information, ("ucb", "full"))
         flag("randomised", self.randomised)
-        settle(self, "parameter_bound", "noise_floor", "ridge")
-        settle(self, "delta", by=probability)
-        settle(self, "radius_scale", zero=True)
+        coerce_positive(self, "parameter_bound", "noise_floor", "ridge")
+        coerce_positive(self, "delta", by=probability)
+        coerce_positive(self, "radius_scale", zero=True)
 
     @cached_property
     def optimism(self) -> WeightedLeastSquaresUCB:

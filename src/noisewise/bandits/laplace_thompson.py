@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..blas import matmul
-from ..inputs import settle
+from ..inputs import coerce_positive
 from ..regression.sets import curvature_inverse
 from ..regression.state import FTRLState
 from .arms import candidates, first_best
@@ -47,7 +47,7 @@ class LaplaceThompson(Greedy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        settle(self, "scale", zero=True)
+        coerce_positive(self, "scale", zero=True)
 
     def select(
         self,

@@ -1,8 +1,8 @@
 """Layers: estimates with their confidence sets, asked and taught by compiled calls.
 
 MORUCB has one for every level of noise, FTRLUCB a single one. A layer is the state of an FTRL,
-places in `Forms` for its global and, where there is one, local ellipsoid, and a row of numbers for
-the kernels.
+places in an `EllipsoidStack` for its global and, where there is one, local ellipsoid, and a row of
+numbers for the kernels.
 """
 
 import math
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..glm import GLM
-from ..inputs import longest, plain
+from ..inputs import as_contiguous, with_slack
 from ..kernels.policy_params import (
     CURVATURE,
     GAIN,
@@ -33,11 +33,11 @@ from ..regression.ftrl import FTRL
 from ..regression.state import FTRLState
 from ..states import COUNT, check_fields, check_layout, check_list, check_rows
 from .arms import block, candidates, compiled, first_best
-from .forms import Forms
+from .ellipsoid_stack import EllipsoidStack
 
 
 @dataclass(eq=False)
-class Layers:
+class OptimismState:
     """What an optimistic policy knows.
 
     ``rounds`` counts the rewards, ``clipped`` the standard deviations cut to the noise bound;
@@ -45,29 +45,33 @@ class Layers:
     """
 
     layers: list[FTRLState]
-    forms: Forms
-    own: Forms  # the estimate with the solver's own inverse, of no radius
+    forms: EllipsoidStack
+    own: EllipsoidStack  # the estimate with the solver's own inverse, of no radius
     numbers: Array
     rounds: int = 0
     clipped: int = 0
     variance: FTRLState | None = None
 
     def __post_init__(self) -> None:
-        check_list("Layers.layers", self.layers, FTRLState)
-        check_fields(self, forms=Forms, own=Forms, rounds=COUNT, clipped=COUNT)
-        check_layout("Layers.numbers", self.numbers, (len(self.layers), SIZE))
-        check_rows("Layers", self.numbers)
+        check_list("OptimismState.layers", self.layers, FTRLState)
+        check_fields(self, forms=EllipsoidStack, own=EllipsoidStack, rounds=COUNT, clipped=COUNT)
+        check_layout("OptimismState.numbers", self.numbers, (len(self.layers), SIZE))
+        check_rows("OptimismState", self.numbers)
         if np.isnan(self.numbers).any():
-            raise ValueError("Layers.numbers holds NaN")
+            raise ValueError("OptimismState.numbers holds NaN")
         if len(self.own.radii) != 1 or len({layer.head.code for layer in self.layers}) > 1:
-            raise ValueError("Layers has not one ellipsoid of its own, or layers of several links")
+            raise ValueError(
+                "OptimismState has not one ellipsoid of its own, or layers of several links"
+            )
         dims = {forms.centres.shape[1] for forms in (self.own, self.forms)}
         if dims | {layer.dim for layer in self.layers} != {self.own.centres.shape[1]}:
-            raise ValueError("Layers has layers and ellipsoids of several dims")
+            raise ValueError("OptimismState has layers and ellipsoids of several dims")
         if self.variance is not None:
             check_fields(self, variance=FTRLState)
             if self.variance.dim != self.own.centres.shape[1] + 1:
-                raise ValueError(f"Layers.variance has dim {self.variance.dim}; one more than dim")
+                raise ValueError(
+                    f"OptimismState.variance has dim {self.variance.dim}; one more than dim"
+                )
         compiled = bool(self.layers) and self.layers[0].compiled is not None
         self.kernels: Any = import_module("noisewise.kernels.optimism") if compiled else None
         self.first = self.own.centres[0], self.own.inverses[0], self.numbers[:1].reshape(-1)
@@ -126,22 +130,22 @@ def start(
     delta: float,
     scale: float,
     gain: float = 1.0,
-) -> Layers:
+) -> OptimismState:
     """Return the state before the first reward: a layer for each constant C of its radius, and
     room for so many ellipsoids a layer.
     """
     layers = [FTRL(glm, ridge).start(dim) for _ in constants]
     numbers = np.zeros((len(constants), SIZE))
     numbers[:, GAIN], numbers[:, SCALE] = gain, scale
-    numbers[:, LIMIT] = longest(glm.feature_bound) ** 2
+    numbers[:, LIMIT] = with_slack(glm.feature_bound) ** 2
     numbers[:, PARAMETER] = numbers[:, NORM] = glm.parameter_bound
     numbers[:, PRICE] = math.log(1 / delta) * np.array(constants)
     numbers[:, SLOPE] = glm.min_slope
-    sets = Forms.empty(forms * len(layers), dim)
-    return Layers(layers, sets, Forms.empty(1, dim), numbers)
+    sets = EllipsoidStack.empty(forms * len(layers), dim)
+    return OptimismState(layers, sets, EllipsoidStack.empty(1, dim), numbers)
 
 
-def best(state: Layers, arms: Array, quads: Array | None = None) -> int:
+def best(state: OptimismState, arms: Array, quads: Array | None = None) -> int:
     """Return the arm whose smallest upper bound is largest; -1 where the arms are bad.
 
     ``quads`` are the arms' quadratic forms in every ellipsoid, where they are known.
@@ -159,7 +163,7 @@ def local(glm: GLM) -> bool:
 
 
 @dataclass(eq=False)
-class Fixed:
+class FixedArms:
     """Arms that stay, with their quadratic forms: a reward changes those by rank one.
 
     ``quads`` (forms, arms) are those of the ellipsoids, ``own`` (1, arms) of the solver's inverse.
@@ -170,7 +174,7 @@ class Fixed:
     quads: Array
     own: Array
 
-    def renew(self, state: Layers, changed: slice = slice(None)) -> None:
+    def renew(self, state: OptimismState, changed: slice = slice(None)) -> None:
         """Compute the quadratic forms anew, those in the ellipsoids that have ``changed``."""
         if len(self.arms):
             own, sets = state.own.inverses, state.forms.inverses[changed]
@@ -179,7 +183,7 @@ class Fixed:
                     compiled().forms_of(self.arms, inverse, row)
 
 
-NONE = Fixed(np.empty((0, 1)), np.empty((1, 0)), np.empty((1, 0)))
+NO_ARMS = FixedArms(np.empty((0, 1)), np.empty((1, 0)), np.empty((1, 0)))
 
 
 class Mending:
@@ -189,7 +193,7 @@ class Mending:
     state is used next.
     """
 
-    def __init__(self, policy: "Layered", state: Layers) -> None:
+    def __init__(self, policy: "OptimisticPolicy", state: OptimismState) -> None:
         self.policy, self.state = policy, state
 
     def __enter__(self) -> None:
@@ -207,7 +211,7 @@ class Mending:
         release(self.state)
 
 
-class Layered:
+class OptimisticPolicy:
     """What MORUCB and FTRLUCB share: choosing by the kernels, else readably, and whole worlds.
 
     They say what ``index`` their arms have, and how the kernels ``_choose`` and ``_teach``.
@@ -217,7 +221,7 @@ class Layered:
 
     def select(
         self,
-        state: Layers,
+        state: OptimismState,
         arms: ArrayLike,
         rng: np.random.Generator,
         sigma: ArrayLike | None = None,
@@ -232,7 +236,7 @@ class Layered:
                 return k
         return first_best(self.index(state, candidates(arms, state.dim, self.glm.feature_bound)))
 
-    def check_state(self, state: Layers) -> None:
+    def check_state(self, state: OptimismState) -> None:
         """Raise unless the state has as many layers and ellipsoids as the policy writes."""
         found, wanted = (len(state.layers), len(state.forms.radii)), self._size()
         if found != wanted:
@@ -245,11 +249,13 @@ class Layered:
         """Return the number of layers, and of ellipsoids in all."""
         raise NotImplementedError
 
-    def index(self, state: Layers, x: Array) -> Array:
+    def index(self, state: OptimismState, x: Array) -> Array:
         """Return the index of every arm."""
         raise NotImplementedError
 
-    def update(self, state: Layers, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+    def update(
+        self, state: OptimismState, arm: ArrayLike, reward: float, sigma: float = 1.0
+    ) -> None:
         """Learn a reward, weighed by its noise."""
         try:
             if state.stale or not self._teach(state, arm, reward, sigma):
@@ -260,43 +266,45 @@ class Layered:
                 state.stale = True
             raise
 
-    def repair(self, state: Layers) -> None:
+    def repair(self, state: OptimismState) -> None:
         """Bring a state to rest that was interrupted: layers first, then what is made of them."""
         for layer in state.layers:
             solver.settle(self.glm, layer)
         state.rounds = self._learnt(state)
         self._renew(state)
 
-    def _learnt(self, state: Layers) -> int:
+    def _learnt(self, state: OptimismState) -> int:
         """Return how many rewards the layers have learnt."""
         raise NotImplementedError
 
-    def _renew(self, state: Layers) -> None:
+    def _renew(self, state: OptimismState) -> None:
         """Bring estimates and sets up to date with the layers."""
         raise NotImplementedError
 
-    def _learn(self, state: Layers, arm: ArrayLike, reward: float, sigma: float) -> None:
+    def _learn(self, state: OptimismState, arm: ArrayLike, reward: float, sigma: float) -> None:
         """Learn a reward readably, or raise."""
         raise NotImplementedError
 
-    def _choose(self, state: Layers, arms: Array, fixed: Fixed | None = None) -> int:
+    def _choose(self, state: OptimismState, arms: Array, fixed: FixedArms | None = None) -> int:
         """Return the best arm by the kernels; -1 where they do not serve or the arms are bad."""
         raise NotImplementedError
 
-    def _teach(self, state: Layers, arm: Any, reward: Any, sigma: Any, fixed: Fixed = NONE) -> bool:
+    def _teach(
+        self, state: OptimismState, arm: Any, reward: Any, sigma: Any, fixed: FixedArms = NO_ARMS
+    ) -> bool:
         """Learn by the kernels where they serve; return whether that is done."""
         raise NotImplementedError
 
     def play(
-        self, state: Layers, rounds: BanditRounds, rng: np.random.Generator
+        self, state: OptimismState, rounds: BanditRounds, rng: np.random.Generator
     ) -> NDArray[np.int64]:
         """Play all rounds; arms that stay have their quadratic forms changed by rank one."""
         played = np.empty(len(rounds.means), dtype=np.int64)
         fixed = None
         if rounds.arms.ndim == 2 and state.kernels is not None:
-            arms = candidates(plain(rounds.arms), state.dim, self.glm.feature_bound)
+            arms = candidates(as_contiguous(rounds.arms), state.dim, self.glm.feature_bound)
             K = len(arms)
-            fixed = Fixed(arms, np.empty((len(state.forms.radii), K)), np.empty((1, K)))
+            fixed = FixedArms(arms, np.empty((len(state.forms.radii), K)), np.empty((1, K)))
             fixed.renew(state)
         for t, rewards in enumerate(rounds.rewards.tolist()):
             if fixed is not None:

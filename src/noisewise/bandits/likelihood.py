@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..confidence import Ellipsoid
 from ..glm import GLM
-from ..inputs import probability, settle
+from ..inputs import coerce_positive, probability
 from ..noise import Likelihood
 from ..protocols import Array
 from ..theory.radii import conversion_constant
@@ -65,9 +65,9 @@ class LikelihoodOptimism:
             raise ValueError(f"glm is {self.glm!r}; pass a noisewise.GLM")
         # estimates stay in the ball, where the extension changes nothing; trial steps leave it
         object.__setattr__(self, "glm", replace(self.glm, extend=True))
-        settle(self, "dispersion", *(["ridge"] if self.ridge is not None else []))
-        settle(self, "delta", by=probability)
-        settle(self, "radius_scale", zero=True)
+        coerce_positive(self, "dispersion", *(["ridge"] if self.ridge is not None else []))
+        coerce_positive(self, "delta", by=probability)
+        coerce_positive(self, "radius_scale", zero=True)
         conversion_constant(self.glm, Likelihood(self.dispersion))  # refuses what is no family
 
     @property

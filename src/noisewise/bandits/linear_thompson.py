@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from .. import linalg
 from ..blas import matmul
-from ..inputs import generator, settle
+from ..inputs import coerce_positive, generator
 from ..ownership import writes
 from ..protocols import Array
 from . import ridge
@@ -49,8 +49,8 @@ class LinearThompson:
     noise_floor: float = 1e-3
 
     def __post_init__(self) -> None:
-        settle(self, "scale", zero=True)
-        settle(self, "ridge", "noise_floor")
+        coerce_positive(self, "scale", zero=True)
+        coerce_positive(self, "ridge", "noise_floor")
 
     def start(self, dim: int) -> LinearState:
         """Make the state of a fresh learner."""

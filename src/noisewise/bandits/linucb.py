@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..blas import matmul
-from ..inputs import probability, settle
+from ..inputs import coerce_positive, probability
 from ..ownership import writes
 from ..protocols import Array
 from . import ridge
@@ -48,11 +48,11 @@ class LinUCB:
     radius_scale: float = 1.0
 
     def __post_init__(self) -> None:
-        settle(self, "ridge")
-        settle(self, "delta", by=probability)
-        settle(self, "radius_scale", zero=True)
+        coerce_positive(self, "ridge")
+        coerce_positive(self, "delta", by=probability)
+        coerce_positive(self, "radius_scale", zero=True)
         if self.width is not None:
-            settle(self, "width", zero=True)
+            coerce_positive(self, "width", zero=True)
 
     @property
     def alpha(self) -> float:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from numpy.typing import ArrayLike
 
 from .. import linalg
-from ..inputs import settle
+from ..inputs import coerce_positive
 from ..ownership import writes
 from ..states import NONNEGATIVE, check_fields
 from . import ridge
@@ -78,7 +78,7 @@ class LOSAN(Optimism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        settle(self, "sigma", "parameter_bound")
+        coerce_positive(self, "sigma", "parameter_bound")
 
     def start(self, dim: int) -> LOSANState:
         """Make the state of a fresh learner."""

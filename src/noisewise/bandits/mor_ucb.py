@@ -11,7 +11,7 @@ from .. import linalg
 from ..blas import matmul
 from ..confidence import Ellipsoid
 from ..glm import GLM
-from ..inputs import dimension, flag, is_array, one_of, probability, ready, settle
+from ..inputs import coerce_positive, dimension, flag, is_array, one_of, probability, ready
 from ..noise import Bounded
 from ..protocols import Array
 from ..regression import solver
@@ -20,11 +20,11 @@ from ..regression.sets import ellipsoids, uniform
 from ..theory import radii
 from . import layers
 from .arms import clip, observation
-from .layers import NONE, Fixed, Layered, Layers, Mending
+from .layers import NO_ARMS, FixedArms, Mending, OptimismState, OptimisticPolicy
 
 
 @dataclass(frozen=True)
-class MORUCB(Layered):
+class MORUCB(OptimisticPolicy):
     r"""Multi-layer online regression with upper confidence bounds.
 
     .. math:: a_t = \arg\max_a \min_{l: n_l \ge 1} \hat\theta_l\cdot a
@@ -82,10 +82,10 @@ class MORUCB(Layered):
 
     def __post_init__(self) -> None:
         FTRL(self.glm, self.ridge)  # refuses what is no GLM or ridge
-        settle(self, "noise_bound", "noise_floor")
-        settle(self, "delta", by=probability)
+        coerce_positive(self, "noise_bound", "noise_floor")
+        coerce_positive(self, "delta", by=probability)
         one_of("radius", self.radius, radii.RADII)
-        settle(self, "radius_scale", zero=True)
+        coerce_positive(self, "radius_scale", zero=True)
         flag("nested", self.nested)
         flag("as_printed", self.as_printed)
 
@@ -107,7 +107,7 @@ class MORUCB(Layered):
         """Return the largest standard deviation of a layer."""
         return float(min(self.noise_bound, 2.0 ** (layer + 1) * self.noise_floor))
 
-    def start(self, dim: int) -> Layers:
+    def start(self, dim: int) -> OptimismState:
         """Make the state of a fresh learner."""
         noises = [Bounded(self.noise_bound, self.scale(place)) for place in range(self.layers)]
         state = layers.start(
@@ -118,26 +118,26 @@ class MORUCB(Layered):
         self._renew(state)
         return state
 
-    def _learnt(self, state: Layers) -> int:
+    def _learnt(self, state: OptimismState) -> int:
         """Return how many rewards the layers have learnt; the published ones leave some out."""
         counts = [layer.count for layer in state.layers]
         if self.as_printed:
             return state.rounds
         return counts[-1] if self.nested else sum(counts)
 
-    def _renew(self, state: Layers) -> None:
+    def _renew(self, state: OptimismState) -> None:
         """Bring the sets up to date with the layers."""
         for place, layer in enumerate(state.layers):
             if layer.count or self.as_printed:
                 state.forms.put(self._forms() * place, self._sets(state, place))
 
-    def _choose(self, state: Layers, arms: Array, fixed: Fixed | None = None) -> int:
+    def _choose(self, state: OptimismState, arms: Array, fixed: FixedArms | None = None) -> int:
         """Return the best arm by the kernels; -1 where the arms are bad."""
         if state.kernels is None or self.as_printed:
             return -1
         return layers.best(state, arms, None if fixed is None else fixed.quads)
 
-    def index(self, state: Layers, x: Array) -> Array:
+    def index(self, state: OptimismState, x: Array) -> Array:
         """Return the index of every arm."""
         if self.as_printed:
             return self._printed(state, x)
@@ -148,14 +148,14 @@ class MORUCB(Layered):
         """What the index bounds: a score, or as published a mean."""
         return "mean" if self.as_printed else "score"
 
-    def uppers(self, state: Layers, x: Array) -> Array:
+    def uppers(self, state: OptimismState, x: Array) -> Array:
         """Return the upper bound of every arm's score by each layer, infinite where it is empty."""
         if self.as_printed:
             return self._printed_uppers(state, x)
         sets = state.forms.uppers(x, self.radius_scale)
         return np.asarray(sets.reshape(self.layers, self._forms(), len(x)).min(axis=1))
 
-    def _learn(self, state: Layers, arm: ArrayLike, reward: float, sigma: float) -> None:
+    def _learn(self, state: OptimismState, arm: ArrayLike, reward: float, sigma: float) -> None:
         """Learn a reward in the layer of its noise."""
         x, y, sd = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
         for place in self._places(clip(state, sd, self.noise_bound)):
@@ -180,7 +180,9 @@ class MORUCB(Layered):
             return range(0)
         return range(first, self.layers if self.nested else first + 1)
 
-    def _teach(self, state: Layers, arm: Any, reward: Any, sigma: Any, fixed: Fixed = NONE) -> bool:
+    def _teach(
+        self, state: OptimismState, arm: Any, reward: Any, sigma: Any, fixed: FixedArms = NO_ARMS
+    ) -> bool:
         """Learn by the kernels where they serve; return whether that is done."""
         kernels, forms = state.kernels, state.forms
         if kernels is None or self.as_printed or self.radius != "adaptive":
@@ -216,13 +218,13 @@ class MORUCB(Layered):
         state.rounds += 1
         return True
 
-    def _sets(self, state: Layers, place: int) -> tuple[Ellipsoid, ...]:
+    def _sets(self, state: OptimismState, place: int) -> tuple[Ellipsoid, ...]:
         if self.as_printed:
             return (self._printed_set(state, place),)
         noise, delta = Bounded(self.noise_bound, self.scale(place)), self.delta / self.layers
         return ellipsoids(self.glm, state.layers[place], noise, delta, self.radius, local=True)
 
-    def confidence(self, state: Layers) -> tuple[Ellipsoid, ...]:
+    def confidence(self, state: OptimismState) -> tuple[Ellipsoid, ...]:
         """Return sets that hold the parameter together, for all rounds, with 1 - delta.
 
         The published algorithm's are returned as they are, though not all of them hold.
@@ -234,12 +236,12 @@ class MORUCB(Layered):
             for each in self._sets(state, place)
         )
 
-    def _printed(self, state: Layers, x: Array) -> Array:
+    def _printed(self, state: OptimismState, x: Array) -> Array:
         if not self.layers:
             return np.zeros(len(x))
         return np.asarray(self.glm.mean(self._printed_uppers(state, x).min(axis=0)))
 
-    def _printed_uppers(self, state: Layers, x: Array) -> Array:
+    def _printed_uppers(self, state: OptimismState, x: Array) -> Array:
         bounds = np.empty((self.layers, len(x)))
         for place in range(self.layers):
             centre, inverse = state.forms.centres[place], state.forms.inverses[place]
@@ -247,7 +249,7 @@ class MORUCB(Layered):
             bounds[place] = matmul(x, centre) + self.radius_scale * each.width(x)
         return bounds
 
-    def _printed_radius(self, state: Layers, place: int) -> float:
+    def _printed_radius(self, state: OptimismState, place: int) -> float:
         layer = state.layers[place]
         noise = Bounded(self.noise_bound, 2.0 ** (place + 2) * self.noise_floor)
         at = {"dim": state.dim, "count": state.rounds + 1}
@@ -255,7 +257,7 @@ class MORUCB(Layered):
             self.glm, noise, **at, ridge=layer.ridge, delta=self.delta / self.layers
         )
 
-    def _printed_set(self, state: Layers, place: int) -> Ellipsoid:
+    def _printed_set(self, state: OptimismState, place: int) -> Ellipsoid:
         """Return what the paper takes for a confidence set, kappa missing from its matrix."""
         layer, kappa = state.layers[place], self.glm.min_slope
         start = 2 * layer.ridge * np.eye(state.dim)

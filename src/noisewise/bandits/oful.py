@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
-from ..inputs import settle
+from ..inputs import coerce_positive
 from ..ownership import writes
 from .arms import observation
 from .optimism import Optimism
@@ -47,7 +47,7 @@ class OFUL(Optimism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        settle(self, "sigma", "parameter_bound")
+        coerce_positive(self, "sigma", "parameter_bound")
 
     def radius(self, state: LinearState, scale: float = 1.0) -> float:
         """Return the radius, its noise part times ``scale``."""

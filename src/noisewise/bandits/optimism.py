@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from ..blas import matmul
 from ..confidence import Ellipsoid
-from ..inputs import probability, settle
+from ..inputs import coerce_positive, probability
 from ..protocols import Array
 from . import ridge
 from .arms import candidates, first_best
@@ -36,9 +36,9 @@ class Optimism:
     radius_scale: float = 1.0
 
     def __post_init__(self) -> None:
-        settle(self, "ridge")
-        settle(self, "delta", by=probability)
-        settle(self, "radius_scale", zero=True)
+        coerce_positive(self, "ridge")
+        coerce_positive(self, "delta", by=probability)
+        coerce_positive(self, "radius_scale", zero=True)
 
     def start(self, dim: int) -> LinearState:
         """Make the state of a fresh learner."""

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import linalg
 from ..blas import matmul
 from ..confidence import Ellipsoid
-from ..inputs import flag, probability, settle, whole
+from ..inputs import coerce_positive, flag, integer, probability
 from ..ownership import writes
 from ..protocols import Array
 from ..states import COUNT, check_array, check_fields, check_list
@@ -114,11 +114,11 @@ class SAVE:
     radius_scale: float = 1.0
 
     def __post_init__(self) -> None:
-        settle(self, "noise_bound")
-        settle(self, "horizon", by=whole)
+        coerce_positive(self, "noise_bound")
+        coerce_positive(self, "horizon", by=integer)
         flag("practical", self.practical)
-        settle(self, "delta", by=probability)
-        settle(self, "radius_scale", zero=True)
+        coerce_positive(self, "delta", by=probability)
+        coerce_positive(self, "radius_scale", zero=True)
 
     @property
     def depth(self) -> int:

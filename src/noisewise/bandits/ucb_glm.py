@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from .. import linalg
 from ..blas import matmul
 from ..glm import GLM
-from ..inputs import generator, settle, whole
+from ..inputs import coerce_positive, generator, integer
 from ..ownership import writes
 from ..states import FLAG, check_fields
 from . import ridge
@@ -96,9 +96,9 @@ class UCBGLM(Designed):
     radius_scale: float = 1.0
 
     def __post_init__(self) -> None:
-        settle(self, "sigma")
+        coerce_positive(self, "sigma")
         if self.warmup is not None:
-            settle(self, "warmup", by=whole)
+            coerce_positive(self, "warmup", by=integer)
         super().__post_init__()
 
     def start(self, dim: int) -> UCBGLMState:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..blas import matmul
 from ..glm import GLM
-from ..inputs import column, dimension, features, settle, short_rows
+from ..inputs import coerce_positive, column, dimension, features, short_rows
 from ..protocols import Array
 from ..regression.ftrl import FTRL
 from ..regression.state import FTRLState
@@ -65,7 +65,7 @@ class VarianceModel:
     feature_bound: float = 1.0
 
     def __post_init__(self) -> None:
-        settle(self, "noise_bound", "noise_floor", "feature_bound")
+        coerce_positive(self, "noise_bound", "noise_floor", "feature_bound")
         if not self.noise_floor < self.noise_bound:
             raise ValueError(
                 f"noise_floor is {self.noise_floor:g}, not below noise_bound "

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
-from ..inputs import settle
+from ..inputs import coerce_positive
 from ..ownership import writes
 from .arms import observation
 from .optimism import Optimism
@@ -53,7 +53,7 @@ class WeightedLeastSquaresUCB(Optimism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        settle(self, "parameter_bound", "noise_floor")
+        coerce_positive(self, "parameter_bound", "noise_floor")
 
     def radius(self, state: LinearState, scale: float = 1.0) -> float:
         """Return the radius, its noise part times ``scale``."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
-from ..inputs import settle
+from ..inputs import coerce_positive
 from ..ownership import writes
 from .arms import clip, observation
 from .optimism import Optimism
@@ -46,7 +46,7 @@ class WeightedOFUL(Optimism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        settle(self, "noise_bound", "feature_bound", "parameter_bound")
+        coerce_positive(self, "noise_bound", "feature_bound", "parameter_bound")
 
     def radius(self, state: LinearState, scale: float = 1.0) -> float:
         """Return the radius, its noise part times ``scale``; without data there is no noise."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 from numpy.typing import ArrayLike
 
 from .. import linalg
-from ..inputs import settle, whole
+from ..inputs import coerce_positive, integer
 from ..ownership import writes
 from ..protocols import Array
 from .arms import clip, observation
@@ -57,8 +57,8 @@ class WeightedOFULPlus(Optimism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        settle(self, "noise_bound", "feature_bound", "parameter_bound")
-        settle(self, "horizon", by=whole)
+        coerce_positive(self, "noise_bound", "feature_bound", "parameter_bound")
+        coerce_positive(self, "horizon", by=integer)
 
     def radius(self, state: LinearState, scale: float = 1.0) -> float:
         """Return the radius, its noise part times ``scale``; without data there is no noise."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..glm import GLM
-from ..inputs import positive, probability, whole
+from ..inputs import integer, positive, probability
 from ..protocols import Array, BanditRounds
 from .draws import Draw, Gaussian, Sparse
 from .features import Sphere
@@ -29,7 +29,11 @@ class Arena:
 
     def means(self, rng: np.random.Generator) -> tuple[Array, Array, Array]:
         """Draw arms and parameter; return the arms, the means of their rewards, the parameter."""
-        d, K, T = whole("dim", self.dim), whole("arms", self.arms), whole("rounds", self.rounds)
+        d, K, T = (
+            integer("dim", self.dim),
+            integer("arms", self.arms),
+            integer("rounds", self.rounds),
+        )
         shape = (K, d) if self.fixed else (T, K, d)
         x = Sphere(self.glm.feature_bound).draw(rng, int(np.prod(shape[:-1])), d).reshape(shape)
         theta = OnSphere(self.glm.parameter_bound).draw(rng, d)

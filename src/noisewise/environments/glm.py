@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..glm import GLM
-from ..inputs import dimension, whole
+from ..inputs import dimension, integer
 from ..protocols import Array, Rounds
 from .draws import Draw, Gaussian
 from .features import Sphere
@@ -65,7 +65,7 @@ class Stream:
 
     def draw(self, rng: np.random.Generator, rounds: int, dim: int) -> Rounds:
         """Draw a table of rounds."""
-        x = self.features.draw(rng, whole("rounds", rounds), dimension(dim))
+        x = self.features.draw(rng, integer("rounds", rounds), dimension(dim))
         return self.labels.label(rng, x, self.parameter.draw(rng, dim))
 
 
@@ -74,8 +74,8 @@ def trials(
 ) -> NDArray[np.int64]:
     """Draw how many draws each label is the mean of, (log-)uniform from 1 to ``most``."""
     if not log:
-        return rng.integers(1, whole("most", most) + 1, size=count)
-    n = np.floor(np.exp(rng.uniform(0, np.log(whole("most", most) + 1), size=count)))
+        return rng.integers(1, integer("most", most) + 1, size=count)
+    n = np.floor(np.exp(rng.uniform(0, np.log(integer("most", most) + 1), size=count)))
     return np.clip(n.astype(np.int64), 1, most)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..bessel import PRIORS, bessel_zero
 from ..glm import GLM
-from ..inputs import dimension, one_of, positive, whole
+from ..inputs import dimension, integer, one_of, positive
 from ..protocols import Array, Rounds
 from .features import CyclicBasis, unit_rows
 from .glm import Noisy
@@ -62,6 +62,6 @@ class Hard:
 
     def draw(self, rng: np.random.Generator, rounds: int, dim: int) -> Rounds:
         """Draw a table of rounds."""
-        x = CyclicBasis().draw(rng, whole("rounds", rounds), dimension(dim))
+        x = CyclicBasis().draw(rng, integer("rounds", rounds), dimension(dim))
         theta = HardPrior(self.parameter_bound, self.prior).draw(rng, dim)
         return Noisy(GLM(), scales=Levels((self.sigma,))).label(rng, x, theta)

@@ -9,7 +9,7 @@ import pandas as pd
 from ..protocols import Array, BanditRounds
 from ..theory.bandits import certificate
 from ..theory.regret import bandit_regret
-from . import canvas, field, moments
+from . import bandit_lineup, checkpoints, plotting
 from .verdicts import Verdict, rare
 
 TITLE = "Bandits that know the noise of every reward"
@@ -53,10 +53,10 @@ def cells(rounds: int, policies: str | None = None) -> list[dict[str, Any]]:
 
 def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]:
     """Play every policy on one drawn world; regret at 13 moments, sets and certificate beside."""
-    rounds = field.world(cell["world"], cell["rounds"]).draw(rng)
+    rounds = bandit_lineup.world(cell["world"], cell["rounds"]).draw(rng)
     everyone = cell.get("policies") == "all"
     rows = []
-    for name, policy in field.contestants(cell["world"], cell["rounds"], everyone).items():
+    for name, policy in bandit_lineup.contestants(cell["world"], cell["rounds"], everyone).items():
         played, missed, certified, spent = _play(
             policy, rounds, np.random.default_rng(rng.integers(2**63))
         )
@@ -73,7 +73,7 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
                 "total_variance": float((sd[:t] ** 2).sum()),
                 "microseconds": spent,
             }
-            for t in moments.spaced(cell["rounds"], 13)
+            for t in checkpoints.spaced(cell["rounds"], 13)
         ]
     return rows
 
@@ -115,7 +115,7 @@ def _play(
 
 def numbers(table: pd.DataFrame) -> pd.DataFrame:
     """One line a world and policy: mean regret, standard error, worst run, misses, certificate."""
-    last = moments.last(table)
+    last = checkpoints.last(table)
     grouped = last.groupby(["world", "policy"], sort=False)
     lines = grouped["regret"].agg(["mean", "sem", "max"])
     lines.columns = pd.Index(["regret", "standard error", "worst run"])
@@ -128,7 +128,7 @@ def holds(table: pd.DataFrame) -> dict[str, Any]:
     """What theory promises, and what was measured on this run."""
     lines = numbers(table).set_index(["world", "policy"])
     sound = table[~table["world"].str.startswith("misreported")]
-    last = moments.last(sound)
+    last = checkpoints.last(sound)
     sets = last[last["policy"].isin(["FTRL-UCB", *GUARANTEED])]
     certified = sound.dropna(subset="certificate")
     kept = certified["missed"].astype("bool") | (certified["regret"] <= certified["certificate"])
@@ -159,7 +159,7 @@ def holds(table: pd.DataFrame) -> dict[str, Any]:
 
 def _others(last: pd.DataFrame) -> dict[str, Any]:
     """Judge the sets of the policies beyond the usual ones, where they played."""
-    usual = field.contestants(MAIN[1], 1)
+    usual = bandit_lineup.contestants(MAIN[1], 1)
     sets = last[last["missed"].notna() & ~last["policy"].isin([*usual, "MOR-UCB, as printed"])]
     if sets.empty:
         return {}
@@ -192,11 +192,11 @@ SHOWN = (
 
 def plot(table: pd.DataFrame) -> Any:
     """A panel a world with regret curves and bands; the last row: regret against the noise."""
-    figure, axes = canvas.panels(3, 3, width=11.0, height=3.1)
+    figure, axes = plotting.panels(3, 3, width=11.0, height=3.1)
     styles = {
         name: {"color": colour, "ls": line}
         for name, (line, colour) in zip(
-            SHOWN, [(ls, c) for ls in ("-", "--") for c in canvas.COLOURS], strict=False
+            SHOWN, [(ls, c) for ls in ("-", "--") for c in plotting.COLOURS], strict=False
         )
     }
     for axis, name in zip(axes[:2].flat, MAIN, strict=True):
@@ -227,7 +227,7 @@ def plot(table: pd.DataFrame) -> Any:
 
 
 def _against_variance(axis: Any, table: pd.DataFrame, styles: dict[str, Any]) -> None:
-    last = moments.last(table)
+    last = checkpoints.last(table)
     last = last[last["world"].isin(LOUD)]
     for policy in SHOWN:
         part = last[last["policy"] == policy].groupby("world")

@@ -13,7 +13,7 @@ from ..noise import Bounded, Noise, SubGaussian
 from ..protocols import Array, Rounds
 from ..regression.ftrl import FTRL
 from ..theory import bounds, glm_lower_bound, lemmas, regret
-from . import canvas, failures, moments
+from . import checkpoints, lemma_checks, plotting
 from .verdicts import Verdict, near, rare
 
 TITLE = "Regret between its bounds, and every lemma measured"
@@ -104,10 +104,10 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
     rounds = _draw(world, glm, T, rng)
     assert rounds.theta is not None
     thetas = _play(glm, rounds)
-    missed = failures.first_miss(glm, noise, rounds, thetas, DELTA)
-    of_noise = failures.of_noise(rng, world.draw, noise, T, DELTA)
+    missed = lemma_checks.first_miss(glm, noise, rounds, thetas, DELTA)
+    of_noise = lemma_checks.of_noise(rng, world.draw, noise, T, DELTA)
     rows = []
-    for t in moments.spaced(T, 10):
+    for t in checkpoints.spaced(T, 10):
         path = lemmas.path(
             glm, glm.ridge, rounds.theta, thetas[: t + 1], rounds.x[:t], rounds.y[:t]
         )
@@ -119,7 +119,7 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
                 "rounds": t,
                 "regret": path.regret,
                 **_bounds(world, glm, path),
-                **failures.on_path(path, noise, DELTA),
+                **lemma_checks.on_path(path, noise, DELTA),
                 **of_noise,
                 **{name: t >= first for name, first in missed.items()},
             }
@@ -172,14 +172,14 @@ def numbers(table: pd.DataFrame) -> pd.DataFrame:
     """One line a lemma: in what share of runs it failed, in each world."""
     shares = _failed(table).groupby(level="world", sort=False).mean().T
     shares.index = pd.Index(
-        [failures.WORDS[name] for name in shares.index], name="failed in a share of runs"
+        [lemma_checks.WORDS[name] for name in shares.index], name="failed in a share of runs"
     )
     return shares.reset_index()
 
 
 def _failed(table: pd.DataFrame) -> pd.DataFrame:
     """Return what failed at any moment of a run, one line a world and trial."""
-    known = table.reindex(columns=list(failures.WORDS)).astype("float")
+    known = table.reindex(columns=list(lemma_checks.WORDS)).astype("float")
     return known.groupby([table["world"], table["trial"]], sort=False).max()
 
 
@@ -240,14 +240,14 @@ def _both(sharp: Verdict, others: Verdict) -> Verdict:
 
 
 def _lemmas(failed: pd.DataFrame, wild: pd.DataFrame) -> dict[str, Any]:
-    may = failed[list(failures.MAY_FAIL)].stack(future_stack=True).dropna()
+    may = failed[list(lemma_checks.MAY_FAIL)].stack(future_stack=True).dropna()
     may = may.reorder_levels([2, 0, 1])
     loud = failed.loc["one loud label", "decomposition_printed"].mean()
     flat = failed.loc["flat link", "ellipsoid_printed"].mean()
     walks = failed.loc[[name for name in WORLDS if "linear" in name], "hoeffding"]
     return {
         "the corrected decomposition and every other lemma of single paths holds on each": (
-            (failed[list(failures.ALWAYS)].max() == 0).all()
+            (failed[list(lemma_checks.ALWAYS)].max() == 0).all()
         ),
         "lemmas that may fail with 5 % do not fail more often, all worlds together": rare(
             may.droplevel(1), DELTA
@@ -261,7 +261,7 @@ def _lemmas(failed: pd.DataFrame, wild: pd.DataFrame) -> dict[str, Any]:
         ),
         "Hoeffding's inequality with a random scale fails more often than it says": Verdict(
             walks.mean() > 1.2 * DELTA,
-            f"{walks.mean():.1%} of {len(walks) * failures.WALKS} walks, said 5 %",
+            f"{walks.mean():.1%} of {len(walks) * lemma_checks.WALKS} walks, said 5 %",
         ),
         "without the extension ellipsoid and connection fail": Verdict(
             wild["ellipsoid"].mean() > 2 * DELTA and wild["connection"].mean() > DELTA,
@@ -278,19 +278,19 @@ def plot(table: pd.DataFrame) -> Any:
         "lower": "no learner below", "exact": "exact mean", "mean": "bound of the mean",
         "sharp": "sharp", "repaired": "repaired", "printed": "printed",
     }  # fmt: skip
-    figure, axes = canvas.panels(2, 2, width=9.6, height=3.4)
+    figure, axes = plotting.panels(2, 2, width=9.6, height=3.4)
     for axis, world in zip(axes.flat, CURVES, strict=True):
         part = table[table["world"] == world]
-        measured = canvas.band(axis, part, "regret", color=canvas.BLACK, marker="o", ms=3)
+        measured = plotting.band(axis, part, "regret", color=plotting.BLACK, marker="o", ms=3)
         means = part.groupby("rounds")[list(names)].mean().dropna(axis="columns")
-        ends = {"regret": (measured.iloc[-1], canvas.BLACK)}
-        for colour, name in zip(canvas.COLOURS, names, strict=False):
+        ends = {"regret": (measured.iloc[-1], plotting.BLACK)}
+        for colour, name in zip(plotting.COLOURS, names, strict=False):
             if name in means:
                 axis.plot(means.index, means[name], color=colour, ls="--", lw=1.2)
                 ends[names[name]] = (means[name].iloc[-1], colour)
         axis.set(yscale="symlog", title=world)
-        canvas.log_rounds(axis, means.index[-1])
-        canvas.label_ends(axis, ends)
+        plotting.log_rounds(axis, means.index[-1])
+        plotting.label_ends(axis, ends)
     for axis in axes[:, 0]:
         axis.set_ylabel("regret, half squared loss")
     return figure

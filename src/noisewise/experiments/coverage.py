@@ -22,7 +22,7 @@ from ..glm import GLM
 from ..noise import Bounded, Likelihood, Noise, SubGaussian
 from ..protocols import Rounds
 from ..regression.ftrl import FTRL
-from . import canvas
+from . import plotting
 from .verdicts import Verdict, rare
 
 TITLE = "Confidence that holds at all rounds at once"
@@ -141,8 +141,8 @@ def holds(table: pd.DataFrame) -> dict[str, Any]:
 def plot(table: pd.DataFrame) -> Any:
     """A panel a noise: the runs' largest ratios, a row a link, a colour a set."""
     forms = list(table["radius"].unique())
-    colours = dict(zip(forms, canvas.COLOURS, strict=False))
-    figure, axes = canvas.panels(2, 3, width=10.0, height=3.8)
+    colours = dict(zip(forms, plotting.COLOURS, strict=False))
+    figure, axes = plotting.panels(2, 3, width=10.0, height=3.8)
     for axis, (kind, links) in zip(axes.flat, NOISES.items(), strict=True):
         shown = [link for link in links if link in set(table["link"])]
         for place, link in enumerate(shown):

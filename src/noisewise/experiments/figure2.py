@@ -11,7 +11,7 @@ from ..protocols import Array
 from ..regression.ftrl import FTRL
 from ..simulate import predictions
 from ..theory.regret import adversarial_regret, stochastic_regret
-from . import canvas, moments
+from . import checkpoints, plotting
 from .verdicts import Verdict, near
 
 TITLE = "Stochastic labels cost far less than adversarial ones"
@@ -55,7 +55,7 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
             "stochastic_regret": float(true[t - 1]) if known else np.nan,
             "clipped": clipped,
         }
-        for t in moments.spaced(T, 25)
+        for t in checkpoints.spaced(T, 25)
     ]
 
 
@@ -68,7 +68,7 @@ def _labels(kind: str, rng: np.random.Generator, x: Array, theta: Array) -> tupl
 
 def numbers(table: pd.DataFrame) -> pd.DataFrame:
     """One line a kind of label: both regrets at the end, and how often the adversary clipped."""
-    last = moments.last(table)
+    last = checkpoints.last(table)
     grouped = last.groupby("labels", sort=False)
     lines = grouped[["regret", "stochastic_regret"]].mean()
     lines["standard error"] = grouped["regret"].sem()
@@ -98,21 +98,21 @@ def holds(table: pd.DataFrame) -> dict[str, Any]:
 
 def plot(table: pd.DataFrame) -> Any:
     """Both regrets over time with bands: all labels, and the stochastic ones enlarged."""
-    figure, axes = canvas.panels(1, 2, width=9.6, height=3.6)
-    colours = dict(zip((*SDS, "adversarial"), canvas.COLOURS, strict=False))
+    figure, axes = plotting.panels(1, 2, width=9.6, height=3.6)
+    colours = dict(zip((*SDS, "adversarial"), plotting.COLOURS, strict=False))
     for axis, kinds in zip(axes[0], ((*SDS, "adversarial"), tuple(SDS)), strict=True):
         ends = {}
         for kind in kinds:
             part = table[table["labels"] == kind]
-            mean = canvas.band(axis, part, "regret", color=colours[kind])
+            mean = plotting.band(axis, part, "regret", color=colours[kind])
             words = kind.replace("sd-", "noise sd ")
             ends[words] = (mean.iloc[-1], colours[kind])
             if axis is axes[0, 1]:
                 style = {"color": colours[kind], "ls": "--", "lw": 1.2}
-                true = canvas.band(axis, part, "stochastic_regret", **style)
+                true = plotting.band(axis, part, "stochastic_regret", **style)
                 ends[f"{words}, true parameter"] = (true.iloc[-1], colours[kind])
-        canvas.log_rounds(axis, table["rounds"].max())
-        canvas.label_ends(axis, ends)
+        plotting.log_rounds(axis, table["rounds"].max())
+        plotting.label_ends(axis, ends)
     axes[0, 0].set(ylabel="regret, half squared loss", title="all labels")
     axes[0, 1].set(title="stochastic labels, enlarged")
     return figure

@@ -10,7 +10,7 @@ from ..glm import GLM
 from ..regression.ftrl import FTRL
 from ..simulate import predictions
 from ..theory.regret import mean_regret_parts, stochastic_regret
-from . import canvas
+from . import plotting
 from .verdicts import Verdict, near
 
 TITLE = "Regret against dimension, horizon and variance"
@@ -124,10 +124,10 @@ def _linear_fit(lines: pd.DataFrame) -> float:
 def plot(table: pd.DataFrame) -> Any:
     """A panel a variance: measured regret with errors, exact mean, and proportion to dimension."""
     lines = numbers(table)
-    figure, axes = canvas.panels(1, len(VARIANCES), width=10.4, height=3.4)
+    figure, axes = plotting.panels(1, len(VARIANCES), width=10.4, height=3.4)
     for axis, (s2, panel) in zip(axes[0], lines.groupby("variance"), strict=True):
         ends = {}
-        for colour, (T, part) in zip(canvas.COLOURS, panel.groupby("rounds"), strict=False):
+        for colour, (T, part) in zip(plotting.COLOURS, panel.groupby("rounds"), strict=False):
             d, mean = part["dimension"], part["mean_regret"]
             axis.errorbar(d, part["regret"], 2 * part["standard error"], color=colour, fmt="o",
                           ms=3, elinewidth=1)  # fmt: skip
@@ -137,6 +137,6 @@ def plot(table: pd.DataFrame) -> Any:
             ends[f"{T:,} rounds"] = (mean.iloc[-1], colour)
         axis.set(title=f"noise variance {s2}", xlabel="number of features", xlim=(0, None))
         axis.set_ylim(0, 1.35 * panel["mean_regret"].max())
-        canvas.label_ends(axis, ends)
+        plotting.label_ends(axis, ends)
     axes[0, 0].set_ylabel("regret, half squared loss")
     return figure

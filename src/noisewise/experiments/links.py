@@ -11,7 +11,7 @@ from ..links import LINKS
 from ..noise import Likelihood, Noise, SubGaussian
 from ..protocols import Array, Rounds
 from ..regression.ftrl import FTRL
-from . import canvas, moments
+from . import checkpoints, plotting
 from .verdicts import Verdict, rare
 
 TITLE = "One estimator, every link"
@@ -47,7 +47,7 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
     ftrl = FTRL(glm, ridge=0.5, tolerance=TOLERANCE)
     state = ftrl.start(DIM)
     rows, seen, missed = [], 0, False
-    for t in moments.spaced(cell["rounds"], 33):
+    for t in checkpoints.spaced(cell["rounds"], 33):
         part = slice(seen, t)
         ftrl.update(state, rounds.x[part], rounds.y[part], rounds.weight[part])
         seen = t
@@ -80,8 +80,8 @@ def _draw(glm: GLM, truth: Array, T: int, rng: np.random.Generator) -> tuple[Noi
 
 def plot(table: pd.DataFrame) -> Any:
     """One panel a link with estimate and interval over time; width, error and gap for all links."""
-    figure, axes = canvas.panels(3, 3)
-    colours = dict(zip(table["link"].unique(), canvas.COLOURS, strict=False))
+    figure, axes = plotting.panels(3, 3)
+    colours = dict(zip(table["link"].unique(), plotting.COLOURS, strict=False))
     for axis, (name, part) in zip(axes.flat, table.groupby("link", sort=False), strict=False):
         mean = part.groupby("rounds")[["truth", "lower", "upper"]].mean()
         colour = colours[name]
@@ -113,7 +113,7 @@ def plot(table: pd.DataFrame) -> Any:
 
 def holds(table: pd.DataFrame) -> dict[str, Any]:
     """What the study claims, decided on this run."""
-    last = moments.last(table)
+    last = checkpoints.last(table)
     first = table[table["rounds"] == table["rounds"].min()]
     missed = last.set_index(["link", "trial"])["missed"]
     width = (last["upper"] - last["lower"]).mean() / (first["upper"] - first["lower"]).mean()
@@ -132,7 +132,7 @@ def holds(table: pd.DataFrame) -> dict[str, Any]:
 
 def numbers(table: pd.DataFrame) -> pd.DataFrame:
     """One line a link: truth, estimate, interval and error at the end."""
-    last = moments.last(table)
+    last = checkpoints.last(table)
     grouped = last.groupby("link", sort=False)
     small = grouped[["truth", "estimate", "lower", "upper", "error"]].mean()
     small["runs missed"] = grouped["missed"].mean()

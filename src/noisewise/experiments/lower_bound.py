@@ -13,7 +13,7 @@ from ..simulate import predictions
 from ..theory import basis_lower_bound
 from ..theory.lower import prior_precision
 from ..theory.regret import pseudo_regret
-from . import canvas, moments
+from . import checkpoints, plotting
 from .verdicts import Verdict, near
 
 TITLE = "The lower bound, and how close FTRL comes"
@@ -60,14 +60,14 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
                 "regret": float(regret[t - 1]),
                 "lower": basis_lower_bound(d, t, prior=prior),
             }
-            for t in moments.spaced(cell["rounds"], 12)
+            for t in checkpoints.spaced(cell["rounds"], 12)
         ]
     return rows
 
 
 def numbers(table: pd.DataFrame) -> pd.DataFrame:
     """One line a prior, dimension and learner: regret at the end over the lower bound."""
-    last = moments.last(table)
+    last = checkpoints.last(table)
     grouped = last.groupby(["prior", "dimension", "learner"], sort=False)
     lines = grouped[["lower", "regret"]].mean()
     lines["standard error"] = grouped["regret"].sem()
@@ -95,21 +95,21 @@ def holds(table: pd.DataFrame) -> dict[str, Any]:
 def plot(table: pd.DataFrame) -> Any:
     """A row a prior, a column a dimension: mean regret with bands above the dashed bound."""
     dims = sorted(table["dimension"].unique())
-    figure, axes = canvas.panels(len(PRIORS), len(dims), width=10.0, height=2.7)
+    figure, axes = plotting.panels(len(PRIORS), len(dims), width=10.0, height=2.7)
     for row, prior in zip(axes, PRIORS, strict=True):
         for axis, d in zip(row, dims, strict=True):
             part = table[(table["prior"] == prior) & (table["dimension"] == d)]
             bound = part.groupby("rounds")["lower"].mean()
-            axis.plot(bound.index, bound, color=canvas.BLACK, ls="--", lw=1.2)
-            ends = {"no learner below": (bound.iloc[-1], canvas.BLACK)}
+            axis.plot(bound.index, bound, color=plotting.BLACK, ls="--", lw=1.2)
+            ends = {"no learner below": (bound.iloc[-1], plotting.BLACK)}
             for colour, (learner, path) in zip(
-                canvas.COLOURS, part.groupby("learner", sort=False), strict=False
+                plotting.COLOURS, part.groupby("learner", sort=False), strict=False
             ):
-                mean = canvas.band(axis, path, "regret", color=colour)
+                mean = plotting.band(axis, path, "regret", color=colour)
                 ends[str(learner)] = (mean.iloc[-1], colour)
             axis.set_title(f"{prior} prior, {d} features")
-            canvas.log_rounds(axis, table["rounds"].max())
+            plotting.log_rounds(axis, table["rounds"].max())
             if axis is row[-1]:
-                canvas.label_ends(axis, ends, gap=0.09)
+                plotting.label_ends(axis, ends, gap=0.09)
         row[0].set_ylabel("regret, half squared loss")
     return figure

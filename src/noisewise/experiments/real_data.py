@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from ..protocols import Array
-from . import canvas, datasets, moments, schools
-from .canvas import BLACK, BLUE, GREEN, ORANGE, PINK, SKY, VERMILION
+from . import checkpoints, datasets, plotting, schools
+from .plotting import BLACK, BLUE, GREEN, ORANGE, PINK, SKY, VERMILION
 from .schools import FITTED
 from .verdicts import Verdict, rare
 
@@ -58,7 +58,7 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
                 "late": float(lost[-max(1, T // 4) :].mean()),
             }
             for name, lost in schools.bandit(T, rng).items()
-            for t in moments.spaced(T, 13)
+            for t in checkpoints.spaced(T, 13)
         ]
     return [{"part": part, **row} for row in rows]
 
@@ -202,7 +202,7 @@ STYLES = {
 
 def plot(table: pd.DataFrame) -> Any:
     """Residuals, one pass; coverage, width; what is lost over time and at the end."""
-    figure, axes = canvas.panels(3, 2, width=10.0, height=3.2)
+    figure, axes = plotting.panels(3, 2, width=10.0, height=3.2)
     figure.get_layout_engine().set(wspace=0.06, hspace=0.06)
     _residuals(axes[0, 0], table[table["player"] == "residuals"])
     ends = _ends(table)
@@ -213,21 +213,21 @@ def plot(table: pd.DataFrame) -> Any:
     axes[1, 0].set(title="95 % intervals: districts covered", ylabel="%", ylim=(0, 103))
     _kinds(axes[1, 1], part, "width")
     axes[1, 1].set(title="their width", ylabel="median, points of the rate", yscale="log")
-    canvas.plain_logs(axes[1, 1].yaxis)
+    plotting.plain_logs(axes[1, 1].yaxis)
     last = 100 * ends.groupby(ends["kind"] + ", " + ends["player"])["width"].mean()
-    canvas.label_ends(axes[1, 1], {name: (last[name], KINDS[name][0]) for name in KINDS})
+    plotting.label_ends(axes[1, 1], {name: (last[name], KINDS[name][0]) for name in KINDS})
     part = table[table["part"] == "bandit"]
     part = part.assign(mean=100 * part["lost"] / part["rounds"])
     for name, (colour, dash) in STYLES.items():
-        canvas.band(axes[2, 0], part[part["player"] == name], "mean", color=colour, ls=dash)
+        plotting.band(axes[2, 0], part[part["player"] == name], "mean", color=colour, ls=dash)
     axes[2, 0].set(title="bandit: lost a round so far", yscale="log", ylabel="points of the rate",
                    ylim=(1.5, 50))  # fmt: skip
-    canvas.log_rounds(axes[2, 0], part["rounds"].max())
+    plotting.log_rounds(axes[2, 0], part["rounds"].max())
     _dots(axes[2, 1], 100 * ends[ends["part"] == "bandit"].pivot(
         index="trial", columns="player", values="late"), STYLES)  # fmt: skip
     axes[2, 1].set(title="in the last quarter", xlabel="points of the rate", xscale="log")
     for axis in (axes[2, 0].yaxis, axes[2, 1].xaxis):
-        canvas.plain_logs(axis)
+        plotting.plain_logs(axis)
     return figure
 
 
@@ -255,11 +255,11 @@ def _residuals(axis: Any, part: pd.DataFrame) -> None:
     axis.set(xscale="log", yscale="log", title="residuals are not binomial",
              xlabel="pupils tested, n", ylabel="mean of residual² / p(1 − p)")  # fmt: skip
     for each in (axis.xaxis, axis.yaxis):
-        canvas.plain_logs(each)
+        plotting.plain_logs(each)
     middle = float(np.sqrt(n[0] * n[-1]))
     for words, y, colour in (
         ("binomial, 1/n", 1.5 / middle, VERMILION),
-        ("spread + 1/n", 1.5 * spread, canvas.INK[GREEN]),
+        ("spread + 1/n", 1.5 * spread, plotting.INK[GREEN]),
     ):
         axis.annotate(words, (middle, y), color=colour, fontsize=8)
 
@@ -268,9 +268,9 @@ def _kinds(axis: Any, part: pd.DataFrame, column: str) -> None:
     for name, (colour, dash) in KINDS.items():
         shown = part[part["kind"] + ", " + part["player"] == name]
         shown = shown.assign(**{column: 100 * shown[column]})
-        canvas.band(axis, shown, column, color=colour, ls=dash, marker="o", ms=3)
+        plotting.band(axis, shown, column, color=colour, ls=dash, marker="o", ms=3)
     axis.set(xscale="log", xlabel="districts learnt")
-    canvas.plain_logs(axis.xaxis)
+    plotting.plain_logs(axis.xaxis)
 
 
 def _dots(axis: Any, values: pd.DataFrame, styles: dict[str, Any]) -> None:

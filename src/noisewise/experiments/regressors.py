@@ -7,9 +7,9 @@ import pandas as pd
 
 from ..checks import find
 from ..protocols import Array
-from . import arena, canvas, moments
-from .arena import WEIGHTED
-from .canvas import BLACK, BLUE, GREEN, ORANGE, PINK, SKY, VERMILION
+from . import checkpoints, plotting, regressor_lineup
+from .plotting import BLACK, BLUE, GREEN, ORANGE, PINK, SKY, VERMILION
+from .regressor_lineup import WEIGHTED
 from .verdicts import Verdict, near, rare
 
 TITLE = "Every regressor on the same streams, and what it guarantees"
@@ -58,28 +58,28 @@ OWN = ((BLACK, ":"), (PINK, ":"), (GREEN, ":"), (VERMILION, ":"))
 
 def cells(rounds: int) -> list[dict[str, Any]]:
     """One cell a world; the heteroscedastic one is played twice, without weights and with."""
-    return [{"world": world, "rounds": rounds} for world in arena.WORLDS]
+    return [{"world": world, "rounds": rounds} for world in regressor_lineup.WORLDS]
 
 
 def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]:
     """Play everyone on one draw: regret at twelve moments, the guarantee at the last."""
-    world = arena.draw(cell["world"], cell["rounds"], rng)
+    world = regressor_lineup.draw(cell["world"], cell["rounds"], rng)
     worlds = [world.unweighted, world] if world.name == WEIGHTED else [world]
     own = {each["name"]: find(each["target"]) for each in cell.get("own", ())}
     rows = []
     for each in worlds:
-        for name, learner in arena.learners(each).items():
-            scores = arena.play(learner, each)
-            rows += _rows(each, name, scores, arena.guarantee(learner, each, scores))
+        for name, learner in regressor_lineup.learners(each).items():
+            scores = regressor_lineup.play(learner, each)
+            rows += _rows(each, name, scores, regressor_lineup.guarantee(learner, each, scores))
         for name, learner in own.items():
             rows += _guest(each, name, learner)
     return rows
 
 
-def _guest(world: arena.World, name: str, learner: Any) -> list[dict[str, Any]]:
+def _guest(world: regressor_lineup.World, name: str, learner: Any) -> list[dict[str, Any]]:
     """Play a user's regressor, of which no guarantee is known and which may refuse the stream."""
     try:
-        scores = arena.play(learner, world)
+        scores = regressor_lineup.play(learner, world)
         if not np.isfinite(scores).all():
             raise ValueError("predictions are not finite")
     except ValueError as error:
@@ -89,7 +89,9 @@ def _guest(world: arena.World, name: str, learner: Any) -> list[dict[str, Any]]:
     return _rows(world, name, scores, np.nan)
 
 
-def _rows(world: arena.World, name: str, scores: Array, bound: float) -> list[dict[str, Any]]:
+def _rows(
+    world: regressor_lineup.World, name: str, scores: Array, bound: float
+) -> list[dict[str, Any]]:
     regret, expected = world.regret(scores), world.expected(scores)
     T, weighs = len(regret), world.name == WEIGHTED
     weighted = world.rescaled.regret(np.sqrt(world.weight) * scores) if weighs else regret
@@ -105,13 +107,13 @@ def _rows(world: arena.World, name: str, scores: Array, bound: float) -> list[di
             "weighted_bound": bound if t == T and weighs else np.nan,
             "refused": "",
         }
-        for t in moments.spaced(T, 12)
+        for t in checkpoints.spaced(T, 12)
     ]
 
 
 def numbers(table: pd.DataFrame) -> pd.DataFrame:
     """Who wins where: a line a regressor, a column a stream, the best and its equals starred."""
-    last = moments.last(table)
+    last = checkpoints.last(table)
     names = last["regressor"].unique()
     lines = pd.DataFrame({"regret ± 2 se (guarantee)": ["lowest regret", *names]})
     shown = [(stream, stream, "expected", "bound") for stream in STREAMS]
@@ -146,7 +148,7 @@ def _short(value: float) -> str:
 
 def holds(table: pd.DataFrame) -> dict[str, Any]:
     """No guarantee broken; the game's value; what weights and the simplex are worth."""
-    last = moments.last(table)
+    last = checkpoints.last(table)
     return {**_guaranteed(last), **_game(last[last["stream"] == "adversarial"]), **_worth(last)}
 
 
@@ -162,7 +164,7 @@ def _guaranteed(last: pd.DataFrame) -> dict[str, Any]:
         "no guarantee that holds for sure was exceeded, those of weighted learners in the weighted "
         "loss": Verdict(not over[~random].any(), f"{(bound.notna() & ~random).sum()} checked"),
         "FTRL's, which may fail in 5 % of runs, does not fail more often on any stream": rare(
-            failed, arena.DELTA
+            failed, regressor_lineup.DELTA
         ),
     }
 
@@ -206,7 +208,7 @@ def plot(table: pd.DataFrame) -> Any:
     """A row a stream: regret over time with bands, and at the end beside the guarantee."""
     own = [name for name in table["regressor"].unique() if name not in STYLES]
     styles = STYLES | {name: OWN[i % len(OWN)] for i, name in enumerate(own)}
-    figure, axes = canvas.panels(len(STREAMS), 2, width=9.0, height=2.6)
+    figure, axes = plotting.panels(len(STREAMS), 2, width=9.0, height=2.6)
     figure.get_layout_engine().set(wspace=0.06, hspace=0.06)
     curves = table.groupby(["stream", "regressor", "rounds"])["expected"]
     means, errors = curves.mean(), 2 * curves.sem()
@@ -238,5 +240,5 @@ def plot(table: pd.DataFrame) -> Any:
         shown = "● with weights   ○ without" if stream == WEIGHTED else "● regret   | guarantee"
         right.set_title(shown, fontsize=9, fontweight="normal", loc="right")
         for axis in (left.xaxis, right.xaxis):
-            canvas.plain_logs(axis)
+            plotting.plain_logs(axis)
     return figure

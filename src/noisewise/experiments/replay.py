@@ -8,8 +8,8 @@ import pandas as pd
 from ..bandits.ftrl_ucb import FTRLUCB
 from ..bandits.greedy import Greedy
 from ..glm import GLM
-from . import canvas, datasets, logs
-from .canvas import BLACK, BLUE, GREEN, ORANGE, PINK, SKY, VERMILION
+from . import datasets, offline_evaluation, plotting
+from .plotting import BLACK, BLUE, GREEN, ORANGE, PINK, SKY, VERMILION
 from .verdicts import Verdict, rare
 
 TITLE = "Real data: what a log of 10,000 decisions can say of a policy"
@@ -54,20 +54,23 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
     log = datasets.open_bandit(cell["campaign"])
     level = cell.get("level", 0)
     same = {"campaign": cell["campaign"], "level": level}
-    x = logs.catalogue(log)
+    x = offline_evaluation.catalogue(log)
     if not level:
-        rows = logs.across(cell["campaign"])
+        rows = offline_evaluation.across(cell["campaign"])
         order = rng.permutation(len(log.item))[: cell["rounds"]]
         item, click = log.item[order], log.click[order]
         for name, policy in policies().items():
-            rows += [{"policy": name, **row} for row in logs.judged(policy, x, item, click, rng)]
+            rows += [
+                {"policy": name, **row}
+                for row in offline_evaluation.judged(policy, x, item, click, rng)
+            ]
         return [{**same, "draw": 0, **row} for row in rows]
     rows = []
     for draw in range(DRAWS):
-        rates = logs.drawn_rates(x, level, rng)
+        rates = offline_evaluation.drawn_rates(x, level, rng)
         item = rng.integers(len(x), size=cell["rounds"])
         click = (rng.random(len(item)) < rates[item]).astype(np.float64)
-        made = logs.judged(policies()["FTRL-UCB"], x, item, click, rng, rates)
+        made = offline_evaluation.judged(policies()["FTRL-UCB"], x, item, click, rng, rates)
         even = float(rates.mean())
         rows += [{**same, "draw": draw, "policy": "FTRL-UCB", "even": even, **row} for row in made]
     return rows
@@ -99,7 +102,7 @@ def _interval(group: pd.DataFrame, level: float = 0.95) -> tuple[float, float, f
     if group["error"].notna().any():
         return tuple(group[["rate", "low", "high"]].mean())
     clicks, scale = float(group["clicks"].mean()), float(group["scale"].mean())
-    low, high = logs.poisson_interval(clicks, level)
+    low, high = offline_evaluation.poisson_interval(clicks, level)
     return scale * clicks, scale * low, scale * high
 
 
@@ -111,7 +114,7 @@ def holds(table: pd.DataFrame) -> dict[str, Any]:
     rate, error = own["rate"].mean().unstack(), own["error"].mean().unstack()
     apart = (rate["own log"] - rate["other log"]) / np.hypot(error["own log"], error["other log"])
     learnt = real[real["error"].isna()].groupby(["campaign", "policy", "way"])
-    even = rate["own log"].xs(logs.EVEN, level="policy")
+    even = rate["own log"].xs(offline_evaluation.EVEN, level="policy")
     ends = {key: _interval(group, 1 - 0.05 / learnt.ngroups) for key, group in learnt}
     told = [key for key, (_, low, high) in ends.items() if not low <= even[key[0]] <= high]
     clicks = learnt["clicks"].mean()
@@ -141,12 +144,17 @@ def holds(table: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-STYLES = {logs.EVEN: BLACK, logs.SHOP: ORANGE, "FTRL-UCB": BLUE, "greedy": PINK}
+STYLES = {
+    offline_evaluation.EVEN: BLACK,
+    offline_evaluation.SHOP: ORANGE,
+    "FTRL-UCB": BLUE,
+    "greedy": PINK,
+}
 
 
 def plot(table: pd.DataFrame) -> Any:
     """A panel a campaign with all estimates; drawn clicks against the truth; how long a log."""
-    figure, axes = canvas.panels(2, 3, width=10.5, height=3.1)
+    figure, axes = plotting.panels(2, 3, width=10.5, height=3.1)
     figure.get_layout_engine().set(wspace=0.05, hspace=0.08)
     real = table[table["level"] == 0]
     for axis, campaign in zip(axes[0], datasets.CAMPAIGNS, strict=True):
@@ -167,7 +175,7 @@ def _estimates(axis: Any, part: pd.DataFrame) -> None:
         rate, low, high = (1000 * each for each in _interval(group))
         bars = [[rate - max(low, 0.0)], [high - rate]]
         axis.errorbar(rate, -place, xerr=bars, fmt="o", ms=4, capsize=2, color=STYLES[policy])
-    own = part[(part["policy"] == logs.EVEN) & (part["way"] == "own log")]
+    own = part[(part["policy"] == offline_evaluation.EVEN) & (part["way"] == "own log")]
     axis.axvline(1000 * own["rate"].mean(), color=BLACK, lw=0.8, ls=":")
     labels = [f"{policy}, {way}" for (policy, way), _ in groups]
     axis.set_yticks(-np.arange(len(groups)), labels)
@@ -176,7 +184,7 @@ def _estimates(axis: Any, part: pd.DataFrame) -> None:
 
 def _drawn(axis: Any, part: pd.DataFrame) -> None:
     """Estimates with intervals against what the policy was worth."""
-    for way, colour in zip(logs.WAYS, (SKY, BLUE), strict=True):
+    for way, colour in zip(offline_evaluation.WAYS, (SKY, BLUE), strict=True):
         shown = 1000 * part.loc[part["way"] == way, ["truth", "rate", "low", "high"]]
         bars = [shown["rate"] - shown["low"], shown["high"] - shown["rate"]]
         axis.errorbar(
@@ -185,7 +193,7 @@ def _drawn(axis: Any, part: pd.DataFrame) -> None:
     even = 1000 * part["even"].mean()
     top = 1050 * part["truth"].max()
     axis.plot([0, top], [0, top], color=BLACK, lw=0.8)
-    axis.axhline(even, color=BLACK, lw=0.8, ls=":", label=logs.EVEN)
+    axis.axhline(even, color=BLACK, lw=0.8, ls=":", label=offline_evaluation.EVEN)
     axis.set(
         xlabel="known value, clicks per 1000", ylabel="estimate, 95 % interval", ylim=(0, None)
     )
@@ -197,15 +205,18 @@ def _lengths(axis: Any, real: pd.DataFrame) -> None:
     events = np.geomspace(1e3, 1e8, 60)
     for campaign, colour in zip(datasets.CAMPAIGNS, (BLUE, VERMILION, GREEN), strict=True):
         own = real[(real["campaign"] == campaign) & (real["way"] == "own log")]
-        rate = own[own["policy"] == logs.EVEN]["rate"].mean()
+        rate = own[own["policy"] == offline_evaluation.EVEN]["rate"].mean()
         items = len(datasets.open_bandit(campaign).features)
         matched = events * rate / items
-        ends = np.array([logs.poisson_interval(each) for each in matched]) / matched[:, None]
+        ends = (
+            np.array([offline_evaluation.poisson_interval(each) for each in matched])
+            / matched[:, None]
+        )
         axis.plot(events, ends, color=colour)
         axis.plot([], [], color=colour, label=f"{campaign}, {items} items")
     axis.axvline(1e4, color=BLACK, lw=0.8, ls=":")
     axis.annotate("these\nlogs", (8e3, 0.11), fontsize=7.5, ha="right")
     axis.set(xscale="log", yscale="log", ylim=(0.1, 10), title="how long a log must be",
              xlabel="decisions of an even draw", ylabel="ends of the interval / rate")  # fmt: skip
-    canvas.plain_logs(axis.yaxis)
+    plotting.plain_logs(axis.yaxis)
     axis.legend(loc="upper right", fontsize=8)

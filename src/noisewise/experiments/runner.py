@@ -52,7 +52,7 @@ from tqdm import tqdm
 from .. import files
 from ..checks import find
 from ..regression import REGRESSORS
-from . import EXPERIMENTS, canvas, digest, parts, provenance, workers
+from . import EXPERIMENTS, digest, parts, plotting, provenance, workers
 from .datasets import MissingData
 from .parts import Held
 from .verdicts import Verdict
@@ -64,7 +64,7 @@ def note(sentence: str) -> None:
 
 
 @dataclass(frozen=True)
-class Guest:
+class UserRegressor:
     """A regressor of the user's: where it is found, and what tells it from an earlier one."""
 
     name: str
@@ -73,9 +73,9 @@ class Guest:
     source: str
 
 
-def guests(targets: Sequence[str]) -> tuple[Guest, ...]:
+def user_regressors(targets: Sequence[str]) -> tuple[UserRegressor, ...]:
     """Find regressors by MODULE:NAME; each is called NAME unless that is taken."""
-    found: dict[str, Guest] = {}
+    found: dict[str, UserRegressor] = {}
     for target in dict.fromkeys(targets):
         thing = find(target)
         if not all(callable(getattr(thing, verb, None)) for verb in ("start", "predict", "update")):
@@ -86,7 +86,7 @@ def guests(targets: Sequence[str]) -> tuple[Guest, ...]:
         spec = re.sub(r" at 0x[0-9a-f]+", "", repr(thing))
         home = getattr(sys.modules[type(thing).__module__], "__file__", None)
         source = hashlib.sha256(Path(home).read_bytes() if home else b"").hexdigest()[:16]
-        found[name] = Guest(name, target, spec, source)
+        found[name] = UserRegressor(name, target, spec, source)
     return tuple(found.values())
 
 
@@ -100,7 +100,7 @@ class Run:
     rounds: int | None = None
     seed: int = 0
     jobs: int = 2
-    guests: tuple[Guest, ...] = ()
+    user_regressors: tuple[UserRegressor, ...] = ()
     policies: str | None = None
 
     @property
@@ -114,8 +114,8 @@ class Run:
         words = ["noisewise", "reproduce", self.name, "--trials", str(self.scale)]
         if self.rounds is not None:
             words += ["--rounds", str(self.rounds)]
-        for guest in self.guests:
-            words += ["--regressor", guest.target]
+        for each in self.user_regressors:
+            words += ["--regressor", each.target]
         if self.policies:
             words += ["--policies", self.policies]
         return " ".join([*words, "--seed", str(self.seed)])
@@ -130,11 +130,11 @@ class Run:
         """The settings of the study."""
         more = {"policies": self.policies} if self.policies else {}
         cells = list(self.study.cells(self.rounds or self.study.ROUNDS, **more))
-        own = {"own": [asdict(guest) for guest in self.guests]} if self.guests else {}
-        return [cell | own for cell in cells]
+        own = [asdict(each) for each in self.user_regressors]
+        return [cell | ({"own": own} if own else {}) for cell in cells]
 
     @property
-    def lack(self) -> str:
+    def missing_requirement(self) -> str:
         """What is missing for the study, a package with its data, and how to get it."""
         try:
             self.study.cells(self.study.ROUNDS)
@@ -144,7 +144,7 @@ class Run:
 
     @property
     def parts(self) -> Path:
-        """Where finished batches lie: elsewhere for another seed, horizon, guest or source."""
+        """Where finished batches lie: elsewhere for another seed, horizon, regressor or source."""
         own = inspect.getsource(self.study)  # a study may live outside the package
         key = json.dumps([self.name, self.seed, self.cells, own, provenance.key()], sort_keys=True)
         return self.out / "parts" / self.name / hashlib.sha256(key.encode()).hexdigest()[:16]
@@ -172,7 +172,7 @@ class Run:
         summary = self._summary(table, time.perf_counter() - began, held.machines)
         table = table.drop(columns="_cell")
         files.replace(self.out / f"{self.name}.parquet", lambda p: table.to_parquet(p, index=False))
-        canvas.write(self.study.plot, table, self.out / f"{self.name}.svg")
+        plotting.write(self.study.plot, table, self.out / f"{self.name}.svg")
         text = json.dumps(summary, indent=1)
         files.replace(self.out / f"{self.name}.json", lambda p: p.write_text(text))
         return summary

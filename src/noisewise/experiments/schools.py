@@ -19,7 +19,7 @@ from ..protocols import Array, BanditRounds
 from ..regression.ftrl import FTRL
 from ..regression.state import FTRLState
 from ..simulate import choices, predictions
-from . import moments
+from . import checkpoints
 from .datasets import Districts, star98
 
 FIRST, CLIP, LENGTH, RIDGE = 20, 3.0, 5.0, 0.5
@@ -109,7 +109,7 @@ def intervals(rounds: int, rng: np.random.Generator) -> list[dict[str, Any]]:
         truth = best_fit(x, data.rate, w)
         ftrl = FTRL(LOGISTIC, RIDGE)
         state, done = ftrl.start(x.shape[1]), 0
-        for t in moments.spaced(rounds, 5, first=min(100, rounds)):
+        for t in checkpoints.spaced(rounds, 5, first=min(100, rounds)):
             new = drawn[done:t]
             ftrl.update(state, x[new], data.rate[new], w[new])
             ftrl.solve(state)

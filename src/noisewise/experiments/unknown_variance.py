@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..agent import Agent
+from ..agent.agent import Agent
 from ..bandits.ftrl_ucb import FTRLUCB
 from ..bandits.losan import LOSAN
 from ..bandits.mor_ucb import MORUCB
@@ -20,7 +20,7 @@ from ..glm import GLM
 from ..protocols import Array, BanditRounds
 from ..theory.bandits import family_sigma
 from ..theory.regret import bandit_regret
-from . import canvas, moments
+from . import checkpoints, plotting
 from .verdicts import Verdict, rare
 
 TITLE = "Bandits that are not told the noise"
@@ -187,7 +187,7 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
                 "near": _share(np.abs(np.log2(late)) <= 1, late),
                 "below": _share(INFLATION * late < 1, late),
             }
-            for t in moments.spaced(T, 13)
+            for t in checkpoints.spaced(T, 13)
         ]
     return rows
 
@@ -219,7 +219,7 @@ def _play(policy: Any, rounds: BanditRounds, told: Array) -> tuple[Any, bool | N
 
 def numbers(table: pd.DataFrame) -> pd.DataFrame:
     """One line a world and policy: mean regret, standard error, worst run, misses, variances."""
-    last = moments.last(table)
+    last = checkpoints.last(table)
     grouped = last.groupby(["world", "policy"], sort=False)
     lines = grouped["regret"].agg(["mean", "sem", "max"])
     lines.columns = pd.Index(["regret", "standard error", "worst run"])
@@ -231,7 +231,7 @@ def numbers(table: pd.DataFrame) -> pd.DataFrame:
 
 def holds(table: pd.DataFrame) -> dict[str, Any]:
     """What theory promises, and what estimating variances was worth on this run."""
-    last = moments.last(table)
+    last = checkpoints.last(table)
     sets = last.dropna(subset="missed").set_index(["policy", "trial"])["missed"].astype("bool")
     fitted = last[last["policy"] == ESTIMATED].groupby("world")["near"].mean()
     explained = fitted[[*FIXED, FRESH]]
@@ -284,9 +284,9 @@ ORDER = (TOLD, *BARE, *SURE.values(), LAYERS, "LOSAN", "SAVE")
 
 def plot(table: pd.DataFrame) -> Any:
     """A panel a world: regret of every run, a row a policy; the last: variances near the truth."""
-    last = moments.last(table)
-    figure, axes = canvas.panels(2, 4, width=11.0, height=3.3)
-    told, bare, sound = canvas.COLOURS[-1], *canvas.COLOURS[:2]
+    last = checkpoints.last(table)
+    figure, axes = plotting.panels(2, 4, width=11.0, height=3.3)
+    told, bare, sound = plotting.COLOURS[-1], *plotting.COLOURS[:2]
     worlds = list(dict.fromkeys(last["world"]))
     least = max(0.8 * last["regret"].quantile(0.01), 1e-3)  # below it a run is an arrow
     for axis, world in zip(axes.flat, worlds, strict=False):
@@ -299,7 +299,7 @@ def plot(table: pd.DataFrame) -> Any:
         axis.set(
             xscale="log", xlim=(least, 1.25 * last["regret"].max()), title=world, xlabel="regret"
         )
-        canvas.plain_logs(axis.xaxis)
+        plotting.plain_logs(axis.xaxis)
         _rows(axis, ORDER, shown=axis in axes[:, 0])
     axis = axes.flat[-1]
     fitted = last[last["policy"] == ESTIMATED].groupby("world")["near"]

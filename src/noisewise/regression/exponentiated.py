@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..blas import matmul
-from ..inputs import dimension, longest, positive, short_steps
+from ..inputs import dimension, positive, short_steps, with_slack
 from ..protocols import Array
 from ..states import COUNT, check_fields
 from .rowwise import RowWise
@@ -94,7 +94,7 @@ class ExponentiatedGradient(RowWise):
 
     def _refuse(self, state: ExponentiatedGradientState, x: Array, y: Array, w: Array) -> None:
         spread = np.ptp(x, axis=1) if self.bound is None else 2 * np.abs(x).max(axis=1)
-        if len(x) and spread.max() > longest(self.feature_range):
+        if len(x) and spread.max() > with_slack(self.feature_range):
             at = int(np.argmax(spread))
             raise ValueError(
                 f"x has range {spread[at]:.8g} at row {at}, above feature_range "

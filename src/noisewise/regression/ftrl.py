@@ -14,18 +14,18 @@ from ..confidence import Ellipsoid, score_bounds
 from ..glm import GLM
 from ..inputs import (
     FLOAT,
+    as_contiguous,
+    check_magnitude,
     column,
-    computable,
     dimension,
     features,
     flag,
-    longest,
     numbers,
     one_of,
-    plain,
     positive,
     probability,
     weights,
+    with_slack,
 )
 from ..kernels import layout as at
 from ..kernels.layout import Header
@@ -106,7 +106,7 @@ class FTRL:
         h.dim, h.padded = d, at.padded(d)
         h.code = self._code()
         h.bound = glm.score_bound
-        h.limit = longest(glm.feature_bound) ** 2
+        h.limit = with_slack(glm.feature_bound) ** 2
         h.spread = np.sqrt(glm.max_slope / glm.min_slope)
         h.tolerance = self.tolerance * np.sqrt(d)
         h.scale = h.stale_low = h.stale_high = 1.0
@@ -176,20 +176,20 @@ class FTRL:
     def _refuse(self, state: FTRLState, x: Array, y: Array, w: Array) -> None:
         """Raise, or warn, if a row is too long; raise if numbers are not finite or overflow."""
         if state.kernels is not None:
-            flat = plain(x).reshape(-1), plain(y), plain(w)
+            flat = as_contiguous(x).reshape(-1), as_contiguous(y), as_contiguous(w)
             if state.kernels.survey(*flat, state.head.limit) < 0:
                 return
         numbers("x", x)
         square = np.einsum("ij,ij->i", x, x)
         A = self.glm.feature_bound
         row = int(np.argmax(square)) if len(x) else 0
-        if len(x) and not square[row] <= longest(A) ** 2:
+        if len(x) and not square[row] <= with_slack(A) ** 2:
             size = np.sqrt(square[row])
             words = f"x has norm {size:.8g} at row {row}, above feature_bound {A:.8g}"
             if self.oversize == "raise" or not np.isfinite(square[row]):
                 raise ValueError(f"{words}; scale the features or pass a larger feature_bound")
             warnings.warn(f"{words}; the guarantees do not cover such rows", stacklevel=3)
-        computable(x, y, w)
+        check_magnitude(x, y, w)
 
     def _play(self, state: FTRLState, x: Array, y: Array, w: Array, what: int) -> Array:
         """Learn checked rows; return their scores, or another field of the compiled step."""

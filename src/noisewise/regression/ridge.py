@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..glm import GLM
-from ..inputs import positive, settle
+from ..inputs import coerce_positive, positive
 from ..protocols import Array
 from .ftrl import FTRL
 from .state import FTRLState
@@ -48,10 +48,10 @@ class Ridge:
     clip: float | None = None
 
     def __post_init__(self) -> None:
-        settle(self, "ridge", zero=True)
+        coerce_positive(self, "ridge", zero=True)
         if self.ridge == 0:
             raise ValueError("ridge is 0, which leaves the first rounds undefined; use Forward(0)")
-        settle(self, "ridge")
+        coerce_positive(self, "ridge")
         if self.clip is not None:
             object.__setattr__(self, "clip", positive("clip", self.clip))
 

@@ -14,7 +14,7 @@ import numpy as np
 from .. import linalg
 from ..blas import one_thread
 from ..glm import GLM
-from ..inputs import plain
+from ..inputs import as_contiguous
 from ..kernels import layout as at
 from ..links import LINKS
 from ..ownership import claim, release
@@ -107,7 +107,7 @@ def _recover(glm: GLM, state: FTRLState) -> None:
 def play(glm: GLM, state: FTRLState, x: Array, y: Array, w: Array, what: int, out: Array) -> None:
     """Learn checked rows in the compiled loop; it comes back only when passes are due."""
     h = state.head
-    x, y, w = plain(x).reshape(-1), plain(y), plain(w)
+    x, y, w = as_contiguous(x).reshape(-1), as_contiguous(y), as_contiguous(w)
     done = 0
     while done < len(y):
         done = state.kernels.run(state.array, x, y, w, done, what, out)
@@ -123,7 +123,7 @@ def learn(glm: GLM, state: FTRLState, x: Array, y: float, w: float, z: float) ->
     inside = min(max(z, -S), S)
     loss = w * (float(glm.potential(inside)) - y * inside)
     parts = float(glm.mean(m)), float(glm.slope(m)), float(glm.potential(m))
-    request = feed(state.array, plain(x), y, w, *parts, loss)
+    request = feed(state.array, as_contiguous(x), y, w, *parts, loss)
     if request != at.FINE:
         handle_status(glm, state, request)
 

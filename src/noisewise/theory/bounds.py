@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..glm import GLM
-from ..inputs import column, dimension, positive, probability, whole
+from ..inputs import column, dimension, integer, positive, probability
 from ..noise import Bounded, Likelihood, Noise
 from ..protocols import Array
 from .radii import growth_bound, noise_scale
@@ -191,7 +191,7 @@ def _growth(
     leverages: ArrayLike | None,
 ) -> float:
     """Return the log-determinant, from the leverages, as given, or its largest value."""
-    d, T = dimension(dim), whole("horizon", horizon)
+    d, T = dimension(dim), integer("horizon", horizon)
     if leverages is not None:
         h = _leverages(glm, d, T, lam, leverages)
         return -float(np.log1p(-glm.min_slope * h).sum())
@@ -202,7 +202,7 @@ def _growth(
 
 def _leverages(glm: GLM, dim: int, horizon: int, lam: float, values: ArrayLike) -> Array:
     dimension(dim)
-    h = column("leverages", values, whole("horizon", horizon), False)
+    h = column("leverages", values, integer("horizon", horizon), False)
     largest = largest_leverage(glm, lam)
     if (h < 0).any() or (h > largest * (1 + 1e-9)).any():
         raise ValueError(

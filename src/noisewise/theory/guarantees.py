@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..glm import GLM
-from ..inputs import column, dimension, features, numbers, positive, probability, whole
+from ..inputs import column, dimension, features, integer, numbers, positive, probability
 from ..linalg import minimax_directions, scaled_spectrum
 from ..protocols import Array
 from .regret import design_terms
@@ -30,7 +30,7 @@ def log_dets(x: ArrayLike, ridge: float = 0.5) -> Array:
 
 def worst_log_det(dim: int, horizon: int, feature_bound: float = 1.0, ridge: float = 0.5) -> float:
     r"""Return :math:`d\log(1 + TA^2/(2\lambda d))`, the largest of `log_dets` over designs."""
-    d, T = dimension(dim), whole("horizon", horizon)
+    d, T = dimension(dim), integer("horizon", horizon)
     A, lam = positive("feature_bound", feature_bound), positive("ridge", ridge)
     return d * math.log1p(T * A * A / (2 * lam * d))
 

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from .. import linalg
 from ..bessel import PRIORS, bessel_zero
-from ..inputs import dimension, features, numbers, one_of, positive, whole
+from ..inputs import dimension, features, integer, numbers, one_of, positive
 
 
 def lower_bound(
@@ -61,7 +61,7 @@ def basis_lower_bound(
     d, A = dimension(dim), positive("feature_bound", feature_bound)
     sigma, B = positive("sigma", sigma), positive("parameter_bound", parameter_bound)
     rho = prior_precision(d, sigma=sigma, parameter_bound=B, prior=prior) / A**2
-    often, rest = divmod(whole("horizon", horizon), d)
+    often, rest = divmod(integer("horizon", horizon), d)
     sums = [digamma(rho + n) - digamma(rho) for n in (often + 1, often)]
     return 0.5 * sigma**2 * float(rest * sums[0] + (d - rest) * sums[1])
 

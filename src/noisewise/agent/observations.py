@@ -1,4 +1,4 @@
-"""Rewards as people tell them: of a key or an arm, one or many, read before anything is learnt."""
+"""Rewards as an agent is given them: of a key or an arm, one or many, checked before all else."""
 
 import math
 from collections.abc import Iterable, Sized
@@ -16,7 +16,7 @@ LARGEST_KEY = 2**1024  # Python does not write out integers of any size
 
 
 @dataclass(frozen=True)
-class Told:
+class Observations:
     """A key or features, a reward, its sd or None, and its number of trials, for each reward."""
 
     whose: list[Any]
@@ -37,13 +37,13 @@ class Told:
         return repr((whose, self.rewards, self.sds, self.trials))
 
 
-def read(
+def parse(
     arm_or_key: Any,
     reward: ArrayLike,
     sigma: ArrayLike | None,
     trials: ArrayLike | None,
     limits: tuple[float, float] | None,
-) -> Told:
+) -> Observations:
     """Read what `Agent.learn` is given; rewards lie within ``limits``."""
     y = numbers("reward", reward)
     low, high = limits or (-math.inf, math.inf)
@@ -57,7 +57,7 @@ def read(
     whose = _each(arm_or_key, single)
     if y.shape not in ((), (len(whose),)):
         raise ValueError(
-            f"reward has shape {y.shape}, but {len(whose)} arms or keys are told; pass one "
+            f"reward has shape {y.shape}, but {len(whose)} arms or keys are given; pass one "
             "reward each"
         )
     if sigma is not None and trials is not None:
@@ -67,7 +67,7 @@ def read(
     n = len(whose)
     sds = [None] * n if sigma is None else _levels("sigma", sigma, n, single)
     ns = _levels("trials", 1.0 if trials is None else trials, n, single)
-    return Told(whose, np.atleast_1d(y).tolist(), sds, ns, single)
+    return Observations(whose, np.atleast_1d(y).tolist(), sds, ns, single)
 
 
 def is_key(thing: Any) -> bool:

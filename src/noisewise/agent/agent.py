@@ -12,20 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import archive
-from .bandits.arms import norm_bound, observation
-from .bandits.ftrl_ucb import FTRLUCB
-from .bandits.layers import Layers, Mending
-from .bandits.reasons import Reason, means, reasons
-from .bandits.residuals import ResidualScale
-from .bandits.told import Key, Told, is_key, limits_of, read
-from .bandits.units import LEAST_NOISE, teach
-from .glm import GLM
-from .inputs import dimension, numbers, positive, shown, whole
-from .links import Link
-from .ownership import refused
-from .protocols import Array, Policy
-from .states import (
+from .. import archive
+from ..bandits.arms import norm_bound, observation
+from ..bandits.ftrl_ucb import FTRLUCB
+from ..bandits.layers import Mending, OptimismState
+from ..glm import GLM
+from ..inputs import dimension, integer, numbers, positive, shown
+from ..links import Link
+from ..ownership import refused
+from ..protocols import Array, Policy
+from ..states import (
     COUNT,
     NONNEGATIVE,
     POSITIVE,
@@ -34,6 +30,10 @@ from .states import (
     check_generator,
     check_rows,
 )
+from .observations import Key, Observations, is_key, limits_of, parse
+from .reasons import Reason, means, reasons
+from .residuals import ResidualScale
+from .reward_scale import LEAST_NOISE, learn
 
 
 @dataclass(eq=False)
@@ -60,7 +60,7 @@ class AgentState:
         check_rows("AgentState", x)
         if getattr(self.state, "dim", x.shape[1]) != x.shape[1]:
             raise ValueError("AgentState.state has another dim than its features")
-        if whole("AgentState.capacity", self.capacity) < len(keys):
+        if integer("AgentState.capacity", self.capacity) < len(keys):
             raise ValueError(f"AgentState.keys holds more than its capacity {self.capacity}")
         if self.scale is not None:
             check_fields(self, scale=ResidualScale)
@@ -103,7 +103,7 @@ class Agent:
     >>> agent.learn("tuesday", reward=0.2, trials=50)  # ten of fifty visitors
     >>> agent.choose(offers), agent.waiting
     (1, ('monday', None))
-    >>> agent.learn(offers[1], reward=0.6, trials=20)  # an arm may be told by its features
+    >>> agent.learn(offers[1], reward=0.6, trials=20)  # an arm may be given by its features
     """
 
     def __init__(
@@ -120,8 +120,8 @@ class Agent:
             raise ValueError(f"policy is {policy!r}; pass one that is made, such as FTRLUCB()")
         self.policy, self.dim = policy, dimension(dim)
         self.state = policy.start(self.dim)
-        self.rng = np.random.default_rng(whole("seed", seed, least=0, most=2**128))
-        self.capacity, self.dropped = whole("capacity", capacity), 0
+        self.rng = np.random.default_rng(integer("seed", seed, least=0, most=2**128))
+        self.capacity, self.dropped = integer("capacity", capacity), 0
         self._waiting: dict[Key, Array] = {}
         self._unfinished: dict[str, int] = {}  # what of an interrupted `learn` is learnt
         self._lock = RLock()
@@ -261,64 +261,64 @@ class Agent:
             Instead: how many trials the reward is the mean of. One trial has the agent's sigma,
             that is 1 or the estimated one, and n have 1/sqrt(n) of it.
         """
-        told, finished = read(arm_or_key, reward, sigma, trials, self.rewards), False
+        given, finished = parse(arm_or_key, reward, sigma, trials, self.rewards), False
         try:
             with self._lock:
-                self._learn(arm_or_key, told)
+                self._learn(arm_or_key, given)
                 finished = True
         except BaseException:
             if finished:  # an interrupt on the way out
-                self._unfinished = {told.content: len(told.whose)}
+                self._unfinished = {given.content: len(given.whose)}
             raise
 
-    def _learn(self, arm_or_key: Any, told: Told) -> None:
-        row = arm_or_key if told.single and isinstance(arm_or_key, list | tuple) else ()
+    def _learn(self, arm_or_key: Any, given: Observations) -> None:
+        row = arm_or_key if given.single and isinstance(arm_or_key, list | tuple) else ()
         if row and all(type(each) is int and each in self._waiting for each in row):
             raise ValueError(
                 f"arm_or_key is {row!r}, keys that wait, with one reward; pass one reward a key, "
                 "as a list, or the features of an arm as an array"
             )
-        done = self._unfinished.get(told.content, 0) if self._unfinished else 0
-        if done == len(told.whose):
+        done = self._unfinished.get(given.content, 0) if self._unfinished else 0
+        if done == len(given.whose):
             self._unfinished = {}
             return  # the same call was interrupted after all was learnt
-        keys = self._known(told.keys)
-        arms = [self._waiting[each] if is_key(each) else each for each in told.whose]
+        keys = self._known(given.keys)
+        arms = [self._waiting[each] if is_key(each) else each for each in given.whose]
         longest = norm_bound(self.policy, "feature_bound") or math.inf
         rows = [
             (*observation(arm, y, 1.0, self.dim, longest)[:2], sd, n)
-            for arm, y, sd, n in zip(arms, told.rewards, told.sds, told.trials, strict=True)
+            for arm, y, sd, n in zip(arms, given.rewards, given.sds, given.trials, strict=True)
         ]
         known = self.sigma, self.unit, self.scale
-        if not told.single:  # rehearsed, so that a row which is refused leaves the agent as it was
+        if not given.single:  # rehearsed, so that a row which is refused leaves the agent as it was
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                teach(self.policy, self.policy.start(self.dim), rows, *known)
+                learn(self.policy, self.policy.start(self.dim), rows, *known)
         before = self._count() - done
         try:
             for row in rows[done:]:
                 known = self.sigma, self.unit, self.scale
-                self.policy, self.unit, self.scale = teach(self.policy, self.state, [row], *known)
+                self.policy, self.unit, self.scale = learn(self.policy, self.state, [row], *known)
             for key in keys:
                 del self._waiting[key]
             self._unfinished = {}
         except BaseException as error:
             if not refused(error):
-                self._note_interrupt(told, self._count() - before)
+                self._note_interrupt(given, self._count() - before)
             raise
 
     def _count(self) -> int:
         """Return how many rewards the policy has learnt, repaired first if it was interrupted."""
-        if isinstance(self.state, Layers) and self.state.stale:
+        if isinstance(self.state, OptimismState) and self.state.stale:
             with Mending(self.policy, self.state):  # type: ignore[arg-type]
                 pass
         return int(getattr(self.state, "count", 0))
 
-    def _note_interrupt(self, told: Told, learnt: int) -> None:
+    def _note_interrupt(self, given: Observations, learnt: int) -> None:
         """Remember how much of a call was learnt, so that its repetition learns the rest once."""
-        self._unfinished = {told.content: learnt}
-        if learnt == len(told.whose):
-            for key in told.keys:
+        self._unfinished = {given.content: learnt}
+        if learnt == len(given.whose):
+            for key in given.keys:
                 self._waiting.pop(key, None)
 
     def forget(self, key: Key) -> None:
@@ -392,24 +392,24 @@ class Agent:
 
         A link of your own is passed again, and so are dataclasses of your own, as ``types``.
         """
-        policy, told = archive.load(path, link, types)
-        if not isinstance(told, AgentState):
+        policy, given = archive.load(path, link, types)
+        if not isinstance(given, AgentState):
             raise ValueError(f"{str(path)!r} holds no agent; open it with noisewise.load")
-        dim, sigma = told.features.shape[1], told.sigma
+        dim, sigma = given.features.shape[1], given.sigma
         try:
-            agent = cls(policy, dim, sigma=sigma, rewards=told.rewards, capacity=told.capacity)
-            if told.unit is not None and not (isinstance(policy, FTRLUCB) and policy.glm.linear):
+            agent = cls(policy, dim, sigma=sigma, rewards=given.rewards, capacity=given.capacity)
+            if given.unit is not None and not (isinstance(policy, FTRLUCB) and policy.glm.linear):
                 raise ValueError(f"{policy} has no unit of rewards")
-            if told.scale and means(policy, agent.state, np.zeros((1, dim))) is None:
+            if given.scale and means(policy, agent.state, np.zeros((1, dim))) is None:
                 raise ValueError(f"{policy} predicts nothing, but has a scale of residuals")
         except ValueError as error:
             raise archive.damaged(path, error) from None
-        agent.state, agent.scale, agent.dropped = told.state, told.scale, told.dropped
-        agent.unit = told.unit
-        agent.rng.bit_generator.state = json.loads(told.generator)
+        agent.state, agent.scale, agent.dropped = given.state, given.scale, given.dropped
+        agent.unit = given.unit
+        agent.rng.bit_generator.state = json.loads(given.generator)
         # copies, as `choose` makes them: the product of a view may round differently
-        rows = [row.copy() for row in told.features]
-        agent._waiting = dict(zip(told.keys, rows, strict=True))
+        rows = [row.copy() for row in given.features]
+        agent._waiting = dict(zip(given.keys, rows, strict=True))
         return agent
 
     def _known(self, keys: list[Any]) -> list[Any]:

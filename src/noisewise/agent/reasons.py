@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..bandits.arms import candidates, norm_bound
+from ..bandits.likelihood import reward_range
 from ..blas import matmul
 from ..confidence import score_bounds
 from ..glm import GLM
 from ..protocols import Array
-from .arms import candidates, norm_bound
-from .likelihood import reward_range
 
 DISJOINT = (
     "the sets contradict each other: standard deviations are reported too small, or "

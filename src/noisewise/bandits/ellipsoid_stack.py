@@ -11,7 +11,7 @@ from ..states import check_array, check_layout, check_rows, check_type
 
 
 @dataclass(eq=False)
-class Forms:
+class EllipsoidStack:
     """Ellipsoids in a row: centres (n, d), inverses (n, d, d) and radii (n,)."""
 
     centres: Array
@@ -19,25 +19,25 @@ class Forms:
     radii: Array
 
     def __post_init__(self) -> None:
-        check_type("Forms.centres", self.centres, np.ndarray)
+        check_type("EllipsoidStack.centres", self.centres, np.ndarray)
         n, d = self.centres.shape if self.centres.ndim == 2 else (0, 0)
-        check_array("Forms.centres", self.centres, (n, d))
-        check_array("Forms.inverses", self.inverses, (n, d, d))
-        check_layout("Forms.radii", self.radii, (n,))
-        check_rows("Forms", self.centres, self.inverses)
+        check_array("EllipsoidStack.centres", self.centres, (n, d))
+        check_array("EllipsoidStack.inverses", self.inverses, (n, d, d))
+        check_layout("EllipsoidStack.radii", self.radii, (n,))
+        check_rows("EllipsoidStack", self.centres, self.inverses)
         if not (self.radii >= 0).all():  # infinite where nothing is known
-            raise ValueError("Forms.radii holds a number that is not >= 0")
+            raise ValueError("EllipsoidStack.radii holds a number that is not >= 0")
 
     @property
-    def known(self) -> "Forms":
+    def known(self) -> "EllipsoidStack":
         """Those of finite radius; all of them where none is infinite, without a copy."""
         finite = self.radii < np.inf
         if finite.all():
             return self
-        return Forms(self.centres[finite], self.inverses[finite], self.radii[finite])
+        return EllipsoidStack(self.centres[finite], self.inverses[finite], self.radii[finite])
 
     @classmethod
-    def empty(cls, count: int, dim: int) -> "Forms":
+    def empty(cls, count: int, dim: int) -> "EllipsoidStack":
         """Make room for ``count`` ellipsoids, each of infinite radius."""
         return cls(np.zeros((count, dim)), np.zeros((count, dim, dim)), np.full(count, np.inf))
 

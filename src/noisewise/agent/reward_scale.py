@@ -1,11 +1,11 @@
-"""Rewards whose size or noise nobody told: what stands in for them while they are learnt."""
+"""Rewards whose size or noise is not given: what stands in for them while they are learnt."""
 
 import dataclasses
 import math
 from collections.abc import Iterable
 from typing import Any
 
-from .ftrl_ucb import FTRLUCB
+from ..bandits.ftrl_ucb import FTRLUCB
 from .reasons import means
 from .residuals import ResidualScale
 
@@ -14,7 +14,7 @@ LEAST_NOISE = 1e-3  # sd told apart, as a share of the largest reward
 LEAST_UNIT = 1e-40  # smaller rewards are as good as zero
 
 
-def teach(
+def learn(
     policy: Any,
     state: Any,
     rows: Iterable[Any],
@@ -22,9 +22,9 @@ def teach(
     unit: float | None,
     scale: ResidualScale | None,
 ) -> tuple[Any, float | None, ResidualScale | None]:
-    """Teach the state rewards; return policy, unit and scale of residuals after them.
+    """Let the state learn rewards; return policy, unit and scale of residuals after them.
 
-    A row is (arm, reward, standard deviation or None, trials). Where none was told it is the
+    A row is (arm, reward, standard deviation or None, trials). Where none was given it is the
     scale's, or ``sigma`` where there is no scale. The unit is the largest reward so far, 0 before
     the first, and stands in for the norm bound of a policy that has none; None where it has.
     """

@@ -1,0 +1,1 @@
+"""Agent: a policy with state, generator and pending decisions; what reads and scales rewards."""
