@@ -198,10 +198,11 @@ def test_sets_hold_the_parameter(policy, critical):
     found, inner = ratios(policy, 60, 60)
     assert np.sum(found > 1) <= 22
     assert np.quantile(found, 0.9) == pytest.approx(critical, abs=0.1)
-    assert f" {critical:.2f}" in policy.__doc__
+    words = " ".join(policy.__doc__.split())
+    assert f" {critical:.2f}" in words
     if isinstance(policy, nw.OFUGLB):
         assert np.quantile(inner, 0.9) == pytest.approx(OF_THE_SET, abs=0.1)
-        assert f" {OF_THE_SET:.2f} (set" in policy.__doc__
+        assert f" {OF_THE_SET:.2f} (set" in words
         assert np.sum(inner > 1) <= 22
         assert np.sum(found > 1 / 3) > 6
         assert np.sum(inner > 1 / 3) > 6

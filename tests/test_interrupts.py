@@ -4,6 +4,7 @@ A timer raises `KeyboardInterrupt` in the middle of a call; the caller looks how
 learnt and goes on with the next. In the end the state must be that of an undisturbed learner.
 """
 
+import copy
 import signal
 import time
 from functools import partial
@@ -174,35 +175,70 @@ def test_a_policy_is_whole_after_many_interrupts(name, interrupted):
     play_on(POLICIES[name], interrupted, 100)
 
 
-def teach_on(interrupted, hits, make=nw.Agent.for_binary_rewards):
-    """Each reward is told again until that is not interrupted, with and without a key."""
+def teach_on(interrupted, hits, agent, other):
+    """Each reward is learnt again until that is not interrupted; ``other`` is left in peace."""
     rng, (x, y) = np.random.default_rng(hits), rows(2000)
-    agent, got, t = make(D), 0, 0
-
-    usual = [seconds_of(make(D).learn, x[:n], y[:n]) for n in (1, 1, 4)]
-    learnt = 0
+    y = y * rng.gamma(0.5, size=2000) if agent.rewards is None else y  # ever larger ones
+    got, t = 0, 0
+    usual = [seconds_of(copy.deepcopy(agent).learn, x[:n], y[:n]) for n in (1, 1, 4)]
     while got < hits:
         i = t % 1996
         block, keyed = slice(i, i + 4), f"decision {t}"
-        if t % 3 == 0:
-            agent.choose(x[:5], key=keyed)
+        for each in (agent, other):
+            each.choose(x[i : i + 1], key=keyed)
         whose = (keyed, x[i], x[block])[t % 3], (y[i], y[i], y[block])[t % 3]
-        while interrupted(3 * usual[t % 3] * rng.random(), agent.learn, *whose):
-            got += 1
-        learnt += 4 if t % 3 == 2 else 1
+        patience = 3 * usual[t % 3]
+        while interrupted(patience * rng.random(), agent.learn, *whose):
+            got, patience = got + 1, 1.2 * patience
+        other.learn(*whose)
+        for each in (agent, other):
+            if t % 3:
+                each.forget(keyed)
         t += 1
         assert not agent.waiting
-        assert agent.state.count == learnt
+        assert agent.state.count == other.state.count
+    assert (agent.unit, agent.policy) == (other.unit, other.policy)
+    for one, two in zip(agent.state.layers, other.state.layers, strict=True):
+        assert one.count == two.count
+    if agent.scale is not None:
+        assert agent.scale.count == other.scale.count
+        assert agent.scale.square == pytest.approx(other.scale.square, rel=1e-9)
+        close(agent.state.theta, other.state.theta, 1e-9)
+
+
+def agents(make):
+    return make(D), make(D)
+
+
+def nested(dim):
+    return nw.Agent(nw.MORUCB(LOGISTIC, nested=True), dim, sigma=0.1)
+
+
+@pytest.mark.parametrize("make", [nw.Agent.for_continuous_rewards, nested])
+def test_an_interrupted_reward_changes_nothing_else(interrupted, make):
+    """Unit, scale, policy and every layer are those of an agent left in peace."""
+    teach_on(interrupted, 30, *agents(make))
+
+
+def test_an_interrupt_stays_one_where_the_state_is_lost(interrupted):
+    agent = nw.Agent(nw.LinUCB(), D)
+    x, y = rows(50)
+    for seconds in np.random.default_rng(0).uniform(0, 5e-5, size=400):
+        try:
+            interrupted(seconds, agent.learn, x[0], y[0])  # KeyboardInterrupt or none
+        except ValueError as error:
+            assert "half-way" in str(error)  # noqa: PT017 - of the interrupt before
+            agent = nw.Agent(nw.LinUCB(), D)
 
 
 def test_an_interrupted_reward_is_learnt_once(interrupted):
-    teach_on(interrupted, 20)
+    teach_on(interrupted, 20, *agents(nw.Agent.for_binary_rewards))
 
 
 @pytest.mark.slow
 def test_many_interrupted_rewards_are_learnt_once(interrupted):
-    teach_on(interrupted, 200)
-    teach_on(interrupted, 100, nw.Agent.for_continuous_rewards)
+    for make in (nw.Agent.for_binary_rewards, nw.Agent.for_continuous_rewards, nested):
+        teach_on(interrupted, 200, *agents(make))
 
 
 def test_a_torn_state_is_refused():

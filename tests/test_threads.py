@@ -23,11 +23,11 @@ def impatient_threads():
 
 def share(agent, count, threads=8, dim=4):
     """Let threads choose and learn; return the rows in the order they were learnt."""
-    order, learn = [], home.learn
+    order, learn = [], home.Agent._learn_row
 
-    def noted(policy, state, rows, *known):
-        order.extend(rows)
-        return learn(policy, state, rows, *known)
+    def noted(agent, row):
+        order.append(row)
+        learn(agent, row)
 
     def work(seed):
         rng = np.random.default_rng(seed)
@@ -40,18 +40,15 @@ def share(agent, count, threads=8, dim=4):
                 agent.learn(f"{seed}-{t}", y[t])
 
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(threads) as pool:
-        patch.setattr(home, "learn", noted)
+        patch.setattr(home.Agent, "_learn_row", noted)
         list(pool.map(work, range(threads)))
     return order
 
 
 def serial(make, order):
     agent = make(4)
-    for x, y, sd, trials in order:
-        known = agent.sigma, agent.unit, agent.scale
-        agent.policy, agent.unit, agent.scale = home.learn(
-            agent.policy, agent.state, [(x, y, sd, trials)], *known
-        )
+    for row in order:
+        agent._learn_row(row)
     return agent
 
 
@@ -100,6 +97,32 @@ def test_a_state_is_for_one_thread_at_a_time(link):
         close(state.theta, point.theta, 1e-6 + gap)
         learnt = sum(len(each) for each, _, n in state.blocks() for each in [each[:n]])
         assert learnt == state.count
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [nw.SimplexFTRL(), nw.HorizonFreeMinimax(), nw.Aggregating((nw.Ridge(), nw.Forward()), 5.0)],
+    ids=lambda each: type(each).__name__,
+)
+def test_a_refused_thread_changes_nothing(learner):
+    """What was accepted is counted; what was refused is not, nor does it undo the rest."""
+    rng = np.random.default_rng(2)
+    x, y = np.abs(sphere(rng, 3, 4)), rng.random(3)
+    state = learner.start(4)
+
+    def work(_):
+        try:
+            learner.update(state, x, y)
+        except ValueError as error:
+            assert "in use by another thread" in str(error)  # noqa: PT017
+            return 0
+        return 3
+
+    with ThreadPoolExecutor(3) as pool:
+        accepted = sum(pool.map(work, range(600)))
+    assert state.count == accepted > 0
+    for each in getattr(state, "states", []):
+        assert each.count == accepted
 
 
 def test_an_agent_can_be_copied():

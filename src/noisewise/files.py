@@ -119,6 +119,8 @@ def _remove_leftovers(target: Path) -> None:
         if not names.fullmatch(name):
             continue
         left = target.with_name(name)
+        if left.is_symlink() or not left.is_file():  # nothing that we have written
+            continue
         with suppress(FileNotFoundError, PermissionError):  # just renamed, or another user's
             descriptor = os.open(left, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
             try:

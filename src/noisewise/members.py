@@ -6,6 +6,7 @@ import os
 import re
 import stat
 import struct
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 # what numpy writes before an array; its own reader would evaluate it as Python
 NPY = re.compile(
     rb"\x93NUMPY[\x01\x02\x03]\x00.{2,4}"
-    rb"\{'descr': '([<>][fi]8|[<>]U[0-9]{1,10})', 'fortran_order': (True|False), "
+    rb"\{'descr': '([<>][fi]8|[<>]U[0-9]{1,8})', 'fortran_order': (True|False), "
     rb"'shape': \(([0-9, ]{0,60})\), \} *\n",
     re.DOTALL,
 )
@@ -70,6 +71,10 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
         raise ValueError(f"{name} has shape {shape}, which its size contradicts")
     if 0 in shape and max(shape) > WIDEST:
         raise ValueError(f"{name} has shape {shape}")
+    if dtype.kind == "U":
+        letters = np.frombuffer(data, f"{found[1][:1].decode()}u4", offset=found.end())
+        if letters.max(initial=0) > sys.maxunicode:
+            raise ValueError(f"{name} is no text")
     # numpy's own object for a type: fast paths compare by identity
     native = dtype.newbyteorder("=") if dtype.kind == "U" else np.dtype(dtype.type)
     flat = np.frombuffer(data, dtype, offset=found.end()).astype(native)

@@ -10,12 +10,16 @@ import numpy as np
 Update = TypeVar("Update", bound=Callable[..., Any])
 
 
+class InUse(ValueError):
+    """Another thread has the state."""
+
+
 def claim(state: object) -> None:
     """Take the state for this thread until `release`; refuse it where another thread has it."""
     me = get_ident()
     # one call of C, so no other thread comes between the look and the mark
     if vars(state).setdefault("_owner", me) != me:
-        raise ValueError(
+        raise InUse(
             f"this {type(state).__name__} is in use by another thread; give each thread a state "
             "of its own, or share an Agent, which locks"
         )
@@ -23,8 +27,32 @@ def claim(state: object) -> None:
 
 def release(state: object) -> None:
     """Give the state back, if this thread has it."""
-    if vars(state).get("_owner") == get_ident():
-        del vars(state)["_owner"]
+    me = get_ident()
+    try:
+        if vars(state).get("_owner") == me:
+            del vars(state)["_owner"]
+    finally:
+        if vars(state).get("_owner") == me:  # an interrupt has cut it short
+            del vars(state)["_owner"]
+
+
+class Owned:
+    """A state while this thread has it; one that it had before stays its own."""
+
+    def __init__(self, state: object) -> None:
+        self.state, self.first = state, False
+
+    def __enter__(self) -> None:
+        self.first = vars(self.state).get("_owner") != get_ident()
+        try:
+            claim(self.state)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        if self.first:
+            release(self.state)
 
 
 def refused(error: BaseException) -> bool:
@@ -52,16 +80,12 @@ def writes(update: Update) -> Update:
 
     @wraps(update)
     def guarded(self: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
-        if vars(state).get("_owner") == get_ident():  # called by another such method
-            return update(self, state, *args, **kwargs)
-        try:
-            claim(state)
-            return update(self, state, *args, **kwargs)
-        except BaseException as error:
-            if not refused(error):
-                state.__class__ = Interrupted
-            raise
-        finally:
-            release(state)
+        with Owned(state):
+            try:
+                return update(self, state, *args, **kwargs)
+            except BaseException as error:
+                if not refused(error):
+                    state.__class__ = Interrupted
+                raise
 
     return cast(Update, guarded)

@@ -1,5 +1,6 @@
 """Agent: a policy with its state, its generator and the decisions that wait for a reward."""
 
+import copy
 import dataclasses
 import json
 import math
@@ -19,7 +20,7 @@ from ..bandits.layers import Mending, OptimismState
 from ..glm import GLM
 from ..inputs import dimension, integer, numbers, positive, shown
 from ..links import Link
-from ..ownership import refused
+from ..ownership import Interrupted, refused
 from ..protocols import Array, Policy
 from ..states import (
     COUNT,
@@ -33,7 +34,7 @@ from ..states import (
 from .observations import Key, Observations, is_key, limits_of, parse
 from .reasons import Reason, means, reasons
 from .residuals import ResidualScale
-from .reward_scale import LEAST_NOISE, learn
+from .reward_scale import LEAST_NOISE, After, prepare
 
 
 @dataclass(eq=False)
@@ -124,6 +125,7 @@ class Agent:
         self.capacity, self.dropped = integer("capacity", capacity), 0
         self._waiting: dict[Key, Array] = {}
         self._unfinished: dict[str, int] = {}  # what of an interrupted `learn` is learnt
+        self._after: After | None = None  # what is known once the reward in hand is learnt
         self._lock = RLock()
         self.rewards = None if rewards is None else limits_of(rewards)
         self.scale = ResidualScale() if isinstance(sigma, str) and sigma == "estimated" else None
@@ -289,23 +291,51 @@ class Agent:
             (*observation(arm, y, 1.0, self.dim, longest)[:2], sd, n)
             for arm, y, sd, n in zip(arms, given.rewards, given.sds, given.trials, strict=True)
         ]
-        known = self.sigma, self.unit, self.scale
-        if not given.single:  # rehearsed, so that a row which is refused leaves the agent as it was
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                learn(self.policy, self.policy.start(self.dim), rows, *known)
-        before = self._count() - done
+        if not given.single:
+            self._rehearse(rows)
+        before, committed = self._count() - done, done
         try:
-            for row in rows[done:]:
-                known = self.sigma, self.unit, self.scale
-                self.policy, self.unit, self.scale = learn(self.policy, self.state, [row], *known)
+            for each in rows[done:]:
+                self._learn_row(each)
+                committed += 1
             for key in keys:
                 del self._waiting[key]
             self._unfinished = {}
         except BaseException as error:
-            if not refused(error):
-                self._note_interrupt(given, self._count() - before)
+            if not refused(error) and not isinstance(self.state, Interrupted):
+                learnt = self._count() - before
+                if learnt > committed and self._after is not None:
+                    self.policy, self.unit, self.scale, _ = self._after
+                self._note_interrupt(given, learnt)
             raise
+
+    def _learn_row(self, row: Any) -> None:
+        """Learn one reward, and what follows from it for unit and scale."""
+        known = self.sigma, self.unit, self.scale
+        self._after = prepare(self.policy, self.state, row, *known)
+        if self._after is not None:
+            self._after.policy.update(self.state, *row[:2], self._after.sigma)
+            self.policy, self.unit, self.scale, _ = self._after
+            return
+        state = copy.deepcopy(
+            self.state
+        )  # its past is weighed anew; it takes the place in one step
+        after = prepare(self.policy, state, row, *known, copied=True)
+        assert after is not None
+        after.policy.update(state, *row[:2], after.sigma)
+        vars(self).update(state=state, policy=after.policy, unit=after.unit, scale=after.scale)
+
+    def _rehearse(self, rows: list[Any]) -> None:
+        """Teach a fresh state, so that a row which is refused leaves the agent as it was."""
+        policy, unit, scale = self.policy, self.unit, self.scale
+        state = policy.start(self.dim)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for row in rows:
+                after = prepare(policy, state, row, self.sigma, unit, scale, copied=True)
+                assert after is not None
+                policy, unit, scale, sigma = after
+                policy.update(state, *row[:2], sigma)
 
     def _count(self) -> int:
         """Return how many rewards the policy has learnt, repaired first if it was interrupted."""

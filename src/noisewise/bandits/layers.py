@@ -26,7 +26,7 @@ from ..kernels.policy_params import (
     SIZE,
     SLOPE,
 )
-from ..ownership import claim, refused, release
+from ..ownership import Owned, refused
 from ..protocols import Array, BanditRounds
 from ..regression import solver
 from ..regression.ftrl import FTRL
@@ -76,6 +76,7 @@ class OptimismState:
         self.kernels: Any = import_module("noisewise.kernels.optimism") if compiled else None
         self.first = self.own.centres[0], self.own.inverses[0], self.numbers[:1].reshape(-1)
         self.stale = False  # whether an update was interrupted, and sets may not fit the layers
+        self.begun: Any = None  # a reward that several layers learn, with their counts before
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields, without the module of kernels."""
@@ -194,21 +195,23 @@ class Mending:
     """
 
     def __init__(self, policy: "OptimisticPolicy", state: OptimismState) -> None:
-        self.policy, self.state = policy, state
+        self.policy, self.state, self.owned = policy, state, Owned(state)
 
     def __enter__(self) -> None:
-        claim(self.state)
-        stale, self.state.stale = self.state.stale, True
+        self.owned.__enter__()
         try:
+            stale, self.state.stale = self.state.stale, True
             if stale:
                 self.policy.repair(self.state)
         except BaseException:
-            release(self.state)
+            self.owned.__exit__()
             raise
 
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
-        self.state.stale = error is not None and not refused(error)
-        release(self.state)
+        try:
+            self.state.stale = error is not None and not refused(error)
+        finally:
+            self.owned.__exit__()
 
 
 class OptimisticPolicy:
@@ -270,6 +273,12 @@ class OptimisticPolicy:
         """Bring a state to rest that was interrupted: layers first, then what is made of them."""
         for layer in state.layers:
             solver.settle(self.glm, layer)
+        if state.begun is not None:
+            x, y, counts = state.begun
+            left = [place for place, n in counts.items() if state.layers[place].count == n]
+            for place in left if len(left) < len(counts) else ():  # the others have learnt it
+                FTRL(self.glm).update(state.layers[place], x, y)
+            state.begun = None
         state.rounds = self._learnt(state)
         self._renew(state)
 
@@ -299,6 +308,16 @@ class OptimisticPolicy:
         self, state: OptimismState, rounds: BanditRounds, rng: np.random.Generator
     ) -> NDArray[np.int64]:
         """Play all rounds; arms that stay have their quadratic forms changed by rank one."""
+        try:
+            return self._play(state, rounds, rng)
+        except BaseException as error:
+            if not refused(error):
+                state.stale = True
+            raise
+
+    def _play(
+        self, state: OptimismState, rounds: BanditRounds, rng: np.random.Generator
+    ) -> NDArray[np.int64]:
         played = np.empty(len(rounds.means), dtype=np.int64)
         fixed = None
         if rounds.arms.ndim == 2 and state.kernels is not None:

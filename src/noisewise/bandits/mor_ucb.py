@@ -158,11 +158,19 @@ class MORUCB(OptimisticPolicy):
     def _learn(self, state: OptimismState, arm: ArrayLike, reward: float, sigma: float) -> None:
         """Learn a reward in the layer of its noise."""
         x, y, sd = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
-        for place in self._places(clip(state, sd, self.noise_bound)):
+        places = self._places(clip(state, sd, self.noise_bound))
+        self._begin(state, x, y, places)
+        for place in places:
             FTRL(self.glm).update(state.layers[place], x, y)
             state.forms.put(self._forms() * place, self._sets(state, place))
         state.clipped += sd > self.noise_bound
         state.rounds += 1
+        state.begun = None
+
+    def _begin(self, state: OptimismState, x: Any, y: Any, places: range) -> None:
+        """Note a reward that several layers learn, so that an interrupt leaves it to the rest."""
+        if len(places) > 1:
+            state.begun = x, y, {place: state.layers[place].count for place in places}
 
     def _forms(self) -> int:
         """Return how many ellipsoids a layer has."""
@@ -197,6 +205,7 @@ class MORUCB(OptimisticPolicy):
             self.check_state(state)
         if forms.radii[n * places[0]] == math.inf:  # its first reward
             return False
+        self._begin(state, arm, reward, places)
         for place in places:
             layer = state.layers[place]
             try:
@@ -216,6 +225,7 @@ class MORUCB(OptimisticPolicy):
                     forms.put(n * place, self._sets(state, place))
                 fixed.renew(state, slice(n * place, n * place + n))
         state.rounds += 1
+        state.begun = None
         return True
 
     def _sets(self, state: OptimismState, place: int) -> tuple[Ellipsoid, ...]:

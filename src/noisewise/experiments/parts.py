@@ -87,8 +87,8 @@ def _named(
 ) -> Iterator[tuple[Path, int, int, int, str]]:
     for path in sorted(folder.glob("*.parquet")):
         name = NAME.fullmatch(path.name)
-        if name is None:
-            tell(f"{path} is not named as parts are; left alone, not used")
+        if name is None or not path.is_file():
+            tell(f"{path} is no file named as parts are; left alone, not used")
             continue
         yield path, int(name[1]), int(name[2]), int(name[3]), name[4]
 

@@ -175,6 +175,13 @@ class Header:
         """Take all numbers of another in one step."""
         self.array[:HEADER] = other.array[:HEADER]
 
+    def swap_status(self, status: float) -> float:
+        """Set the status and return what it was; no other thread comes between."""
+        a, place = self.array, AT["STATUS"]
+        before = a[place]
+        a[place] = status
+        return float(before)
+
     def clear_scratch(self) -> None:
         """Forget what only the call that wrote it needs."""
         self.array[AT["TRIAL_VALUE"] : HEADER] = self.mean = 0.0

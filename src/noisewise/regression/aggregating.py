@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..archive import suit
 from ..inputs import dimension, features, positive, rows
+from ..ownership import writes
 from ..protocols import Array, Regressor
 from ..states import COUNT, check_fields
 from .state import FTRLState
@@ -125,6 +126,7 @@ class Aggregating:
         mean = self._mix(state.log_weights[:, None], xi)
         return float(mean[0]) if single else mean
 
+    @writes
     def update(
         self, state: AggregatingState, x: ArrayLike, y: ArrayLike, weight: ArrayLike = 1.0
     ) -> Any:

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,7 +31,7 @@ from ..inputs import (
 from ..kernels import layout as at
 from ..kernels.layout import Header
 from ..noise import Noise
-from ..ownership import claim, release
+from ..ownership import InUse, Owned
 from ..protocols import Array
 from ..theory import radii
 from . import newton, solver
@@ -130,9 +131,8 @@ class FTRL:
     def predict(self, state: FTRLState, x: ArrayLike) -> Any:
         """Return the predicted mean at each row of ``x``."""
         x, single = features(x, state.dim)
-        claim(state)
-        theta = state.theta
-        release(state)
+        with Owned(state):
+            theta = state.theta
         mean = self.glm.mean(matmul(x, theta))
         return float(mean[0]) if single else mean
 
@@ -160,7 +160,8 @@ class FTRL:
                     return mean
                 if mean == INFINITE:
                     mean = state.head.mean
-                    solver.settle(self.glm, state)
+                    with suppress(InUse):  # whoever has it does what was asked for
+                        solver.settle(self.glm, state)
                     return mean
         x, single = features(x, state.dim, check=False)
         y = column("y", y, len(x), single)

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from ..glm import GLM
 from ..inputs import features, rows
-from ..ownership import claim, release
+from ..ownership import Owned
 from ..protocols import Array
 from .state import FTRLState
 
@@ -58,21 +58,25 @@ class RowWise:
         """
         x, y, w, single = rows(x, y, weight, state.dim)
         self._refuse(state, x, y, w)
-        # an FTRL writes in place, and was asked already
-        before = {} if isinstance(state, FTRLState) else dict(vars(state))
-        try:
-            claim(state)
-            played = [  # each row in memory of its own: products round alike wherever it came from
-                self._learn(state, row.copy(), label, factor)
-                if factor > 0
-                else float(self._scores(state, row[None])[0])
-                for row, label, factor in zip(x, y.tolist(), w.tolist(), strict=True)
-            ]
-        except BaseException:  # an interrupt too: a block is learnt whole or not at all
-            vars(state).update(before)
-            raise
-        finally:
-            release(state)
+        if isinstance(state, FTRLState):  # it keeps itself whole, row by row
+            played = self._learn_all(state, x, y, w)
+        else:
+            with Owned(state):
+                before = {name: each for name, each in vars(state).items() if name != "_owner"}
+                try:
+                    played = self._learn_all(state, x, y, w)
+                except BaseException:  # an interrupt too: a block is learnt whole or not at all
+                    vars(state).update(before)
+                    raise
         if self.glm is not None and not scores:
             played = self.glm.mean(played)
         return float(played[0]) if single else np.array(played)
+
+    def _learn_all(self, state: Any, x: Array, y: Array, w: Array) -> Any:
+        """Learn checked rows; return their scores."""
+        return [  # each row in memory of its own: products round alike wherever it came from
+            self._learn(state, row.copy(), label, factor)
+            if factor > 0
+            else float(self._scores(state, row[None])[0])
+            for row, label, factor in zip(x, y.tolist(), w.tolist(), strict=True)
+        ]

@@ -17,7 +17,7 @@ from ..glm import GLM
 from ..inputs import as_contiguous
 from ..kernels import layout as at
 from ..links import LINKS
-from ..ownership import claim, release
+from ..ownership import Owned
 from ..protocols import Array
 from . import newton
 from .state import FTRLState
@@ -55,25 +55,26 @@ class Session:
     """
 
     def __init__(self, glm: GLM, state: FTRLState) -> None:
-        self.glm, self.state = glm, state
+        self.glm, self.state, self.owned = glm, state, Owned(state)
 
     def __enter__(self) -> None:
-        claim(self.state)
-        h = self.state.head
-        status, h.status = h.status, at.BUSY
+        self.owned.__enter__()
         try:
+            status = self.state.head.swap_status(at.BUSY)
             if status == at.BUSY:
                 _recover(self.glm, self.state)
             elif status != at.FINE:
                 handle_status(self.glm, self.state, status)
         except BaseException:
-            release(self.state)
+            self.owned.__exit__()
             raise
 
     def __exit__(self, kind: object, *_: object) -> None:
-        if kind is None:
-            self.state.head.status = at.FINE
-        release(self.state)
+        try:
+            if kind is None:
+                self.state.head.status = at.FINE
+        finally:
+            self.owned.__exit__()
 
 
 def settle(glm: GLM, state: FTRLState) -> None:
@@ -109,6 +110,8 @@ def play(glm: GLM, state: FTRLState, x: Array, y: Array, w: Array, what: int, ou
     h = state.head
     x, y, w = as_contiguous(x).reshape(-1), as_contiguous(y), as_contiguous(w)
     done = 0
+    if h.buffered >= at.BUFFER:  # no place for a row
+        handle_status(glm, state, at.ATTENTION)
     while done < len(y):
         done = state.kernels.run(state.array, x, y, w, done, what, out)
         if h.request != at.FINE:

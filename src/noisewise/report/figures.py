@@ -28,7 +28,7 @@ def inline(path: Path) -> str | None:
     try:
         here = path.resolve().parent == path.parent.resolve() and path.is_file()
         return _Figure(path.stem, path.read_bytes()).text if here else None
-    except (OSError, RuntimeError, expat.ExpatError, ValueError):
+    except (OSError, RuntimeError, LookupError, expat.ExpatError, ValueError):
         return None
 
 

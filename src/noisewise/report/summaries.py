@@ -12,6 +12,8 @@ WANTED = {*WORDS[:-1], "trials", "seconds", "holds", "measured", "numbers", "ver
 
 def read(path: Path) -> dict[str, Any] | None:
     """Return a study's summary, None if the file is something else."""
+    if not path.is_file():  # a pipe would keep us waiting
+        return None
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
