@@ -37,22 +37,20 @@ def release(state: object) -> None:
 
 
 class Owned:
-    """A state while this thread has it; one that it had before stays its own."""
+    """A state while this thread has it."""
 
     def __init__(self, state: object) -> None:
-        self.state, self.first = state, False
+        self.state = state
 
     def __enter__(self) -> None:
-        self.first = vars(self.state).get("_owner") != get_ident()
         try:
             claim(self.state)
         except BaseException:
-            self.__exit__()
+            release(self.state)
             raise
 
     def __exit__(self, *_: object) -> None:
-        if self.first:
-            release(self.state)
+        release(self.state)
 
 
 def refused(error: BaseException) -> bool:

@@ -263,17 +263,17 @@ class Agent:
             Instead: how many trials the reward is the mean of. One trial has the agent's sigma,
             that is 1 or the estimated one, and n have 1/sqrt(n) of it.
         """
-        given, finished = parse(arm_or_key, reward, sigma, trials, self.rewards), False
+        given = parse(arm_or_key, reward, sigma, trials, self.rewards)
+        finished: list[bool] = []
         try:
             with self._lock:
-                self._learn(arm_or_key, given)
-                finished = True
+                self._learn(arm_or_key, given, finished)
         except BaseException:
             if finished:  # an interrupt on the way out
                 self._unfinished = {given.content: len(given.whose)}
             raise
 
-    def _learn(self, arm_or_key: Any, given: Observations) -> None:
+    def _learn(self, arm_or_key: Any, given: Observations, finished: list[bool]) -> None:
         row = arm_or_key if given.single and isinstance(arm_or_key, list | tuple) else ()
         if row and all(type(each) is int and each in self._waiting for each in row):
             raise ValueError(
@@ -301,6 +301,7 @@ class Agent:
             for key in keys:
                 del self._waiting[key]
             self._unfinished = {}
+            finished.append(True)
         except BaseException as error:
             if not refused(error) and not isinstance(self.state, Interrupted):
                 learnt = self._count() - before

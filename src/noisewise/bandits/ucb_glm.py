@@ -130,7 +130,7 @@ class UCBGLM(Designed):
     @writes
     def update(self, state: UCBGLMState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward, and whether the arms span by now."""
-        super().update(state, arm, reward, sigma)
+        super().update.__wrapped__(self, state, arm, reward, sigma)  # type: ignore[attr-defined]
         if not state.warm:
             least = linalg.smallest_eigenvalue(state.design.V) - 2 * self.ridge
             state.warm = least >= self.glm.feature_bound**2
