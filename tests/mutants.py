@@ -222,8 +222,10 @@ def numbers_edited(rng, raw):
             # the head of a state's array says where everything lies
             size = min(array.size, 56) if rng.random() < 0.7 else array.size
             for _ in range(int(rng.integers(1, 4))):
-                array.reshape(-1)[int(rng.integers(size))] = pick(rng, EXTREMES[:-5] if
-                    array.dtype.kind == "i" else EXTREMES)  # fmt: skip
+                value = pick(rng, EXTREMES)
+                if array.dtype.kind == "i":
+                    value = int(np.clip(np.nan_to_num(float(value)), -(2.0**62), 2.0**62))
+                array.reshape(-1)[int(rng.integers(size))] = value
     return closed({**members, name: dumped(array)})
 
 
