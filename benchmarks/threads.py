@@ -38,9 +38,9 @@ def threads(repeats, largest):
 
     Processes take turns, beside two that are busy.
     """
-    T = int(min(20_000, largest))
     with _busy(2):
-        for d in (20, 50, 100):
+        for d, T in ((20, 200_000), (50, 60_000), (100, 20_000)):
+            T = int(min(T, largest))
             spent = {"one thread": [], "as it comes": []}
             for _ in range(repeats):
                 for what, seconds in spent.items():
