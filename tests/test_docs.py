@@ -82,6 +82,7 @@ def test_shrunk_figures_keep_all_but_decimals():
 
 @pytest.fixture
 def standings(monkeypatch):
+    pytest.importorskip("docutils")  # of the extra `docs`, which the lowest versions are without
     monkeypatch.syspath_prepend(ROOT / "docs")
     return runpy.run_path(str(ROOT / "docs" / "standings.py"))
 
