@@ -12,7 +12,6 @@ from scipy.stats import norm
 
 import noisewise as nw
 from noisewise.bandits.glb_omd import spread_factor
-from noisewise.regression.solver import link_code
 
 RNG = np.random.default_rng
 
@@ -86,7 +85,7 @@ def test_pulls_are_roots(link):
 
         reach = abs(miss(a)) + 1e-9
         z = brentq(miss, a - reach, a + reach, xtol=1e-15, rtol=1e-15)
-        found = kernels.pull(link_code(glm), 8.0, g, a, q, y)
+        found = kernels.pull(glm.link.compiled.code, 8.0, g, a, q, y)
         assert q * found == pytest.approx(a - z, rel=1e-9, abs=1e-9)
 
 
@@ -142,7 +141,7 @@ def test_steps_on_the_sphere_solve_their_equation_to_rounding(link):
         p = sphere(rng, 1, 4)[0] * 10.0 ** rng.uniform(-18, 0, 4)
         theta = sphere(rng, 1, 4)[0] * rng.random() ** 0.1
         q, y = values * theta, float(rng.random() < 0.5)
-        nu = kernels.on_sphere(link_code(glm), 1.0, 1.0, values, p, q, y, 1.0, u)
+        nu = kernels.on_sphere(glm.link.compiled.code, 1.0, 1.0, values, p, q, y, 1.0, u)
         with mpmath.workdps(40):
             z = mpmath.fdot(p.tolist(), u.tolist())
             mean = z if link == "identity" else 1 / (1 + mpmath.exp(-z))

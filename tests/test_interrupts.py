@@ -15,6 +15,7 @@ from instances import CAUCHIT, close, sphere
 
 import noisewise as nw
 from noisewise.regression.newton import minimise
+from noisewise.regression.rows import Block
 
 D = 4
 LOGISTIC = nw.GLM("logistic")
@@ -92,9 +93,8 @@ def check(learner, state, x, y):
     numbers = np.zeros((4, len(x)))
     numbers[0], numbers[1] = 1.0, y
     UH = 2 * state.ridge * np.eye(D) + learner.glm.min_slope * x.T @ x
-    point, gap = minimise(
-        learner.glm, state.ridge, [(x, numbers, len(x))], np.zeros(D), np.linalg.inv(UH)
-    )
+    rows = [Block.of(x, numbers, len(x))]
+    point, gap = minimise(learner.glm, state.ridge, rows, np.zeros(D), np.linalg.inv(UH))
     away = state.theta - point.theta
     assert np.sqrt(away @ UH @ away) <= state.gap + gap
     assert state.gap < 1e-6

@@ -6,7 +6,7 @@ from instances import BARE, CAUCHIT, sphere
 
 import noisewise as nw
 from noisewise.regression.moving import move_ridge, reweigh
-from noisewise.regression.sets import excess, uniform
+from noisewise.regression.sets import uniform
 
 
 @pytest.mark.parametrize("link", ["identity", "logistic", "tanh", CAUCHIT, BARE], ids=repr)
@@ -18,7 +18,7 @@ def test_another_ridge_is_as_if_it_had_been_there_from_the_start(link):
     learner = nw.FTRL(glm)
     learner.update(moved, x[:200], y[:200], w[:200])
     learner.solve(moved)
-    before = excess(glm, moved)
+    before = moved.solver.excess(moved)
     least = [nw.FTRL(glm, ridge, 0.0).start(4) for ridge in (2.0, 0.7)]
     for each in least:
         learner.update(each, x[:200], y[:200], w[:200])
@@ -33,7 +33,7 @@ def test_another_ridge_is_as_if_it_had_been_there_from_the_start(link):
         for each in least
     ]
     # the played loss stays, so what it costs above the minimum changes by that of the minimum
-    assert excess(glm, moved) - before == pytest.approx(minimum[0] - minimum[1], rel=1e-9)
+    assert moved.solver.excess(moved) - before == pytest.approx(minimum[0] - minimum[1], rel=1e-9)
     learner.update(moved, x[200:], y[200:], w[200:])
     learner.update(fresh, x, y, w)
     for each in (moved, fresh):
@@ -65,6 +65,6 @@ def test_other_weights_are_as_if_they_had_been_there_from_the_start():
         0.5 * (x @ first.theta) ** 2 - y * (x @ first.theta)
     )
     played = 4 * w @ (0.5 * np.clip(z, -1, 1) ** 2 - y * np.clip(z, -1, 1))
-    assert excess(glm, first) == pytest.approx(played - least, rel=1e-9)
+    assert first.solver.excess(first) == pytest.approx(played - least, rel=1e-9)
     with pytest.raises(ValueError, match="identity"):
         nw.FTRLUCB(nw.GLM("logistic")).reweigh(nw.FTRLUCB(nw.GLM("logistic")).start(2), 2.0)

@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 import noisewise as nw
 from noisewise.kernels import layout as at
 from noisewise.regression.newton import visit
-from noisewise.regression.sets import excess, uniform
+from noisewise.regression.sets import uniform
 
 
 @pytest.mark.parametrize("tolerance", [0.0, 0.1, 3.0])
@@ -34,7 +34,7 @@ def test_every_point_of_the_event_lies_in_both_sets(link, tolerance):
             warnings.simplefilter("ignore")  # counts are not sub-Gaussian; no coverage claimed here
             whole, near = ftrl.confidence(state, noise, delta)
         point, _, _ = exact(glm, state)
-        assert excess(glm, state) >= state.array[at.PLAYED] - point.value - 1e-9
+        assert state.solver.excess(state) >= state.array[at.PLAYED] - point.value - 1e-9
         border = lam * B * B + state.array[at.PLAYED] + C * np.log(1 / delta)
         assert border >= point.value
         for _ in range(40):

@@ -104,6 +104,13 @@ class GLM:
         return float(M(self.score_bound)) if callable(M) else M
 
     @cached_property
+    def third_derivative(self) -> float:
+        r"""N with :math:`|\varphi'''| \le N\varphi'` on [-S, S], or what stands in for it."""
+        N, M = self.link.third_derivative, self.self_concordance or 0.0
+        # with N = M^2 the solver's bound becomes (e^(M rho) - 1 - M rho)/(M rho), which needs no N
+        return M * M if N is None else float(N(self.score_bound)) if callable(N) else N
+
+    @cached_property
     def linear(self) -> bool:
         """Whether the link is the identity, for which closed forms exist."""
         return bool(self.link == LINKS["identity"])

@@ -11,6 +11,32 @@ from .inputs import positive
 from .protocols import Array
 
 Function = Callable[[Array], Array]
+Bound = float | Callable[[float], float] | None  # a number, or one that depends on the score bound
+
+
+@dataclass(frozen=True)
+class Family:
+    """Labels whose mean is a link.
+
+    ``scale`` is s with E exp(t e) <= exp(t^2 s^2 / 2) for the noise e of a label of weight 1, None
+    where there is none. In a ``canonical`` family the slope is the variance. `Likelihood` is proved
+    up to scores of ``score_limit``.
+    """
+
+    name: str
+    scale: float | None
+    canonical: bool = True
+    score_limit: float = math.inf
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A link in the kernels: its ``code`` in kernels/links.py, and the expensive functions that it
+    is made of there in numpy, which is faster for many scores.
+    """
+
+    code: int
+    transcend: Callable[[Array], tuple[Array, Array]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,6 +55,10 @@ class Link:
     turning_points : tuple of float, optional
         Every score at which the slope has a local minimum or maximum. With it the slopes over an
         interval are exact, without it they come from a grid and a safety margin.
+    third_derivative : float, or a function of the score bound, or None
+        N with :math:`|\varphi'''| \le N \varphi'`; without it the solver's certificate is wider.
+    family, compiled : of built-in links
+        The labels that have the link for their mean, and its code in the kernels.
 
     Examples
     --------
@@ -40,8 +70,11 @@ class Link:
     mean: Function
     slope: Function
     potential: Function | None = None
-    self_concordance: float | Callable[[float], float] | None = None
+    self_concordance: Bound = None
     turning_points: tuple[float, ...] | None = None
+    third_derivative: Bound = None
+    family: Family | None = None
+    compiled: Compiled | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -55,6 +88,12 @@ class Link:
 
     def __repr__(self) -> str:
         return f"Link({self.name!r})"
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the largest mean, hence the range of a family's labels."""
+        low, high = self.mean(np.array([-np.inf, np.inf]))
+        return float(low), float(high)
 
 
 def _one(z: Array) -> Array:
@@ -136,45 +175,70 @@ def _algebraic_concordance(score_bound: float) -> float:
     return 3 * score_bound / (1 + score_bound**2) if score_bound < 1 else 1.5
 
 
+def _probit_third(score_bound: float) -> float:
+    return max(1.0, score_bound * score_bound - 1)
+
+
+# the expensive functions of a link, as kernels/links.py has them
+
+
+def _nothing(z: Array) -> tuple[Array, Array]:
+    return z, z
+
+
+def _powers(z: Array) -> tuple[Array, Array]:
+    e = np.exp(z)
+    return e, e
+
+
+def _decays(z: Array) -> tuple[Array, Array]:
+    e = np.exp(-np.abs(z))
+    return e, np.log1p(e)
+
+
+def _double_decays(z: Array) -> tuple[Array, Array]:
+    return _decays(2 * z)
+
+
+def _normal_decays(z: Array) -> tuple[Array, Array]:
+    from scipy.special import erfc
+
+    return np.exp(-0.5 * z * z), erfc(-math.sqrt(0.5) * z)
+
+
+# name; mean, slope, potential; bound of the second derivative, turning points, bound of the third;
+# family; code in the kernels
 LINKS: dict[str, Link] = {
     link.name: link
     for link in (
-        Link("identity", _identity, _one, _half_square, 0.0, ()),
         Link(
-            "logistic",
-            _logistic,
-            _logistic_slope,
-            _logistic_potential,
-            _logistic_concordance,
-            (0.0,),
+            "identity", _identity, _one, _half_square, 0.0, (), 0.0,
+            Family("gaussian", 1.0), Compiled(0, _nothing),
         ),
         Link(
-            "probit",
-            _normal_distribution,
-            _normal_density,
-            _probit_potential,
-            _probit_concordance,
-            (0.0,),
+            "logistic", _logistic, _logistic_slope, _logistic_potential,
+            _logistic_concordance, (0.0,), 1.0,
+            Family("bernoulli", 0.5), Compiled(1, _decays),
         ),
         Link(
-            "tanh",
-            np.tanh,
-            _tanh_slope,
-            _tanh_potential,
-            _tanh_concordance,
-            (0.0,),
+            "probit", _normal_distribution, _normal_density, _probit_potential,
+            _probit_concordance, (0.0,), _probit_third,
+            Family("bernoulli", 0.5, canonical=False, score_limit=3.0), Compiled(2, _normal_decays),
         ),
         Link(
-            "algebraic",
-            _algebraic,
-            _algebraic_slope,
-            _algebraic_potential,
-            _algebraic_concordance,
-            (0.0,),
+            "tanh", np.tanh, _tanh_slope, _tanh_potential, _tanh_concordance, (0.0,), 4.0,
+            Family("signs", 1.0), Compiled(3, _double_decays),
         ),
-        Link("exponential", np.exp, np.exp, np.expm1, 1.0, ()),
+        Link(
+            "algebraic", _algebraic, _algebraic_slope, _algebraic_potential,
+            _algebraic_concordance, (0.0,), 3.0, None, Compiled(4, _nothing),
+        ),
+        Link(
+            "exponential", np.exp, np.exp, np.expm1, 1.0, (), 1.0,
+            Family("poisson", None), Compiled(5, _powers),
+        ),
     )
-}
+}  # fmt: skip
 
 
 def slope_range(link: Link, score_bound: float) -> tuple[float, float]:

@@ -39,8 +39,8 @@ class AdaOFULState(LinearState):
             raise ValueError(
                 f"AdaOFULState.rows has {self.rows.dim} features; {self.dim} belong there"
             )
-        for _, numbers, n in self.rows:
-            if not (numbers[1, :n] > 0).all():
+        for block in self.rows:
+            if not (block.pull > 0).all():
                 raise ValueError("AdaOFULState.rows holds a threshold that is not positive")
 
     @property
@@ -191,8 +191,7 @@ def _model(rows: Rows, theta: Array, penalty: float, power: int) -> tuple[float,
     """Return loss, gradient and a matrix: the Hessian for power 3, a majorant's for power 1."""
     loss, gradient = 0.5 * penalty * float(theta @ theta), penalty * theta
     H = penalty * np.eye(len(theta))
-    for block, numbers, n in rows:
-        x, y, tau = block[:n], numbers[0, :n], numbers[1, :n]
+    for x, y, tau, *_ in rows:
         z = y - x @ theta
         root = np.hypot(1.0, z / tau)
         loss += float((z * z / (1 + root)).sum())

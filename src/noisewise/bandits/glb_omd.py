@@ -14,7 +14,6 @@ from ..blas import matmul
 from ..inputs import dimension, one_of
 from ..ownership import writes
 from ..protocols import Array
-from ..regression.solver import link_code
 from ..states import check_fields
 from . import ridge
 from .likelihood import LikelihoodOptimism
@@ -185,7 +184,8 @@ class GLBOMD(LikelihoodOptimism):
 
     def _exact(self, state: GLBOMDState, x: Array, y: float) -> Array:
         glm, g, eta, B = self.glm, self.dispersion, self.eta, self.glm.parameter_bound
-        link, k = (link_code(glm), glm.score_bound, g), matmul(state.inverse, x)
+        assert glm.link.compiled is not None  # as of every family
+        link, k = (glm.link.compiled.code, glm.score_bound, g), matmul(state.inverse, x)
         pull = _kernels().pull(*link, float(x @ state.theta), eta * float(x @ k), y)
         free = state.theta - eta * pull * k
         if math.sqrt(float(free @ free)) <= B:

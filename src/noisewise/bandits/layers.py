@@ -72,7 +72,7 @@ class OptimismState:
                 raise ValueError(
                     f"OptimismState.variance has dim {self.variance.dim}; one more than dim"
                 )
-        compiled = bool(self.layers) and self.layers[0].compiled is not None
+        compiled = bool(self.layers) and self.layers[0].head.code >= 0
         self.kernels: Any = import_module("noisewise.kernels.optimism") if compiled else None
         self.first = self.own.centres[0], self.own.inverses[0], self.numbers[:1].reshape(-1)
         self.stale = False  # whether an update was interrupted, and sets may not fit the layers

@@ -81,14 +81,14 @@ def trials(
 
 def family_means(glm: GLM, rng: np.random.Generator, mean: Array, n: NDArray[np.int64]) -> Array:
     """Draw means of ``n`` draws from the family of the link."""
-    name = glm.link.name
-    if name == "exponential":
+    family = glm.link.family and glm.link.family.name
+    if family == "poisson":
         return np.asarray(rng.poisson(n * mean) / n)
-    if name == "tanh":
+    if family == "signs":
         return np.asarray(2 * rng.binomial(n, (1 + mean) / 2) / n - 1)
-    if name in ("logistic", "probit"):
+    if family == "bernoulli":
         return np.asarray(rng.binomial(n, mean) / n)
     raise ValueError(
-        f"link is {name!r}; families exist for logistic, probit, tanh and exponential, "
+        f"link is {glm.link.name!r}; families exist for logistic, probit, tanh and exponential, "
         "use Noisy for others"
     )

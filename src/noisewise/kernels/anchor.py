@@ -5,7 +5,9 @@ import math
 import numpy as np
 from numba import njit
 
+from . import adaptive_set
 from . import layout as at
+from .adaptive_set import EPS
 from .compile_options import INNER, PART
 from .links import parts, transcend
 from .vectors import sweep
@@ -16,7 +18,7 @@ TRIAL, TRIAL_GRADIENT = np.uint64(at.TRIAL), np.uint64(at.TRIAL_GRADIENT)
 VECTORS, BUFFER = np.uint64(at.VECTORS), np.uint64(at.BUFFER)
 ROOM = float(at.BUFFER)
 TWO, THREE = np.uint64(2), np.uint64(3)
-EPS = 2.220446049250313e-16
+chord = njit(**INNER)(adaptive_set.chord)
 # below this dimension renewing the factor costs no more than the pass itself
 STALE_FROM = 12
 
@@ -63,10 +65,9 @@ def certify(a, length2):
     # without any condition, since H <= (K/kappa) UH and F is 1-strongly convex in UH
     gap = a[at.SPREAD] * B
     near = min(R / math.sqrt(a[at.SMALLEST]), lever) * B * growth * a[at.NEARNESS]
-    if near <= 0.1:  # chords of the convex e^{Mz}, which is 1, 1.1183, 1.4297 at 0, 0.1, 0.25
-        gap = min(gap, (1.0 + 1.2 * near) * growth * B / low)
-    elif near <= 0.25:
-        gap = min(gap, (1.12 + 2.1 * (near - 0.1)) * growth * B / low)
+    factor = chord(near)
+    if factor < math.inf:
+        gap = min(gap, factor * growth * B / low)
     a[at.RESIDUAL] = B
     a[at.SCORE_SHIFT] = rho
     terms = a[at.TOTAL] + a[at.CURVED] * (a[at.LENGTH] + length)

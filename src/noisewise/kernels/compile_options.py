@@ -21,12 +21,13 @@ COMPILED = not config.DISABLE_JIT
 
 
 def entry(signature, nogil=True):
-    """Compile a function that Python calls, for these types alone, or load its machine code.
+    """Compile a function, or a part, that Python calls, for these types alone, or load its code.
 
     One that learns a row holds the interpreter's lock: no other thread meets a half-learnt row.
     """
 
     def made(function):
+        function = getattr(function, "py_func", function)
         if not COMPILED:
             return strict(signature, function)
         kernel = njit(nogil=nogil, **SPEED)(function)

@@ -13,7 +13,8 @@ import numpy as np
 
 from ..protocols import Array
 
-CODES = {"identity": 0, "logistic": 1, "probit": 2, "tanh": 3, "algebraic": 4, "exponential": 5}
+# the code of a state: a link of kernels/links.py, by number, or
+LINEAR, LINKS = 0, 6  # the identity, and how many links there are
 OWN = -1  # a user's link, evaluated by the caller
 EXACT = -2  # solved by Newton passes every round, nothing compiled
 
@@ -75,6 +76,11 @@ FIELDS = {
 }
 AT = {name: place for place, name in enumerate(FIELDS)}
 globals().update(AT)
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> int: ...
+
+
 HEADER = 56
 
 # largest label, and largest weight times label or squared length
@@ -139,7 +145,7 @@ def check_header(a: Array, d: int) -> None:
     limits = {
         "DIM": header.dim == d,
         "PADDED": header.padded == padded(d),
-        "CODE": EXACT <= header.code < len(CODES),
+        "CODE": EXACT <= header.code < LINKS,
         "BUFFERED": n <= BUFFER,
         "COUNT": n <= header.count < 2.0**53,
         "SLOT": header.slot <= 1,

@@ -9,8 +9,9 @@ import math
 import numpy as np
 from numba import float64, int64, njit
 
+from . import adaptive_set
 from . import layout as at
-from .anchor import EPS, HEADER, SLOTS, STEP, VECTORS
+from .anchor import HEADER, SLOTS, STEP, VECTORS, chord
 from .arms import LARGEST, TIE, dot, first_best, set_forms
 from .compile_options import INNER, PART, entry
 from .policy_params import CURVATURE, GAIN, GROWTH, LIMIT, NORM, PARAMETER, PRICE, SCALE, SLOPE
@@ -19,6 +20,11 @@ from .step import CANCELS, learn
 # what learning returns: all done; the estimate has outgrown N; the solver asks for attention; the
 # sets need the readable way; the input is bad and nothing was learnt
 DONE, OUTGROWN, ATTEND, DOUBT, BAD = 0, 1, 2, 3, 4
+inline = njit(**INNER)
+level, excess = inline(adaptive_set.level), inline(adaptive_set.excess)
+stretch, growth = inline(adaptive_set.stretch), inline(adaptive_set.growth)
+nearness, local_radius = inline(adaptive_set.nearness), inline(adaptive_set.local_radius)
+trusted, linear_gap = inline(adaptive_set.trusted), inline(adaptive_set.linear_gap)
 ZERO, ONE, TWO = np.uint64(0), np.uint64(1), np.uint64(2)
 BUFFER = np.uint64(at.BUFFER)
 
@@ -227,8 +233,8 @@ def learn_guaranteed(a, s, centres, inverses, radii, f, x, y, w, arms, quads):
     """Learn a reward; renew the global ellipsoid ``f`` and the local one after it, and the
     quadratic forms of ``arms`` in both.
 
-    The readable way is `regression.sets.adaptive`; it is asked to step in when rounding could
-    matter. For the identity link the two ellipsoids are one.
+    `regression.sets.adaptive` is asked to step in when rounding could matter. For the identity link
+    the two ellipsoids are one.
     """
     todo = absorb(a, s, x, y, w)
     if todo != DONE:
@@ -246,14 +252,11 @@ def learn_guaranteed(a, s, centres, inverses, radii, f, x, y, w, arms, quads):
         centres[f, i] = centres[own, i]
         length2 += centres[f, i] * centres[f, i]
     length = math.sqrt(length2)
-    if not EPS * a[at.DIM] * (a[at.CURVED] + a[at.DIM] * a[at.RIDGE]) * trace <= 0.1:
+    if not trusted(a, trace):
         return DOUBT
-    start = 0.5 * a[at.RIDGE] * s[PARAMETER] * s[PARAMETER] + s[PRICE]
     if linear:
-        # the gap is rounding only, far below this
-        blur = EPS * (a[at.DIM] + math.sqrt(a[at.COUNT])) * (a[at.TOTAL] + a[at.CURVED] * length)
-        gap = 100.0 * blur * math.sqrt(trace)
-        radii[f] = math.sqrt(2.0 * max(start + a[at.PLAYED], 0.0)) + gap
+        radius = math.sqrt(2.0 * level(a[at.RIDGE], s[PARAMETER], s[PRICE], a[at.PLAYED]))
+        radii[f] = radius + linear_gap(a, length, trace)
         return DONE
     k = np.empty(d)
     q = 0.0
@@ -263,37 +266,18 @@ def learn_guaranteed(a, s, centres, inverses, radii, f, x, y, w, arms, quads):
             inner += inverses[f, i, j] * x[j]
         k[i] = inner
         q += inner * x[i]
-    growth = s[SLOPE] * w * q
-    if not 0.0 <= growth <= CANCELS:
+    change = s[SLOPE] * w * q
+    if not 0.0 <= change <= CANCELS:
         return DOUBT
-    share = s[SLOPE] * w / (1.0 + growth)
+    share = s[SLOPE] * w / (1.0 + change)
     if arms.shape[0] > 0:
         lower(quads[f], arms, k, share)
     for i in range(d):
         for j in range(d):
             inverses[f, i, j] -= share * k[i] * k[j]
-    # lower bound of the minimum, hence the level
-    M, low = a[at.CONCORDANCE], a[at.STALE_LOW]
-    bend = math.exp(min(M * a[at.SCORE_SHIFT], 700.0))
-    stretch = min(a[at.LONGEST] / math.sqrt(a[at.SMALLEST]), math.sqrt(a[at.LEVERAGE]))
-    near = M * stretch * a[at.RESIDUAL] * bend / low
-    most = a[at.SPREAD] * a[at.SPREAD]
-    if near <= 0.1:
-        most = min(most, bend * (1.0 + 1.2 * near) / low)
-    excess = a[at.PLAYED] - a[at.VALUE] + 0.5 * most * a[at.STEP_NORM] * a[at.STEP_NORM]
-    level = max(start + excess, 0.0)
-    radii[f] = math.sqrt(2.0 * level) + a[at.GAP]
-    smallest = max(a[at.RIDGE], a[at.SMALLEST] / (a[at.SPREAD] * a[at.SPREAD]))
-    rho = a[at.LONGEST] * min(s[PARAMETER] + length, radii[f] / math.sqrt(smallest))
-    shift = low / bend
-    residual = a[at.RESIDUAL] + a[at.BLUR]
-    while True:
-        c = shift * 2.0 / (2.0 + M * rho)
-        if not c > 0.0:
-            radii[own] = math.inf
-            return DONE
-        e = residual / math.sqrt(c)
-        radii[own] = (e + math.sqrt(e * e + 2.0 * level)) / math.sqrt(c)
-        if not stretch * radii[own] < 0.999 * rho:
-            return DONE
-        rho = stretch * radii[own]
+    lever, bend = stretch(a), growth(a)
+    gain = excess(a, bend, chord(nearness(a, lever, bend)))
+    b = level(a[at.RIDGE], s[PARAMETER], s[PRICE], gain)
+    radii[f] = math.sqrt(2.0 * b) + a[at.GAP]
+    radii[own] = local_radius(a, b, radii[f], s[PARAMETER] + length, lever, bend)
+    return DONE

@@ -193,25 +193,10 @@ def survey(x, y, w, limit):
     return -1
 
 
-@entry(void(float64[::1], float64, float64[::1]))
-def propose(a, s, room):
-    """`anchor.propose` for Python."""
-    anchor.propose(a, s, room)
-
-
-@entry(void(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], uint64, uint64))
-def scan(a, z, e, v, numbers, n0, stride):
-    """`anchor.scan` for Python."""
-    anchor.scan(a, z, e, v, numbers, n0, stride)
-
-
-@entry(int64(float64[::1], float64))
-def judge(a, s):
-    """`anchor.judge` for Python."""
-    return anchor.judge(a, s)
-
-
-@entry(void(float64[::1]))
-def restep(a):
-    """`anchor.restep` for Python."""
-    anchor.restep(a)
+# the passes, for Python
+propose = entry(void(float64[::1], float64, float64[::1]))(anchor.propose)
+judge = entry(int64(float64[::1], float64))(anchor.judge)
+restep = entry(void(float64[::1]))(anchor.restep)
+scan = entry(
+    void(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], uint64, uint64)
+)(anchor.scan)

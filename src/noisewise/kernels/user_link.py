@@ -5,7 +5,9 @@ from numba import float64
 
 from . import layout as at
 from .compile_options import entry
-from .step import append_row, rank_one_update
+from .step import append_row, judge, propose, rank_one_update, restep, survey
+
+__all__ = ["feed", "judge", "propose", "restep", "survey"]
 
 
 @entry(

@@ -15,7 +15,6 @@ from ..confidence import Ellipsoid, score_bounds
 from ..glm import GLM
 from ..inputs import (
     FLOAT,
-    as_contiguous,
     check_magnitude,
     column,
     dimension,
@@ -34,9 +33,9 @@ from ..noise import Noise
 from ..ownership import InUse, Owned
 from ..protocols import Array
 from ..theory import radii
-from . import newton, solver
 from .rows import Rows
 from .sets import ellipsoids
+from .solver import Session, code_for, settle
 from .state import FTRLState
 
 INFINITE = math.inf  # looked up per row
@@ -105,7 +104,7 @@ class FTRL:
         h = Header(a)
         M = glm.self_concordance
         h.dim, h.padded = d, at.padded(d)
-        h.code = self._code()
+        h.code = code_for(glm, self.tolerance)
         h.bound = glm.score_bound
         h.limit = with_slack(glm.feature_bound) ** 2
         h.spread = np.sqrt(glm.max_slope / glm.min_slope)
@@ -114,19 +113,11 @@ class FTRL:
         h.calibrated = self.certificate == "calibrated"
         h.ridge = h.smallest = 2 * (glm.ridge if self.ridge is None else self.ridge)
         if M is not None:
-            h.concordance, h.third = M, solver.third_derivative(glm)
+            h.concordance, h.third = M, glm.third_derivative
+        np.fill_diagonal(at.Views(a, d).inverse, 1 / h.ridge)
         state = FTRLState(d, a, Rows(d, self.aggregate), np.zeros((d, d)))
-        np.fill_diagonal(state.views.inverse, 1 / h.ridge)
-        if state.kernels is not None:
-            state.kernels.restep(a)
+        state.solver.begin(state)
         return state
-
-    def _code(self) -> int:
-        """Which solver serves: a compiled link's, that for a user's link, or exact passes."""
-        if self.glm.linear:
-            return at.CODES["identity"]
-        known = self.glm.self_concordance is not None and self.glm.extend
-        return solver.link_code(self.glm) if self.tolerance > 0 and known else at.EXACT
 
     def predict(self, state: FTRLState, x: ArrayLike) -> Any:
         """Return the predicted mean at each row of ``x``."""
@@ -152,8 +143,8 @@ class FTRL:
         # kernels take masked arrays and swapped bytes for what they are not
         if type(x) is ndarray and x.dtype is FLOAT and x.ndim == 1 and not scores:
             try:
-                mean = state.compiled(state.array, x, y, weight)
-            except state.unfit:  # not a row of floats, or nothing compiled
+                mean = state.step(state.array, x, y, weight)
+            except state.solver.unfit:  # not a row of floats
                 pass
             else:
                 if mean < INFINITE:
@@ -161,25 +152,20 @@ class FTRL:
                 if mean == INFINITE:
                     mean = state.head.mean
                     with suppress(InUse):  # whoever has it does what was asked for
-                        solver.settle(self.glm, state)
+                        settle(self.glm, state)
                     return mean
         x, single = features(x, state.dim, check=False)
         y = column("y", y, len(x), single)
         w = weights(weight, len(x), single)
         self._refuse(state, x, y, w)
-        what = at.SCORES if scores or state.compiled is None else at.MEANS
-        with solver.Session(self.glm, state):
-            out = self._play(state, x, y, w, what)
-        if what == at.SCORES and not scores:
-            out = self.glm.mean(out)
+        with Session(self.glm, state):
+            out = state.solver.learn(self.glm, state, x, y, w, scores)
         return float(out[0]) if single else out
 
     def _refuse(self, state: FTRLState, x: Array, y: Array, w: Array) -> None:
         """Raise, or warn, if a row is too long; raise if numbers are not finite or overflow."""
-        if state.kernels is not None:
-            flat = as_contiguous(x).reshape(-1), as_contiguous(y), as_contiguous(w)
-            if state.kernels.survey(*flat, state.head.limit) < 0:
-                return
+        if state.solver.fits(state, x, y, w):
+            return
         numbers("x", x)
         square = np.einsum("ij,ij->i", x, x)
         A = self.glm.feature_bound
@@ -192,25 +178,10 @@ class FTRL:
             warnings.warn(f"{words}; the guarantees do not cover such rows", stacklevel=3)
         check_magnitude(x, y, w)
 
-    def _play(self, state: FTRLState, x: Array, y: Array, w: Array, what: int) -> Array:
-        """Learn checked rows; return their scores, or another field of the compiled step."""
-        out = np.empty(len(x))
-        if state.compiled is not None:
-            solver.play(self.glm, state, x, y, w, what, out)
-            return out
-        learn = newton.learn if state.head.code == at.EXACT else solver.learn
-        for i in range(len(x)):
-            row = x[i].copy()  # own memory: products round alike wherever the row came from
-            out[i] = row @ state.theta
-            if w[i] > 0:
-                learn(self.glm, state, row, float(y[i]), float(w[i]), float(out[i]))
-        return out
-
     def solve(self, state: FTRLState) -> None:
         """Drive the gap to rounding error now."""
-        exact = state.head.code == at.EXACT
-        with solver.Session(self.glm, state):
-            (newton if exact else solver).solve(self.glm, state)
+        with Session(self.glm, state):
+            state.solver.solve(self.glm, state)
 
     def ellipsoid(
         self, state: FTRLState, noise: Noise, delta: float = 0.05, radius: str = "adaptive"
@@ -252,5 +223,5 @@ class FTRL:
     ) -> tuple[Ellipsoid, ...]:
         probability("delta", delta)
         one_of("radius", radius, radii.RADII)
-        with solver.Session(self.glm, state):
+        with Session(self.glm, state):
             return ellipsoids(self.glm, state, noise, delta, radius, local)

@@ -8,15 +8,22 @@ Armijo's rule: undamped steps diverge when weights span four orders of magnitude
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .. import linalg
 from ..blas import one_thread
+from ..confidence import Ellipsoid
 from ..glm import GLM
+from ..kernels.adaptive_set import EPS
 from ..protocols import Array
+from ..theory import radii
 from .rows import Block
-from .state import EPS, FTRLState
+from .solver import RowSolver
+
+if TYPE_CHECKING:
+    from .state import FTRLState
 
 
 @dataclass(eq=False)
@@ -43,8 +50,8 @@ def visit(glm: GLM, ridge: float, blocks: Iterable[Block], theta: Array) -> Poin
     value, size, blur = ridge * length**2, ridge * length**2, 2 * ridge * length
     gradient = 2 * ridge * theta
     curvature = np.zeros((d, d))
-    for rows, numbers, n in blocks:
-        x, w, wy = rows[:n], numbers[0, :n], numbers[1, :n]
+    for block in blocks:
+        x, w, wy = block.x, block.weight, block.pull
         z = x @ theta
         potential, pull = w * glm.potential(z), wy * z
         mean, slope = w * glm.mean(z), w * glm.slope(z)
@@ -54,7 +61,7 @@ def visit(glm: GLM, ridge: float, blocks: Iterable[Block], theta: Array) -> Poin
         reach = np.sqrt(np.einsum("ij,ij->i", x, x))
         size += float((np.abs(potential) + np.abs(pull)).sum())
         blur += float(reach @ (np.abs(mean) + np.abs(wy) + slope * reach * length))
-        count += n
+        count += len(x)
     spread = EPS * (d + np.sqrt(count))
     return Point(theta, value, gradient, curvature, spread * size, spread * blur)
 
@@ -97,48 +104,92 @@ def minimise(
     return here, excess(here) + stretch * here.blur
 
 
-@one_thread
-def learn(glm: GLM, state: FTRLState, x: Array, y: float, w: float, z: float) -> None:
-    """Learn one row of played score ``z`` and minimise anew: exact FTRL, a pass or more per round.
+class ExactNewton(RowSolver):
+    """Exact FTRL: a pass over all rows, or more, after each; for every link, without a kernel.
 
-    The row enters by way of the buffer, so that one assignment makes it learnt.
+    The anchor is the estimate, and the inverse kept that of the uniform matrix.
     """
-    v, S = state.views, glm.score_bound
-    inside = min(max(z, -S), S)
-    v.x[0], v.numbers[:, 0] = x, (w, w * y, 0.0, 0.0)
-    h = state.head.copy()
-    h.played += w * (float(glm.potential(inside)) - y * inside)
-    h.count += 1
-    h.buffered = 1
-    h.curved += glm.min_slope * w * float(x @ x)
-    h.heaviest = max(h.heaviest, w)
-    h.longest = max(h.longest, math.sqrt(x @ x))
-    state.head.become(h)
-    state.flush()
-    state.gram += np.outer(w * x, x)
-    renew(glm, state)
 
+    @one_thread
+    def learn_row(
+        self, glm: GLM, state: "FTRLState", x: Array, y: float, w: float, z: float
+    ) -> None:
+        """Add a row and minimise; through the buffer, so that one assignment makes it learnt."""
+        v, S = state.views, glm.score_bound
+        inside = min(max(z, -S), S)
+        v.x[0], v.numbers[:, 0] = x, (w, w * y, 0.0, 0.0)
+        h = state.head.copy()
+        h.played += w * (float(glm.potential(inside)) - y * inside)
+        h.count += 1
+        h.buffered = 1
+        h.curved += glm.min_slope * w * float(x @ x)
+        h.heaviest = max(h.heaviest, w)
+        h.longest = max(h.longest, math.sqrt(x @ x))
+        state.head.become(h)
+        state.flush()
+        state.gram += np.outer(w * x, x)
+        self._renew(glm, state)
 
-def rebuild(glm: GLM, state: FTRLState) -> None:
-    """Compute anew what follows from the rows."""
-    state.gram[:] = sum((x[:n].T @ (numbers[0, :n, None] * x[:n]) for x, numbers, n in state.rows),
-                        np.zeros_like(state.gram))  # fmt: skip
-    renew(glm, state)
+    def attend(self, glm: GLM, state: "FTRLState", request: float) -> None:
+        """Do nothing: each row is finished when it is learnt."""
 
+    @one_thread
+    def rebuild(self, glm: GLM, state: "FTRLState") -> None:
+        """Add up the Gram matrix, and minimise."""
+        state.gram[:] = 0.0
+        for block in state.rows:
+            state.gram += block.x.T @ (block.weight[:, None] * block.x)
+        self._renew(glm, state)
 
-def renew(glm: GLM, state: FTRLState) -> None:
-    """Invert the uniform matrix of the rows in the Gram matrix, and minimise."""
-    h = state.head
-    H = glm.min_slope * state.gram + h.ridge * np.eye(state.dim)
-    state.views.inverse[:] = linalg.safe_inverse(H, h.ridge)[0]
-    solve(glm, state, h.tolerance)
+    def move_ridge(self, glm: GLM, state: "FTRLState", ridge: float) -> None:
+        """Minimise with another ridge."""
+        state.head.ridge = ridge
+        self._renew(glm, state)
 
+    def _renew(self, glm: GLM, state: "FTRLState") -> None:
+        h = state.head
+        H = glm.min_slope * state.gram + h.ridge * np.eye(state.dim)
+        state.views.inverse[:] = linalg.safe_inverse(H, h.ridge)[0]
+        self._minimise(glm, state, h.tolerance)
 
-def solve(glm: GLM, state: FTRLState, tolerance: float = 0.0) -> None:
-    """Minimise from the current estimate; ``state.views.inverse`` is that of the uniform matrix."""
-    h, v = state.head, state.views
-    best, gap = minimise(glm, state.ridge, list(state.rows), v.anchor, v.inverse, tolerance)
-    v.anchor[:] = best.theta
-    v.gradient[:] = best.gradient
-    h.passes += 1
-    h.value, h.gap, h.step_norm = best.value, gap, gap
+    def solve(self, glm: GLM, state: "FTRLState") -> None:
+        """Minimise to rounding error."""
+        self._minimise(glm, state, 0.0)
+
+    def _minimise(self, glm: GLM, state: "FTRLState", tolerance: float) -> None:
+        h, v = state.head, state.views
+        best, gap = minimise(glm, state.ridge, list(state.rows), v.anchor, v.inverse, tolerance)
+        v.anchor[:] = best.theta
+        v.gradient[:] = best.gradient
+        h.passes += 1
+        h.value, h.gap, h.step_norm = best.value, gap, gap
+
+    def excess(self, state: "FTRLState") -> float:
+        """Return the difference of the two, the minimum being known to the gap."""
+        h = state.head
+        return h.played - h.value + 0.5 * h.step_norm**2
+
+    def uniform(self, glm: GLM, state: "FTRLState") -> tuple[Array, float]:
+        """Return the inverse that is kept."""
+        own = state.sound_inverse()
+        return own, -linalg.log_det(linalg.factor(own)) - state.dim * math.log(state.head.ridge)
+
+    def local(
+        self, glm: GLM, state: "FTRLState", level: float, whole: Ellipsoid
+    ) -> Ellipsoid | None:
+        """Return the set in the norm of the curvature at the estimate, if that is known to last."""
+        if glm.self_concordance is None:
+            return None
+        G = visit(glm, state.ridge, state.blocks(), whole.centre).curvature
+        R, smallest = state.head.longest, 1 / linalg.largest_eigenvalue_bound(whole.inverse)
+        far = glm.parameter_bound + float(np.linalg.norm(whole.centre))
+        reach = R * min(far, whole.radius / math.sqrt(smallest))
+        M = glm.self_concordance
+        c, r = radii.localise(level, state.gap, M, reach, R, state.ridge, G)
+        H = c * G + 2 * state.ridge * np.eye(state.dim)
+        return Ellipsoid(whole.centre, linalg.invert(linalg.factor(H)), r)
+
+    def curvature_inverse(self, glm: GLM, state: "FTRLState") -> Array:
+        """Return it anew from all rows."""
+        H = visit(glm, state.ridge, state.blocks(), state.theta).curvature
+        return linalg.invert(linalg.factor(H + 2 * state.ridge * np.eye(state.dim)))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,22 @@ from ..states import COUNT, FLAG, check_fields, check_finite, check_layout, chec
 
 FIRST, LARGEST = 2048, 4096
 
-# x (size, d), numbers (4, size), and how many rows of them are filled
-Block = tuple[Array, Array, int]
+
+class Block(NamedTuple):
+    """Rows of a history, by column; ``numbers`` holds the last four with the room behind them."""
+
+    x: Array
+    weight: Array  # w
+    pull: Array  # w y
+    curvature: Array  # w phi' in the solver's H
+    trial: Array  # w phi' at the trial point of a pass
+    numbers: Array
+
+    @classmethod
+    def of(cls, x: Array, numbers: Array, n: int) -> "Block":
+        """Return the first ``n`` rows of what there is room for."""
+        weight, pull, curvature, trial = numbers[:, :n]
+        return cls(x[:n], weight, pull, curvature, trial, numbers)
 
 
 @dataclass(eq=False)
@@ -35,8 +49,8 @@ class Rows:
         self.absorbed = self.stored  # rows learnt, of which merged ones share a place
         self._place: dict[bytes, tuple[int, int]] = {}
         if self.merge:
-            for i, (x, _, n) in enumerate(self):
-                self._place.update({x[j].tobytes(): (i, j) for j in range(n)})
+            for i, block in enumerate(self):
+                self._place.update({x.tobytes(): (i, j) for j, x in enumerate(block.x)})
 
     def _check(self) -> None:
         """Raise if what was given is no history."""
@@ -52,9 +66,9 @@ class Rows:
             check_rows("Rows", x, numbers)
         if self.free > max(len(self.x[-1]) - 1 if self.x else 0, 0):
             raise ValueError(f"Rows.free is {self.free}, more than the last block has")
-        for x, numbers, n in self:
-            check_finite("Rows.x", x[:n])
-            check_finite("Rows.numbers", numbers[:3, :n])
+        for block in self:
+            for each in block[:4]:
+                check_finite("Rows", each)
 
     @property
     def stored(self) -> int:
@@ -112,7 +126,7 @@ class Rows:
         """Yield the blocks in order."""
         last = len(self.x) - 1
         for i, (x, numbers) in enumerate(zip(self.x, self.numbers, strict=True)):
-            yield x, numbers, len(x) - (self.free if i == last else 0)
+            yield Block.of(x, numbers, len(x) - (self.free if i == last else 0))
 
 
 @dataclass(eq=False)

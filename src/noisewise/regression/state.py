@@ -3,21 +3,29 @@
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from .. import linalg
-from ..blas import one_thread
 from ..inputs import dimension
 from ..kernels import layout as at
+from ..kernels.adaptive_set import EPS
 from ..kernels.layout import Header, Views, align
 from ..protocols import Array
 from ..states import COUNT, FINITE, check_fields, check_finite, check_layout, check_rows
+from .anchored import AnchoredNewton, OwnLinkNewton
+from .least_squares import LeastSquares
+from .newton import ExactNewton
 from .rows import Block, Rows
+from .solver import Solver
 
-EPS = float(np.finfo(np.float64).eps)
+COMPILED = AnchoredNewton()
+SOLVERS: dict[float, Solver] = {
+    at.LINEAR: LeastSquares(),
+    at.OWN: OwnLinkNewton(),
+    at.EXACT: ExactNewton(),
+}
 
 
 @dataclass(eq=False)
@@ -54,12 +62,10 @@ class FTRLState:
         self._check()
         self.array = align(self.array)
         self.views, self.head = Views(self.array, self.dim), Header(self.array)
-        if self.head.code != at.CODES["identity"]:
+        self.solver = SOLVERS.get(self.head.code, COMPILED)
+        self.step = self.solver.step()
+        if self.solver.keeps_rows:
             self.rows.absorbed = self.count - int(self.head.buffered)
-        code = self.head.code
-        self.kernels: Any = None if code == at.EXACT else import_module("noisewise.kernels.step")
-        self.compiled: Any = getattr(self.kernels, "step", None) if code >= 0 else None
-        self.unfit: Any = TypeError if self.kernels is None else self.kernels.UNFIT
 
     def _check(self) -> None:
         """Raise if what was given is no state: kernels trust its sizes, and a file may lie."""
@@ -69,14 +75,15 @@ class FTRLState:
         if self.uniform is not None:
             check_fields(self, uniform=(d, d))
         at.check_header(self.array, d)
-        if Header(self.array).code == at.CODES["identity"]:
-            check_rows("FTRLState", self.gram)
         a, h, views = self.array, Header(self.array), Views(self.array, d)
+        keeps_rows = h.code != at.LINEAR
+        if not keeps_rows:
+            check_rows("FTRLState", self.gram)
         n = int(h.buffered)
         check_finite("FTRLState.array", a[at.HEADER : len(a) - at.BUFFER * (at.padded(d) + 4)])
         check_finite("FTRLState.array", views.x[:n])
         check_finite("FTRLState.array", views.numbers[:3, :n])
-        learnt = 0 if h.code == at.CODES["identity"] else int(h.count) - n
+        learnt = int(h.count) - n if keeps_rows else 0
         stored = self.rows.stored
         if self.rows.dim != d or not (stored <= learnt if self.rows.merge else stored == learnt):
             raise ValueError(
@@ -90,11 +97,8 @@ class FTRLState:
         """Return what the state is made of: no views or functions, scratch room cleared."""
         fields = {f.name: vars(self)[f.name] for f in dataclasses.fields(self)}
         array = self.array.copy()
-        views = Views(array, self.dim)
-        h = Header(array)
-        if h.code != at.CODES["identity"]:  # an interrupt may have come between the two
-            h.buffered = h.count - self.rows.absorbed
-        n = int(h.buffered)
+        views, h = Views(array, self.dim), Header(array)
+        n = int(self._restore_buffer(h))
         views.x[n:] = views.numbers[:, n:] = views.numbers[3] = 0.0
         views.trial[:] = views.trial_gradient[:] = 0.0
         h.clear_scratch()
@@ -144,31 +148,13 @@ class FTRLState:
     @property
     def gap(self) -> float:
         """The proved distance from the exact minimiser."""
-        return self.head.gap if self.head.code else self._linear_gap()
-
-    @one_thread
-    def _linear_gap(self) -> float:
-        """Identity link: the gradient is measured when asked for, and rounding allowed for."""
-        theta, h, H = self.theta, self.head, self.linear_hessian()
-        gradient = H @ theta + self.views.gradient
-        total = h.total + h.curved * np.linalg.norm(theta)
-        blur = EPS * (self.dim + np.sqrt(self.count)) * total
-        P, _ = linalg.safe_inverse(H, h.ridge)
-        return 1.1 * linalg.norm(gradient, P) + float(blur * np.sqrt(np.trace(P)))
-
-    @one_thread
-    def linear_hessian(self) -> Array:
-        """Identity link: 2 ridge I plus the rows, anew."""
-        H = np.asarray(self.gram + self.head.ridge * np.eye(self.dim))
-        for x, _, n in self.buffer():
-            H += x[:n].T @ x[:n]  # these rows are weighted already
-        return H
+        return self.solver.gap(self)
 
     def buffer(self) -> Iterator[Block]:
         """Yield the buffer as a block, if it holds any row."""
         n = int(self.head.buffered)
         if n:
-            yield self.views.x, self.views.numbers, n
+            yield Block.of(self.views.x, self.views.numbers, n)
 
     def blocks(self) -> Iterator[Block]:
         """Yield every row in order: those in blocks, then the buffer."""
@@ -177,12 +163,33 @@ class FTRLState:
 
     def flush(self) -> None:
         """Move the buffered rows to the blocks."""
-        for x, numbers, n in self.buffer():
-            self.rows.extend(x[:n], numbers[:, :n])
+        for block in self.buffer():
+            self.rows.extend(block.x, block.numbers[:, : len(block.x)])
         self.head.buffered = 0  # until here, `absorbed` says that these rows are held
+
+    def restore(self) -> None:
+        """Move all rows to the blocks, though an interrupt came between that and their count."""
+        self.head.cancelled = 0.0
+        if self.solver.keeps_rows:
+            self._restore_buffer(self.head)
+            self.flush()
+
+    def _restore_buffer(self, head: Header) -> float:
+        """Count the rows of the buffer that are not in the blocks."""
+        if self.solver.keeps_rows:
+            head.buffered = head.count - self.rows.absorbed
+        return head.buffered
 
     def inverse(self) -> Array:
         """Return the inverse of the solver's H, the pending rank-one change included."""
         k = self.views.slots[int(self.head.slot)]
         P = np.tril(self.views.inverse)  # rounds keep no more of it
         return P + np.tril(P, -1).T - np.outer(self.head.pending * k, k)
+
+    def sound_inverse(self) -> Array:
+        """Return the same, or that of the ridge where rounding could have spoilt it."""
+        h, P = self.head, self.inverse()
+        trace = float(h.curved + self.dim * h.ridge)
+        doubt = EPS * self.dim * trace * linalg.largest_eigenvalue_bound(P)
+        sound = doubt <= 0.1 and np.diag(P).min() > 0
+        return P if sound else np.eye(self.dim) / h.ridge

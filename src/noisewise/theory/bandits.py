@@ -15,8 +15,6 @@ from ..inputs import column, numbers, positive
 from ..links import LINKS
 from ..protocols import Array
 
-CANONICAL = ("identity", "logistic", "exponential", "tanh")  # the slope is the variance
-
 
 def certificate(glm: GLM, radii: ArrayLike, widths: ArrayLike) -> Array:
     r"""Return a bound of the regret after every round, computable while playing.
@@ -103,11 +101,12 @@ def family_sigma(glm: GLM, lower: ArrayLike, upper: ArrayLike, dispersion: float
     >>> family_sigma(GLM("logistic", parameter_bound=3.0), [-1.0, 2.0], [1.0, 9.0])  # 1/2 at z = 0
     array([0.5       , 0.32402714])
     """
-    name, S = glm.link.name, glm.score_bound
-    if name not in CANONICAL or glm.link != LINKS[name]:
+    S, family = glm.score_bound, glm.link.family
+    if family is None or not family.canonical:
+        known = [each.name for each in LINKS.values() if each.family and each.family.canonical]
         raise ValueError(
-            f"glm has link {name!r}, whose slope is not the variance of a family; pass one of "
-            f"{', '.join(CANONICAL)}, or tell the standard deviation"
+            f"glm has link {glm.link.name!r}, whose slope is not the variance of a family; pass "
+            f"one of {', '.join(known)}, or give the standard deviation"
         )
     low, high = (np.clip(numbers(k, v), -S, S) for k, v in (("lower", lower), ("upper", upper)))
     if not (low <= high).all():

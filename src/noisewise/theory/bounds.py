@@ -163,7 +163,8 @@ def _scales(glm: GLM, noise: Noise) -> tuple[float, float | None]:
     """Return sigma and, for bounded noise, its bound; refuse what no bound is stated for."""
     if not glm.extend and not glm.linear:
         raise ValueError("extend is False, and no bound is claimed without the linear extension")
-    if isinstance(noise, Likelihood) and glm.link.name == "exponential":
+    family = glm.link.family
+    if isinstance(noise, Likelihood) and family is not None and family.scale is None:
         raise ValueError("noise is Likelihood of counts, for which no bound is stated")
     if isinstance(noise, Bounded):
         return noise.sigma, noise.bound

@@ -12,15 +12,11 @@ import warnings
 import numpy as np
 
 from ..glm import GLM
-from ..links import LINKS
+from ..links import Family
 from ..noise import Bounded, Likelihood, Noise, SubGaussian
 from ..protocols import Array
 
 RADII = ("adaptive", "self-normalised", "freedman", "printed")
-
-# s with E exp(t eps) <= exp(t^2 s^2 / 2) for labels of the family, at weight and dispersion 1
-_FAMILY_SCALE = {"logistic": 0.5, "probit": 0.5, "tanh": 1.0}
-_FAMILIES = ("identity", "logistic", "exponential", "tanh", "probit")
 
 
 def conversion_constant(glm: GLM, noise: Noise) -> float:
@@ -31,7 +27,7 @@ def conversion_constant(glm: GLM, noise: Noise) -> float:
     """
     kappa = glm.min_slope
     if isinstance(noise, SubGaussian):
-        if glm.link.name == "exponential":
+        if glm.link.family is not None and glm.link.family.scale is None:
             warnings.warn(
                 "counts are not sub-Gaussian: for Poisson labels pass noise=Likelihood()",
                 stacklevel=3,
@@ -52,31 +48,26 @@ def noise_scale(glm: GLM, noise: Noise) -> float:
         return noise.sigma
     if isinstance(noise, Bounded):
         return noise.bound * math.sqrt(noise.max_weight)
-    _require_family(glm, noise)
-    if glm.linear:
-        return math.sqrt(noise.dispersion)
-    if glm.link.name not in _FAMILY_SCALE:
+    scale = _require_family(glm, noise).scale
+    if scale is None:
         raise ValueError(
             f"radius is 'self-normalised', but labels of the {glm.link.name} family have no "
             "sub-Gaussian scale; use radius='adaptive'"
         )
-    return _FAMILY_SCALE[glm.link.name]
+    return math.sqrt(noise.dispersion) if glm.linear else scale
 
 
-def _require_family(glm: GLM, noise: Noise) -> None:
+def _require_family(glm: GLM, noise: Noise) -> Family:
     if not isinstance(noise, Likelihood):
         raise ValueError(f"noise is {noise!r}; pass SubGaussian, Bounded or Likelihood")
-    name = glm.link.name
-    if (
-        name not in _FAMILIES
-        or glm.link != LINKS[name]
-        or (name == "probit" and glm.score_bound > 3)
-    ):
-        reason = "beyond score bound 3 " if name == "probit" else ""
+    family = glm.link.family
+    if family is None or glm.score_bound > family.score_limit:
+        reason = "" if family is None else f"beyond score bound {family.score_limit:g} "
         raise ValueError(
-            f"noise is Likelihood, but link {name!r} {reason}is not the mean of a family for which "
-            "it is proved; pass SubGaussian or Bounded"
+            f"noise is Likelihood, but link {glm.link.name!r} {reason}is not the mean of a family "
+            "for which it is proved; pass SubGaussian or Bounded"
         )
+    return family
 
 
 def growth_bound(glm: GLM, *, dim: int, count: int, ridge: float, max_weight: float = 1.0) -> float:
@@ -173,32 +164,4 @@ def localise(
         closer = longest * radius / math.sqrt(2 * ridge + c * smallest)
         if not closer < 0.999 * rho:
             return c, radius
-        rho = closer
-
-
-def localise_anchored(
-    level: float,
-    residual: float,
-    shift: float,
-    concordance: float,
-    reach: float,
-    stretch: float,
-) -> float:
-    r"""Return r with :math:`\|\mu^*-\mu\|_H \le r`, H the matrix of the streaming solver.
-
-    The local matrix at :math:`\mu` is at least c'H with c' = ``shift`` * 2/(2 + M rho), where
-    ``shift`` = (1 - gamma) e^{-M R|u|} accounts for the anchor and stale curvatures; ``residual``
-    bounds the gradient in the norm of :math:`H^{-1}`, and ``stretch`` the change of a row's score
-    over a unit distance in the norm of H.
-    """
-    rho = reach
-    while True:
-        c = shift * 2 / (2 + concordance * rho)
-        if not c > 0:  # so far from the anchor that nothing is known of the curvature
-            return math.inf
-        e = residual / math.sqrt(c)
-        radius = (e + math.sqrt(e * e + 2 * level)) / math.sqrt(c)
-        closer = stretch * radius
-        if not closer < 0.999 * rho:
-            return radius
         rho = closer

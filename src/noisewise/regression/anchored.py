@@ -1,0 +1,239 @@
+r"""Anchored Newton: exact FTRL for curved links at the price of a least-squares round.
+
+All rows, old and new, are linearised at an anchor m; the estimate is one Newton step from it,
+:math:`\mu = m + u,\ u = -H^{-1}\nabla F(m)`. Adding a row to F(m), its gradient and H is a rank-one
+update, done by the compiled step, which also bounds the distance to the minimiser. When the bound
+passes the tolerance, the anchor moves to the estimate and one pass over the history renews the
+gradient, and the factor too where the old one has become too stale to travel with.
+"""
+
+import math
+from collections.abc import Iterator
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import linalg
+from ..blas import one_thread
+from ..confidence import Ellipsoid
+from ..glm import GLM
+from ..inputs import as_contiguous
+from ..kernels import adaptive_set
+from ..kernels import layout as at
+from ..protocols import Array
+from .rows import Block
+from .solver import CompiledSolver, RowSolver
+from .uniform import uniform
+
+if TYPE_CHECKING:
+    from .state import FTRLState
+
+
+class AnchoredNewton(CompiledSolver):
+    """The solver of built-in curved links."""
+
+    def attend(self, glm: GLM, state: "FTRLState", request: float) -> None:
+        """Empty the buffer, renew factor or anchor."""
+        h = state.head
+        early = h.count in (2 * state.dim, 4 * state.dim) or bool(h.cancelled)
+        h.cancelled = 0.0
+        if h.buffered == at.BUFFER:
+            state.flush()
+        if request == at.RENEW:
+            self._renew(state)
+        if early or h.pass_due:
+            self._refresh(glm, state, renew=early)
+
+    @one_thread
+    def rebuild(self, glm: GLM, state: "FTRLState") -> None:
+        """Pass over the rows where the anchor is, and renew the factor."""
+        if not state.count:
+            return
+        h = state.head
+        self._move(glm, state, 0.0)
+        h.stale_low = 1.0  # what was measured against curvatures that may be torn
+        self._renew(state)
+        h.leverage = _largest_leverage(state, state.inverse())
+        self.kernels.restep(state.array)
+        if h.pass_due:
+            self._refresh(glm, state)
+
+    @one_thread
+    def solve(self, glm: GLM, state: "FTRLState") -> None:
+        """Move the anchor until the gap is all rounding."""
+        if state.count:
+            self._refresh(glm, state, exact=True)
+
+    def move_ridge(self, glm: GLM, state: "FTRLState", ridge: float) -> None:
+        r"""Change the ridge at the same anchor m; passes follow while the gap is too large.
+
+        The gradient changes by :math:`Dm`, the value by :math:`\frac12D\|m\|^2` and the Hessian by
+        :math:`DI`, :math:`D = 2\lambda' - 2\lambda`; rows and their curvatures do not.
+        """
+        h, v = state.head, state.views
+        old, least, D = h.ridge, h.smallest, ridge - h.ridge
+        H = ridge * np.eye(state.dim)  # from the rows: adding D, digits could be lost
+        for block in state.blocks():
+            root = block.x * np.sqrt(block.curvature)[:, None]
+            H += root.T @ root
+        P = linalg.invert(linalg.factor(H))
+        v.inverse[:] = P
+        v.gradient += D * v.anchor
+        h.pending = 0.0
+        h.ridge = ridge
+        h.value += 0.5 * D * v.anchor @ v.anchor
+        # H + D I >= (1 + D / least) H for D < 0, and at least the new ridge over the old
+        h.leverage /= min(1.0, max(1 + D / least, ridge / old))
+        h.smallest = max(1 / linalg.largest_eigenvalue_bound(P), ridge)
+        self.kernels.restep(state.array)
+        if h.pass_due:
+            self._refresh(glm, state)
+
+    def excess(self, state: "FTRLState") -> float:
+        """Return what the step bounds it by."""
+        a = state.array
+        stretch, growth = adaptive_set.stretch(a), adaptive_set.growth(a)
+        chord = adaptive_set.chord(adaptive_set.nearness(a, stretch, growth))
+        return float(adaptive_set.excess(a, growth, chord))
+
+    def uniform(self, glm: GLM, state: "FTRLState") -> tuple[Array, float]:
+        """Return them from the memo of the rows met so far."""
+        return uniform(glm, state)
+
+    def local(
+        self, glm: GLM, state: "FTRLState", level: float, whole: Ellipsoid
+    ) -> Ellipsoid | None:
+        """Return the set in the norm of the solver's own matrix."""
+        a, length = state.array, glm.parameter_bound + float(np.linalg.norm(whole.centre))
+        stretch, growth = adaptive_set.stretch(a), adaptive_set.growth(a)
+        r = adaptive_set.local_radius(a, level, whole.radius, length, stretch, growth)
+        return Ellipsoid(whole.centre, state.sound_inverse(), r) if r < math.inf else whole
+
+    @one_thread
+    def _refresh(
+        self, glm: GLM, state: "FTRLState", renew: bool = False, exact: bool = False
+    ) -> None:
+        """Move the anchor until no pass is due (``exact``: until the gap is all rounding)."""
+        h = state.head
+        for attempt in range(200):
+            value = h.value
+            worn = self._move(glm, state) == at.FACTOR_STALE
+            if worn or renew or exact or attempt > 0:
+                self._renew(state)
+            if not exact and not h.pass_due:
+                return
+            # what is left is rounding: of the gradient, or of the value that guards the steps
+            if h.gap <= 1.01 * h.blur or (attempt > 2 and not h.value < value):
+                return
+
+    def _move(self, glm: GLM, state: "FTRLState", s: float = 1.0) -> int:
+        """Move the anchor to m + s u for the first of s, s/2, ... that lowers F enough."""
+        if s:
+            _survey_inverse(state)
+        while True:
+            self.kernels.propose(state.array, s, np.empty(3 * at.BUFFER))
+            for block in self._left_to_scan(state):
+                self._scan(glm, state, block)
+            verdict = self.kernels.judge(state.array, s)
+            if verdict != at.RETRY:
+                return int(verdict)
+            s = s / 2 if s > 1e-9 else 0.0
+
+    def _left_to_scan(self, state: "FTRLState") -> Iterator[Block]:
+        """Yield the rows that `propose` leaves out: all but the buffer."""
+        return iter(state.rows)
+
+    def _scan(self, glm: GLM, state: "FTRLState", block: Block) -> None:
+        """Add rows to the sums of the pass, and note their curvature at the trial point."""
+        assert glm.link.compiled is not None
+        v, S = state.views, glm.score_bound
+        z = block.x @ v.trial
+        both = glm.link.compiled.transcend(np.minimum(np.maximum(z, -S), S))
+        stride = block.numbers.shape[1]
+        self.kernels.scan(state.array, z, *both, block.numbers.reshape(-1), 0, stride)
+        v.trial_gradient += z @ block.x
+
+    @one_thread
+    def _renew(self, state: "FTRLState") -> None:
+        """Form H from the curvatures the pass noted, invert it, and bound its least eigenvalue."""
+        h = state.head
+        H = h.ridge * np.eye(state.dim)
+        for block in state.blocks():
+            root = block.x * np.sqrt(block.trial)[:, None]
+            H += root.T @ root
+            block.curvature[:] = block.trial
+        P = linalg.invert(linalg.factor(H))
+        state.views.inverse[:] = P
+        h.leverage /= h.stale_low  # the new H is at least that share of the old one
+        h.stale_low = h.stale_high = 1.0
+        h.stale_sum = 0.0
+        h.smallest = max(1 / linalg.largest_eigenvalue_bound(P), h.ridge)
+        h.loss = 0.0
+        h.factors += 1
+        self.kernels.restep(state.array)
+
+
+class OwnLinkNewton(RowSolver, AnchoredNewton):
+    """The solver of a user's link, evaluated in numpy; the rank-one update is compiled."""
+
+    def learn_row(
+        self, glm: GLM, state: "FTRLState", x: Array, y: float, w: float, z: float
+    ) -> None:
+        """Evaluate the link at the anchor, and add the row."""
+        S, m = glm.score_bound, float(x @ state.views.anchor)
+        inside = min(max(z, -S), S)
+        loss = w * (float(glm.potential(inside)) - y * inside)
+        parts = float(glm.mean(m)), float(glm.slope(m)), float(glm.potential(m))
+        request = self.kernels.feed(state.array, as_contiguous(x), y, w, *parts, loss)
+        if request != at.FINE:
+            self.attend(glm, state, request)
+
+    @cached_property
+    def kernels(self) -> Any:
+        """The module of compiled calls, that which adds an evaluated row among them."""
+        return import_module("noisewise.kernels.user_link")
+
+    def _left_to_scan(self, state: "FTRLState") -> Iterator[Block]:
+        """Yield all rows: `propose` can't evaluate the link."""
+        return state.blocks()
+
+    def _scan(self, glm: GLM, state: "FTRLState", block: Block) -> None:
+        """Add rows to the sums of the pass, and note their curvature at the trial point."""
+        h, v = state.head, state.views
+        x, w, wy, old = block.x, block.weight, block.pull, block.curvature
+        z = x @ v.trial
+        potential, pull = w * glm.potential(z), wy * z
+        block.trial[:] = w * glm.slope(z)
+        ratio = block.trial / old
+        v.trial_gradient += (w * glm.mean(z) - wy) @ x
+        h.trial_value += (potential - pull).sum()
+        h.trial_size += (np.abs(potential) + np.abs(pull)).sum()
+        h.trial_skew = glm.self_concordance or 0.0
+        h.trial_stale_low = min(h.trial_stale_low, ratio.min())
+        h.trial_stale_high = max(h.trial_stale_high, ratio.max())
+        h.trial_stale_sum += float(old @ (ratio - 1) ** 2)
+
+
+def _survey_inverse(state: "FTRLState") -> None:
+    """Bound the eigenvalues of H from below and the leverages from above, as they are now.
+
+    Leverages only fall as rows are added, but computing them takes a product with every row: done
+    when the count has tripled, or grown ninefold if they did not help, as on isotropic rows.
+    """
+    h, P = state.head, state.inverse()
+    h.smallest = max(h.smallest, 1 / linalg.largest_eigenvalue_bound(P))
+    if h.count >= h.survey:
+        q = _largest_leverage(state, P)
+        if q > 0:  # else rounding has spoilt the inverse, which is about to be renewed
+            h.leverage = min(h.leverage, q)
+        usual = h.longest * np.linalg.norm(state.views.step)
+        helps = math.sqrt(h.leverage) * h.step_norm < 0.7 * usual
+        h.survey = (3 if helps else 9) * h.count
+
+
+def _largest_leverage(state: "FTRLState", P: Array) -> float:
+    """Return the largest x'Px of a row, rounded up."""
+    rows = (block.x for block in state.blocks())
+    return float(max(np.einsum("ij,ij->i", x @ P, x).max() for x in rows)) * (1 + 1e-9)

@@ -1,0 +1,108 @@
+"""Least squares: the identity link, by recursive updates and a Gram matrix instead of a history."""
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import linalg
+from ..blas import one_thread
+from ..glm import GLM
+from ..kernels import adaptive_set
+from ..kernels import layout as at
+from ..kernels.adaptive_set import EPS
+from ..protocols import Array
+from .solver import CompiledSolver
+
+if TYPE_CHECKING:
+    from .state import FTRLState
+
+RENEWAL = 4096  # rows after which the factor is made anew
+
+
+class LeastSquares(CompiledSolver):
+    """Recursive least squares; rows, weighted already, go from the buffer into the Gram matrix."""
+
+    keeps_rows = False
+
+    def attend(self, glm: GLM, state: "FTRLState", request: float) -> None:
+        """Fold a full buffer, and every so many rows renew the factor too."""
+        h, before = state.head, state.folded // RENEWAL
+        early = h.count in (2 * state.dim, 4 * state.dim) or bool(h.cancelled)
+        h.cancelled = 0.0
+        _fold(state)
+        if early or state.folded // RENEWAL > before:
+            _refactor(state)
+
+    @one_thread
+    def solve(self, glm: GLM, state: "FTRLState") -> None:
+        """Fold the buffer and renew the factor."""
+        _fold(state)
+        _refactor(state)
+
+    rebuild = solve
+
+    def move_ridge(self, glm: GLM, state: "FTRLState", ridge: float) -> None:
+        """Solve with another ridge; what was played costs the same, the minimum does not."""
+        before = state.theta
+        state.head.ridge = ridge
+        self.solve(glm, state)
+        state.head.played += 0.5 * (before - state.theta) @ state.views.gradient
+
+    @one_thread
+    def gap(self, state: "FTRLState") -> float:
+        """Return the gap as measured now, with an allowance for rounding."""
+        theta, h, H = state.theta, state.head, _hessian(state)
+        gradient = H @ theta + state.views.gradient
+        total = h.total + h.curved * np.linalg.norm(theta)
+        blur = EPS * (state.dim + np.sqrt(state.count)) * total
+        P, _ = linalg.safe_inverse(H, h.ridge)
+        return 1.1 * linalg.norm(gradient, P) + float(blur * np.sqrt(np.trace(P)))
+
+    def slack(self, state: "FTRLState") -> float:
+        """Return what rounding can make of the gap, measured only where little is left of it."""
+        a, trace = state.array, float(np.trace(state.inverse()))
+        if not adaptive_set.trusted(a, trace):
+            return self.gap(state)
+        return adaptive_set.linear_gap(a, math.sqrt(state.theta @ state.theta), trace)
+
+    def excess(self, state: "FTRLState") -> float:
+        """Return the played loss less the minimum, which the step adds up itself."""
+        return state.head.played
+
+    def uniform(self, glm: GLM, state: "FTRLState") -> tuple[Array, float]:
+        """Return the solver's own inverse, for which this is the matrix."""
+        base = state.dim * math.log(state.head.ridge)
+        own = state.sound_inverse()
+        try:
+            return own, -linalg.log_det(linalg.factor(own)) - base
+        except np.linalg.LinAlgError:  # small changes have added up to a loss of all digits
+            own, log_det = linalg.safe_inverse(_hessian(state), state.head.ridge)
+            return own, log_det - base
+
+
+def _fold(state: "FTRLState") -> None:
+    """Move the buffer into the Gram matrix."""
+    from ..kernels.gram import add_gram
+
+    add_gram(state.array, state.gram, np.empty(at.padded(state.dim) ** 2))
+    state.folded = state.count
+
+
+def _refactor(state: "FTRLState") -> None:
+    """Factor the Gram matrix anew, the buffer being empty."""
+    h, v = state.head, state.views
+    h.pending = 0.0
+    c = linalg.factor(state.gram + h.ridge * np.eye(state.dim))
+    v.step[:] = linalg.solve(c, -v.gradient)
+    v.inverse[:] = linalg.invert(c)
+    h.factors += 1
+
+
+@one_thread
+def _hessian(state: "FTRLState") -> Array:
+    """Return 2 ridge I plus the rows, anew."""
+    H = np.asarray(state.gram + state.head.ridge * np.eye(state.dim))
+    for block in state.buffer():
+        H += block.x.T @ block.x
+    return H
