@@ -43,7 +43,7 @@ def test_level_from_its_definition(link):
     rng = np.random.default_rng(2)
     glm = nw.GLM(link, 1.0, 1.5)
     x, w = sphere(rng, 50, 3), rng.uniform(0.5, 4.0, 50)
-    y = glm.mean(x @ np.array([1.0, -0.5, 0.3])) + 3 * rng.normal(size=50)
+    y = np.clip(glm.mean(x @ np.array([1.0, -0.5, 0.3])) + 3 * rng.normal(size=50), *glm.ends)
     ftrl = nw.FTRL(glm, ridge=0.7, tolerance=0)
     scores = np.clip(nw.predictions(ftrl, x, y, w, scores=True), -1.5, 1.5)
     state = ftrl.start(3)
@@ -55,7 +55,7 @@ def test_level_from_its_definition(link):
     least = 0.7 * state.theta @ state.theta + loss(x @ state.theta)
     noise = nw.Likelihood()
     b = 0.7 * 1.5**2 + loss(scores) - least + np.log(20.0)
-    set_ = ftrl.ellipsoid(state, noise, 0.05)
+    set_ = ftrl.ellipsoid(state, noise, 0.05, "played")
     assert set_.radius == pytest.approx(np.sqrt(2 * b), rel=1e-9)
     kappa = glm.min_slope
     H = 1.4 * np.eye(3) + kappa * x.T @ (w[:, None] * x)

@@ -32,7 +32,7 @@ def test_every_point_of_the_event_lies_in_both_sets(link, tolerance):
         ftrl.update(state, x, y, w)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # counts are not sub-Gaussian; no coverage claimed here
-            whole, near = ftrl.confidence(state, noise, delta)
+            whole, near = ftrl.confidence(state, noise, delta, "played")
         point, _, _ = exact(glm, state)
         assert state.solver.excess(state) >= state.array[at.PLAYED] - point.value - 1e-9
         border = lam * B * B + state.array[at.PLAYED] + C * np.log(1 / delta)

@@ -56,6 +56,56 @@ class Ellipsoid:
         return self.distance(theta) <= self.radius
 
 
+class Interval(tuple[Any, Any]):
+    """Bounds of a mean, or of the mean at each of many rows: unpacks into lower and upper.
+
+    Attributes
+    ----------
+    lower, upper : float or (n,) array
+    promise : str
+        What holds with probability 1 - delta: for which rows, and when.
+    rests_on : str
+        What that assumes.
+    note : str
+        Which assumption the data contradict, else empty; the interval does not use it.
+
+    Examples
+    --------
+    >>> lower, upper = both = Interval(0.2, 0.4, "one row, all times", "Gaussian noise")
+    >>> lower == both.lower, both
+    (True, Interval(0.2, 0.4; one row, all times; Gaussian noise))
+    """
+
+    promise: str
+    rests_on: str
+    note: str
+
+    def __new__(
+        cls, lower: Any, upper: Any, promise: str, rests_on: str, note: str = ""
+    ) -> "Interval":
+        """Make it of its two ends and what they promise."""
+        self = super().__new__(cls, (lower, upper))
+        self.promise, self.rests_on, self.note = promise, rests_on, note
+        return self
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return (*self, self.promise, self.rests_on, self.note)
+
+    @property
+    def lower(self) -> Any:
+        """The lower bound."""
+        return self[0]
+
+    @property
+    def upper(self) -> Any:
+        """The upper bound."""
+        return self[1]
+
+    def __repr__(self) -> str:
+        words = "; ".join(filter(None, (self.promise, self.rests_on, self.note)))
+        return f"Interval({self.lower}, {self.upper}; {words})"
+
+
 def score_bounds(
     ellipsoids: tuple[Ellipsoid, ...], x: Array, parameter_bound: float | None = None
 ) -> tuple[Array, Array]:

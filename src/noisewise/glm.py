@@ -132,6 +132,19 @@ class GLM:
         c, u = self._split(z)
         return self.link.mean(c) + self.link.slope(c) * u
 
+    @cached_property
+    def ends(self) -> tuple[float, float]:
+        """The least and the largest mean of the link, infinite where there is none."""
+        return self.link.ends
+
+    def prediction(self, z: ArrayLike) -> Any:
+        """Return the mean at score ``z``, held within the link's range where the extension leaves.
+
+        >>> round(float(GLM("logistic").mean(9.0)), 1), float(GLM("logistic").prediction(9.0))
+        (2.3, 1.0)
+        """
+        return np.clip(self.mean(z), *self.ends)
+
     def slope(self, z: ArrayLike) -> Any:
         """Return the derivative of the mean at score ``z``."""
         return self.link.slope(self._split(z)[0])

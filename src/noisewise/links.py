@@ -92,8 +92,12 @@ class Link:
     @property
     def ends(self) -> tuple[float, float]:
         """The least and the largest mean, hence the range of a family's labels."""
-        low, high = self.mean(np.array([-np.inf, np.inf]))
-        return float(low), float(high)
+        with np.errstate(all="ignore"):
+            low, high = self.mean(np.array([-np.inf, np.inf]))
+        return (
+            -math.inf if np.isnan(low) else float(low),
+            math.inf if np.isnan(high) else float(high),
+        )
 
 
 def _one(z: Array) -> Array:

@@ -35,6 +35,11 @@ class Bounded:
     def __post_init__(self) -> None:
         for name in ("bound", "sigma", "max_weight"):
             object.__setattr__(self, name, positive(name, getattr(self, name)))
+        if self.sigma > self.bound:
+            raise ValueError(
+                f"sigma is {self.sigma:g}, above bound {self.bound:g}; noise within a bound has no "
+                "larger standard deviation, pass one of at most that"
+            )
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,12 @@ def level(ridge: float, bound: float, price: float, excess: float) -> float:
     return max(0.5 * ridge * bound * bound + price + excess, 0.0)
 
 
+def soft_minimum(played: float, mixed: float, constant: float) -> float:
+    """Return -C log(e^{-played/C}/2 + e^{-mixed/C}/2), at most the smaller one plus C log 2."""
+    apart = math.exp(-abs(played - mixed) / constant)
+    return min(played, mixed) + constant * (math.log(2.0) - math.log1p(apart))
+
+
 def stretch(a: Array) -> float:
     """Return the most a score of a row can change over a unit distance in the norm of H."""
     return min(a[at.LONGEST] / math.sqrt(a[at.SMALLEST]), math.sqrt(a[at.LEVERAGE]))

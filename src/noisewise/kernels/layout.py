@@ -73,6 +73,9 @@ FIELDS = {
     "TRIAL_STALE_HIGH": "STALE_HIGH there",
     "TRIAL_STALE_SUM": "STALE_SUM there, squared",
     "REQUEST": "what the loop over rows asks for",
+    "SQUARES": "sum w y^2",
+    "LOWEST": "least label, or 0",
+    "HIGHEST": "largest label, or 0",
 }
 AT = {name: place for place, name in enumerate(FIELDS)}
 globals().update(AT)
@@ -116,7 +119,7 @@ def allocate(d: int) -> Array:
 # header fields by what they may be; the others are numbers >= 0 or infinite
 WHOLE = "DIM", "PADDED", "CODE", "COUNT", "BUFFERED", "SLOT", "STATUS", "PASSES", "FACTORS"
 POSITIVE = "LIMIT", "SPREAD", "SCALE", "RIDGE", "SMALLEST", "STALE_LOW", "STALE_HIGH"
-SIGNED = "CODE", "VALUE", "PLAYED", "PENDING", "MEAN", "TRIAL_VALUE"
+SIGNED = "CODE", "VALUE", "PLAYED", "PENDING", "MEAN", "TRIAL_VALUE", "LOWEST", "HIGHEST"
 
 
 def align(a: Array) -> Array:
@@ -190,7 +193,7 @@ class Header:
 
     def clear_scratch(self) -> None:
         """Forget what only the call that wrote it needs."""
-        self.array[AT["TRIAL_VALUE"] : HEADER] = self.mean = 0.0
+        self.array[AT["TRIAL_VALUE"] : AT["SQUARES"]] = self.mean = 0.0
 
     if TYPE_CHECKING:
         array: Array

@@ -26,6 +26,16 @@ def transcend(code, c):
 
 
 @njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def within(code, mean):
+    """Return the mean held within the range of the link, which its extension leaves."""
+    if code == 1 or code == 2:
+        return min(max(mean, 0.0), 1.0)
+    if code == 3 or code == 4:
+        return min(max(mean, -1.0), 1.0)
+    return max(mean, 0.0) if code == 5 else mean
+
+
+@njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def parts(code, c, e, v):
     """Return mean, slope, potential and |phi''|/phi' at score ``c``, given `transcend` of it."""
     if code == 1:

@@ -18,7 +18,7 @@ from . import anchor
 from . import layout as at
 from .anchor import HEADER, certify
 from .compile_options import INNER, entry
-from .links import parts, transcend
+from .links import parts, transcend, within
 from .vectors import advance, copy_and_dot, square, sweep
 
 # what calling a kernel raises, before it runs, where an argument is not of its type
@@ -55,6 +55,9 @@ def rank_one_update(a, y, w, sm, su, sx, mean_m, slope_m, potential_m, bend, los
     a[at.COUNT] += 1.0
     a[at.BUFFERED] += 1.0
     a[at.HEAVIEST] = max(a[at.HEAVIEST], w)
+    a[at.SQUARES] += w * y * y
+    a[at.LOWEST] = min(a[at.LOWEST], y)
+    a[at.HIGHEST] = max(a[at.HIGHEST], y)
     a[at.LEVERAGE] = max(a[at.LEVERAGE], q)
     length = math.sqrt(sx)
     a[at.LONGEST] = max(a[at.LONGEST], length)
@@ -119,7 +122,7 @@ def learn(a, x, x0, y, w, limit):
         inside = min(max(z, -S), S)
         e, v = transcend(code, inside)
         mean, slope, potential, bend = parts(code, inside, e, v)
-        played = mean + slope * (z - inside)
+        played = within(code, mean + slope * (z - inside))
         loss = w * (potential - y * inside)
         inside = min(max(sm, -S), S)
         e, v = transcend(code, inside)

@@ -4,6 +4,7 @@ import math
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy import ndarray
 from numpy.typing import ArrayLike
 
 from ..blas import matmul
-from ..confidence import Ellipsoid, score_bounds
+from ..confidence import Ellipsoid, Interval, score_bounds
 from ..glm import GLM
 from ..inputs import (
     FLOAT,
@@ -33,8 +34,9 @@ from ..noise import Noise
 from ..ownership import InUse, Owned
 from ..protocols import Array
 from ..theory import radii
+from .intervals import one_direction
 from .rows import Rows
-from .sets import ellipsoids
+from .sets import ellipsoids, refuse_labels
 from .solver import Session, code_for, settle
 from .state import FTRLState
 
@@ -107,7 +109,7 @@ class FTRL:
         h.code = code_for(glm, self.tolerance)
         h.bound = glm.score_bound
         h.limit = with_slack(glm.feature_bound) ** 2
-        h.spread = np.sqrt(glm.max_slope / glm.min_slope)
+        h.spread = self._spread
         h.tolerance = self.tolerance * np.sqrt(d)
         h.scale = h.stale_low = h.stale_high = 1.0
         h.calibrated = self.certificate == "calibrated"
@@ -119,12 +121,29 @@ class FTRL:
         state.solver.begin(state)
         return state
 
+    def check_state(self, state: FTRLState) -> None:
+        """Raise unless the state is of this model."""
+        h, glm = state.head, self.glm
+        known = h.bound, h.limit, h.spread
+        wanted = glm.score_bound, with_slack(glm.feature_bound) ** 2, self._spread
+        compiled = glm.link.compiled
+        same = h.code < 0 or (compiled is not None and compiled.code == h.code)
+        if not (same and all(abs(a - b) <= 1e-9 * b for a, b in zip(known, wanted, strict=True))):
+            raise ValueError(
+                f"the state is of another model than {glm}; pass a state that this spec started"
+            )
+
+    @cached_property
+    def _spread(self) -> float:
+        return math.sqrt(self.glm.max_slope / self.glm.min_slope)
+
     def predict(self, state: FTRLState, x: ArrayLike) -> Any:
         """Return the predicted mean at each row of ``x``."""
         x, single = features(x, state.dim)
         with Owned(state):
             theta = state.theta
-        mean = self.glm.mean(matmul(x, theta))
+        self.check_state(state)
+        mean = self.glm.prediction(matmul(x, theta))
         return float(mean[0]) if single else mean
 
     def update(
@@ -154,6 +173,7 @@ class FTRL:
                     with suppress(InUse):  # whoever has it does what was asked for
                         settle(self.glm, state)
                     return mean
+        self.check_state(state)
         x, single = features(x, state.dim, check=False)
         y = column("y", y, len(x), single)
         w = weights(weight, len(x), single)
@@ -180,6 +200,7 @@ class FTRL:
 
     def solve(self, state: FTRLState) -> None:
         """Drive the gap to rounding error now."""
+        self.check_state(state)
         with Session(self.glm, state):
             state.solver.solve(self.glm, state)
 
@@ -189,8 +210,8 @@ class FTRL:
         r"""Return where the parameter lies, for all rounds at once with probability 1 - delta.
 
         The norm is that of :math:`2\lambda I + \kappa\sum w x x^\top`. ``radius`` is one of
-        "adaptive", "self-normalised", "freedman", "printed" (the last two need `Bounded`); see
-        `noisewise.theory.radii`.
+        "adaptive", "played" (its older form), "self-normalised", "freedman", "printed" (the last
+        two need `Bounded`); see `noisewise.theory.radii`.
         """
         return self._sets(state, noise, delta, radius, local=False)[0]
 
@@ -204,24 +225,83 @@ class FTRL:
         self,
         state: FTRLState,
         x: ArrayLike,
-        noise: Noise,
+        noise: Noise | str,
         delta: float = 0.05,
         radius: str = "adaptive",
-    ) -> tuple[Any, Any]:
+        *,
+        anytime: bool = True,
+        simultaneous: bool = True,
+    ) -> Interval:
         """Return lower and upper bounds of the true mean at each row of ``x``.
 
-        Valid for all rows and rounds at once with probability 1 - delta.
+        Parameters
+        ----------
+        noise : Noise, or "gaussian"
+            What is known of the noise. "gaussian" is for an unknown sd, the identity link and rows
+            fixed in advance.
+        simultaneous : bool
+            Hold for all rows at once, however chosen, with probability 1 - delta. Else for each row
+            that was fixed in advance, which is narrower and needs no norm bound.
+        anytime : bool
+            Hold at all times at once. Else at one time fixed in advance, for one row: what
+            textbooks give.
+
+        Returns
+        -------
+        Interval
+            Unpacks into lower and upper, and says what it promises and what that rests on. Where
+            the estimate is beyond ``parameter_bound`` it warns once, says so and does without it.
         """
         x, single = features(x, state.dim)
-        sets = self.confidence(state, noise, delta, radius)
-        scores = score_bounds(sets, x, self.glm.parameter_bound)
-        lower, upper = (self.glm.mean(each) for each in scores)
-        return (float(lower[0]), float(upper[0])) if single else (lower, upper)
+        probability("delta", delta)
+        one_of("radius", radius, radii.RADII)
+        flag("anytime", anytime)
+        flag("simultaneous", simultaneous)
+        self.check_state(state)
+        note = ""
+        with Session(self.glm, state):
+            refuse_labels(self.glm, state, noise)
+            if anytime and simultaneous:
+                promise = "all rows, all times"
+                *scores, rests_on, note = self._all_rows(state, x, noise, delta, radius)
+            else:
+                promise = f"a row fixed in advance, {'all times' if anytime else 'one time'}"
+                *scores, rests_on = one_direction(self.glm, state, x, noise, delta, anytime)
+        if note and not state.warned:
+            state.warned = True
+            warnings.warn(note, stacklevel=2)
+        lower, upper = (self.glm.prediction(each) for each in scores)
+        if single:
+            lower, upper = float(lower[0]), float(upper[0])
+        return Interval(lower, upper, promise, rests_on, note)
+
+    def _all_rows(
+        self, state: FTRLState, x: Array, noise: Noise | str, delta: float, radius: str
+    ) -> tuple[Array, Array, str, str]:
+        """Return bounds of scores, what they rest on, and what the data contradict."""
+        if isinstance(noise, str):
+            raise ValueError(
+                f"noise is {noise!r}, for rows fixed in advance; pass simultaneous=False, or for "
+                "all rows at once what is known of the noise, such as SubGaussian(sigma)"
+            )
+        B, length = self.glm.parameter_bound, math.sqrt(state.theta @ state.theta)
+        beyond = length > B * (1 + 1e-9)
+        sets = ellipsoids(self.glm, state, noise, delta, radius, local=True, bound=max(length, B))
+        lower, upper = score_bounds(sets, x, None if beyond else B)
+        if not beyond:
+            return lower, upper, f"{noise} and parameter_bound {B:g}", ""
+        note = (
+            f"the estimate has norm {length:.3g}, beyond parameter_bound {B:g}: the interval does "
+            "without that bound; unless this is noise, pass a larger one"
+        )
+        return lower, upper, f"{noise}", note
 
     def _sets(
         self, state: FTRLState, noise: Noise, delta: float, radius: str, local: bool
     ) -> tuple[Ellipsoid, ...]:
         probability("delta", delta)
         one_of("radius", radius, radii.RADII)
+        self.check_state(state)
         with Session(self.glm, state):
+            refuse_labels(self.glm, state, noise)
             return ellipsoids(self.glm, state, noise, delta, radius, local)

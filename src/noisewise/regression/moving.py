@@ -36,7 +36,8 @@ def reweigh(glm: GLM, state: FTRLState, factor: float) -> None:
         played = h.played + 0.5 * fresh.theta @ v.gradient
         fresh.gram *= c
         v.gradient *= c
-        h.heaviest, h.total, h.curved = c * h.heaviest, c * h.total, c * h.curved
+        h.heaviest, h.squares = c * h.heaviest, c * h.squares
+        h.total, h.curved = c * h.total, c * h.curved
         solve(glm, fresh)
         h.played = c * played - 0.5 * fresh.theta @ v.gradient
         state.become(fresh)

@@ -124,6 +124,8 @@ class ExactNewton(RowSolver):
         h.buffered = 1
         h.curved += glm.min_slope * w * float(x @ x)
         h.heaviest = max(h.heaviest, w)
+        h.squares += w * y * y
+        h.lowest, h.highest = min(h.lowest, y), max(h.highest, y)
         h.longest = max(h.longest, math.sqrt(x @ x))
         state.head.become(h)
         state.flush()

@@ -5,7 +5,7 @@ import math
 from ..blas import one_thread
 from ..confidence import Ellipsoid
 from ..glm import GLM
-from ..noise import Bounded, Noise
+from ..noise import Bounded, Likelihood, Noise
 from ..protocols import Array
 from ..theory import radii
 from .state import FTRLState
@@ -13,34 +13,73 @@ from .state import FTRLState
 
 @one_thread
 def ellipsoids(
-    glm: GLM, state: FTRLState, noise: Noise, delta: float, radius: str, local: bool
+    glm: GLM,
+    state: FTRLState,
+    noise: Noise,
+    delta: float,
+    radius: str,
+    local: bool,
+    bound: float | None = None,
 ) -> tuple[Ellipsoid, ...]:
-    """Return the global ellipsoid and, if asked for and there is one, the local form."""
+    """Return the global ellipsoid and, if asked for and there is one, the local form.
+
+    ``bound`` of the parameter's norm is the model's, unless the estimate contradicts that.
+    """
     heaviest = state.head.heaviest
     if isinstance(noise, Bounded) and heaviest > noise.max_weight * (1 + 1e-9):
         raise ValueError(
             f"a row of weight {heaviest:g} was learnt, but noise promises max_weight "
             f"{noise.max_weight:g}; pass Bounded(..., max_weight={heaviest:g})"
         )
-    if radius != "adaptive":
+    if radius not in ("adaptive", "played"):
         inverse, log_det = state.solver.uniform(glm, state)
         r = fixed_radius(glm, state, noise, delta, radius, log_det) + state.solver.slack(state)
         return (Ellipsoid(state.theta, inverse, r),)
     constant = radii.conversion_constant(glm, noise)
-    return adaptive(glm, state, constant, delta, local)
+    # scores of a mixture are not bounded, nor is a slope that is not extended
+    mixed = radius == "adaptive" and not isinstance(noise, Bounded) and (glm.extend or glm.linear)
+    return adaptive(glm, state, constant, delta, local, mixed, bound)
 
 
 @one_thread
 def adaptive(
-    glm: GLM, state: FTRLState, constant: float, delta: float, local: bool = True
+    glm: GLM,
+    state: FTRLState,
+    constant: float,
+    delta: float,
+    local: bool = True,
+    mixed: bool = False,
+    bound: float | None = None,
 ) -> tuple[Ellipsoid, ...]:
-    """Return the ellipsoids of the adaptive radius, whose price of log(1/delta) is ``constant``."""
-    solver, excess = state.solver, state.solver.excess(state)
-    level = radii.adaptive_level(glm, constant, ridge=state.ridge, excess=excess, delta=delta)
-    radius = math.sqrt(2 * level) + solver.slack(state)
-    whole = Ellipsoid(state.theta, solver.uniform(glm, state)[0], radius)
+    """Return the ellipsoids of the adaptive radius, whose price of log(1/delta) is ``constant``.
+
+    The evidence is what was played, or that ``mixed`` with fixed parameters.
+    """
+    solver, theta = state.solver, state.theta
+    inverse = solver.uniform(glm, state)[0]
+    level = radii.adaptive_level(
+        glm.parameter_bound if bound is None else bound,
+        constant,
+        ridge=state.ridge,
+        excess=solver.excess(state),
+        delta=delta,
+        mixture=solver.mixture(glm, state, constant) if mixed else math.inf,
+    )
+    whole = Ellipsoid(theta, inverse, math.sqrt(2 * level) + solver.slack(state))
     near = solver.local(glm, state, level, whole) if local else None
     return (whole,) if near is None else (whole, near)
+
+
+def refuse_labels(glm: GLM, state: FTRLState, noise: Noise | str) -> None:
+    """Refuse the likelihood of a family to which a label that was learnt does not belong."""
+    low, high = glm.ends
+    h = state.head
+    if isinstance(noise, Likelihood) and not (low <= h.lowest and h.highest <= high):
+        raise ValueError(
+            f"noise is Likelihood, but labels reach from {h.lowest:g} to {h.highest:g} and those "
+            f"of the {glm.link.name} link lie in [{low:g}, {high:g}]; learn shares with their "
+            "trials as weights, not counts, or pass SubGaussian(sigma)"
+        )
 
 
 def fixed_radius(

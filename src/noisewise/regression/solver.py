@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from .. import linalg
 from ..confidence import Ellipsoid
 from ..glm import GLM
 from ..inputs import as_contiguous
@@ -89,6 +90,43 @@ class Solver(ABC):
     def excess(self, state: "FTRLState") -> float:
         """Return an upper bound of the played loss (scores clipped) less the minimum of F."""
 
+    def mixture(self, glm: GLM, state: "FTRLState", constant: float) -> float:
+        r"""Return the loss of a mixture of fixed parameters less a lower bound of min F.
+
+        With :math:`\lambda_0 = Cd/(2B^2)`, L the loss without ridge,
+        :math:`L^0 = L + \lambda_0\|\cdot\|^2`, m the anchor, g its gradient there and
+        :math:`H_0 = 2\lambda_0 I + K\sum w x x^\top`, it is :math:`L^0(m) -
+        \frac12 g^\top H_0^{-1} g + \frac C2\log\det(H_0/2\lambda_0)`. `uniform` comes before it.
+        """
+        h, m = state.head, state.views.anchor
+        ridge = constant * state.dim / glm.parameter_bound**2
+        square = float(m @ m)
+        start = h.value + 0.5 * (ridge - h.ridge) * square - (h.played - self.excess(state))
+        if glm.link.family is not None and glm.link.family.name == "poisson":
+            return start + self._counts(glm, state, constant, ridge, square)
+        c = linalg.factor(glm.max_slope * state.gram + ridge * np.eye(state.dim))
+        g = state.views.gradient + (ridge - h.ridge) * m
+        growth = linalg.log_det(c) - state.dim * math.log(ridge)
+        return start - 0.5 * float(g @ linalg.solve(c, g)) + 0.5 * constant * growth
+
+    def _counts(
+        self, glm: GLM, state: "FTRLState", constant: float, ridge: float, square: float
+    ) -> float:
+        r"""Return what the mixture adds to :math:`L^0(m)` for counts, whose slope has no bound.
+
+        :math:`\frac C2\log\det(I + cG/2\lambda_0)`, G the curvature at m, c = (e^s - 1)/s and
+        :math:`s = CA^2/4\lambda_0`; at most that of the solver's own matrix with its ridge, and
+        d log of the larger factor. A mixture is offered only where m obeys the norm bound.
+        """
+        h, A = state.head, glm.feature_bound
+        if square > glm.parameter_bound**2:
+            return math.inf
+        s = constant * A * A / (2 * ridge)
+        factor = math.expm1(s) / s * max(h.stale_high, 1.0) * h.ridge / ridge
+        P = self.curvature_inverse(glm, state)
+        growth = -linalg.log_det(linalg.factor(P)) - state.dim * math.log(h.ridge)
+        return 0.5 * constant * (growth + state.dim * math.log(max(factor, 1.0)))
+
     @abstractmethod
     def uniform(self, glm: GLM, state: "FTRLState") -> tuple[Array, float]:
         r"""Return the inverse of :math:`2\lambda I + \kappa\sum w x x^\top` and log det over it.
@@ -124,7 +162,7 @@ class RowSolver(Solver):
             out[i] = row @ state.theta
             if w[i] > 0:
                 self.learn_row(glm, state, row, float(y[i]), float(w[i]), float(out[i]))
-        return out if scores else np.asarray(glm.mean(out))
+        return out if scores else np.asarray(glm.prediction(out))
 
     @abstractmethod
     def learn_row(

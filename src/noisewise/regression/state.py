@@ -64,6 +64,7 @@ class FTRLState:
         self.views, self.head = Views(self.array, self.dim), Header(self.array)
         self.solver = SOLVERS.get(self.head.code, COMPILED)
         self.step = self.solver.step()
+        self.warned = False  # of an estimate beyond the norm bound
         if self.solver.keeps_rows:
             self.rows.absorbed = self.count - int(self.head.buffered)
 

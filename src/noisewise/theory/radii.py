@@ -12,11 +12,12 @@ import warnings
 import numpy as np
 
 from ..glm import GLM
+from ..kernels import adaptive_set
 from ..links import Family
 from ..noise import Bounded, Likelihood, Noise, SubGaussian
 from ..protocols import Array
 
-RADII = ("adaptive", "self-normalised", "freedman", "printed")
+RADII = ("adaptive", "played", "self-normalised", "freedman", "printed")
 
 
 def conversion_constant(glm: GLM, noise: Noise) -> float:
@@ -129,15 +130,39 @@ def _require_bounded(radius: str, noise: Noise) -> Bounded:
 
 
 def adaptive_level(
-    glm: GLM, constant: float, *, ridge: float, excess: float, delta: float
+    bound: float,
+    constant: float,
+    *,
+    ridge: float,
+    excess: float,
+    delta: float,
+    mixture: float = math.inf,
 ) -> float:
     r"""Return b of the event :math:`L_t(\mu^*) - \min L_t \le b_t` behind the adaptive radius.
 
-    b = lam B^2 + excess + C log(1/delta), where ``excess`` is the played loss (scores clipped to
-    [-S, S]) less the minimum of the regularised loss: FTRL's own observable regret. C is the
-    ``constant`` of `conversion_constant`, or any other that was fixed before the first round.
+    b = lam B^2 + C log(1/delta) - C log(exp(-excess/C)/2 + exp(-mixture/C)/2). ``excess`` is the
+    played loss (scores clipped to [-S, S]) less the minimum of the regularised loss: FTRL's own
+    observable regret; ``mixture`` the same for `Solver.mixture`, and without it b is
+    lam B^2 + C log(1/delta) + excess. C is the ``constant`` of `conversion_constant`, or any other
+    that was fixed before the first round.
     """
-    return max(ridge * glm.parameter_bound**2 + excess + constant * math.log(1 / delta), 0.0)
+    price = constant * math.log(1 / delta)
+    if mixture < math.inf:
+        excess = adaptive_set.soft_minimum(excess, mixture, constant)
+    return adaptive_set.level(2 * ridge, bound, price, excess)
+
+
+def interval_ridge(glm: GLM, noise: Noise, dim: int) -> float:
+    r"""Return the ridge that makes intervals narrow, :math:`Cd/(2B^2)`.
+
+    It is the precision of a prior of length B in units of the noise. `GLM.ridge`, the default of
+    `FTRL`, is that of the regret theorem, which knows no noise; with precise labels it makes
+    intervals many times wider.
+
+    >>> interval_ridge(GLM(parameter_bound=2.0), SubGaussian(0.5), dim=8)
+    0.25
+    """
+    return conversion_constant(glm, noise) * dim / (2 * glm.parameter_bound**2)
 
 
 def localise(

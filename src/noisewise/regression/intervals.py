@@ -1,0 +1,183 @@
+"""Intervals of one mean: for a row fixed in advance, at all times or at one.
+
+The interval is centred at the unregularised estimate, so that no norm bound enters. At all times it
+comes from a mixture over the size of the error, whose precision is fixed before the data.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..blas import matmul, one_thread
+from ..glm import GLM
+from ..noise import Bounded, Likelihood, Noise, SubGaussian
+from ..protocols import Array
+from .least_squares import full_gram
+from .newton import visit
+from .state import FTRLState
+
+PRECISION = 10.0  # of the mixture, in rows
+FEWEST = 25.0  # successes and failures before a curved link's likelihood is nearly quadratic
+GAUSSIAN = "gaussian"
+
+
+class Estimate(NamedTuple):
+    """Scores of rows by the unregularised estimate, their variances, and what these rest on.
+
+    Variances are infinite where the rows learnt say nothing; ``unit`` is that of one label's score.
+    ``freedom`` is the degrees of freedom where the noise is estimated, infinite where it is known.
+    """
+
+    scores: Array
+    variances: Array
+    unit: float
+    freedom: float
+    rests_on: str
+
+
+def one_direction(
+    glm: GLM,
+    state: FTRLState,
+    x: Array,
+    noise: Noise | str,
+    delta: float,
+    anytime: bool,
+) -> tuple[Array, Array, str]:
+    """Return lower and upper bounds of the score of each row, and what they rest on."""
+    found = estimate(glm, state, x, noise)
+    v = found.variances
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if anytime:
+            square = np.einsum("ij,ij->i", x, x)
+            phi = PRECISION * glm.feature_bound**2 / (state.dim * square * found.unit)
+            half = anytime_half_width(v, phi, found.freedom, delta)
+        else:
+            half = _quantile(found.freedom, delta) * np.sqrt(v)
+    half = np.where(v == 0, 0.0, np.where(np.isfinite(half), half, math.inf))
+    scores = np.where(np.isfinite(half), found.scores, 0.0)
+    return scores - half, scores + half, found.rests_on
+
+
+def anytime_half_width(v: Array, phi: Array | float, freedom: float, delta: float) -> Array:
+    r"""Return half the width that holds at all times at once.
+
+    For an error of variance v and a mixture of precision phi,
+    :math:`v(1 + \phi v)[\log((1 + \phi v)/\phi v) + 2\log(1/\delta)]` is its square where v is
+    known. With nu degrees of freedom, :math:`r = \phi v/(1 + \phi v)` and
+    :math:`g = (\delta^2 r)^{1/(\nu + 1)}`, it is :math:`v\nu(1 - g)/(g - r)`, infinite until g > r
+    (Lindon, Ham, Tingley and Bojinov, 2022).
+
+    >>> v = np.array([0.01])
+    >>> (anytime_half_width(v, 10.0, np.inf, 0.05) / (1.96 * np.sqrt(v))).round(2)
+    array([1.55])
+    """
+    ratio = phi * v / (1 + phi * v)
+    if freedom == math.inf:
+        return np.sqrt(v * (1 + phi * v) * (2 * math.log(1 / delta) - np.log(ratio)))
+    g = (delta * delta * ratio) ** (1 / (freedom + 1))
+    return np.where(g > ratio, np.sqrt(v * freedom * (1 - g) / np.maximum(g - ratio, 0)), np.inf)
+
+
+def _quantile(freedom: float, delta: float) -> float:
+    from scipy.special import ndtri, stdtrit
+
+    if freedom == math.inf:
+        return float(ndtri(1 - delta / 2))
+    return float(stdtrit(freedom, 1 - delta / 2)) if freedom > 0 else math.inf
+
+
+@one_thread
+def estimate(glm: GLM, state: FTRLState, x: Array, noise: Noise | str) -> Estimate:
+    """Return the unregularised estimate of each row's score."""
+    if isinstance(noise, str):
+        return _least_squares(state, x, None, _check_gaussian(glm, noise))
+    if glm.linear:
+        if isinstance(noise, Likelihood):
+            return _least_squares(state, x, math.sqrt(noise.dispersion), "Gaussian noise")
+        rests_on = f"sub-Gaussian noise of scale {noise.sigma:g}"
+        if isinstance(noise, Bounded):
+            rests_on = f"noise of sd {noise.sigma:g}, asymptotically"
+        return _least_squares(state, x, noise.sigma, rests_on)
+    return _curved(glm, state, x, noise)
+
+
+def _check_gaussian(glm: GLM, noise: str) -> str:
+    if noise != GAUSSIAN:
+        raise ValueError(f"noise is {noise!r}; pass {GAUSSIAN!r} or what is known of the noise")
+    if not glm.linear:
+        raise ValueError(
+            f"noise is {GAUSSIAN!r}, which labels of the {glm.link.name} link are not; pass "
+            "Likelihood() or SubGaussian(sigma)"
+        )
+    return "Gaussian noise of unknown sd and rows that do not depend on past labels"
+
+
+def _least_squares(state: FTRLState, x: Array, sigma: float | None, rests_on: str) -> Estimate:
+    G, b = full_gram(state), -state.views.gradient
+    inverse, rank = _inverse(G)
+    theta = inverse @ b
+    shares = _variances(x, inverse, G)
+    if sigma is not None:
+        return Estimate(matmul(x, theta), sigma**2 * shares, sigma**2, math.inf, rests_on)
+    if state.head.squares == 0 and b.any():
+        raise ValueError(
+            "this state was saved by an earlier noisewise, which did not keep the squares of "
+            "labels; pass noise=SubGaussian(sigma), or learn the rows again"
+        )
+    freedom = max(state.count - rank, 0)
+    left = max(state.head.squares - float(theta @ b), 0.0)
+    variance = left / freedom if freedom else math.inf
+    return Estimate(matmul(x, theta), variance * shares, variance, freedom, rests_on)
+
+
+def _curved(glm: GLM, state: FTRLState, x: Array, noise: Noise) -> Estimate:
+    point, blocks, settled = state.theta, list(state.blocks()), False
+    for _ in range(50):  # Newton's steps away from what the ridge has shrunk
+        here = visit(glm, 0.0, blocks, point)
+        J = here.curvature
+        inverse, _ = _inverse(J)
+        step = inverse @ here.gradient
+        point = point - step
+        settled = bool(np.abs(step).max() <= 1e-9 * (1 + np.abs(point).max()))
+        if settled:
+            break
+    shares = _variances(x, inverse, J) if settled else np.full(len(x), math.inf)
+    if isinstance(noise, Likelihood):
+        v = noise.dispersion * shares
+        unit = noise.dispersion / float(glm.slope(0.0))
+        family, enough = glm.link.family, True
+        if family is not None and family.name in ("bernoulli", "signs"):
+            low, high = glm.link.ends
+            trials = sum(float(block.weight.sum()) for block in blocks)
+            wins = (sum(float(block.pull.sum()) for block in blocks) - low * trials) / (high - low)
+            enough = min(wins, trials - wins) >= FEWEST
+        if not enough:
+            v = np.full(len(x), math.inf)
+        return Estimate(matmul(x, point), v, unit, math.inf, "the likelihood, asymptotically")
+    gram = sum((block.x.T @ (block.weight[:, None] * block.x) for block in blocks), 0 * J)
+    middle = inverse @ gram @ inverse
+    v = noise.sigma**2 * np.einsum("ij,ij->i", matmul(x, middle), x)
+    v = np.where(np.isfinite(shares), v, math.inf)
+    unit = noise.sigma**2 / float(glm.slope(0.0)) ** 2
+    kind = "sub-Gaussian" if isinstance(noise, SubGaussian) else "bounded"
+    rests_on = f"{kind} noise of sd {noise.sigma:g}, asymptotically"
+    return Estimate(matmul(x, point), v, unit, math.inf, rests_on)
+
+
+def _inverse(G: Array) -> tuple[Array, int]:
+    """Return the pseudo-inverse and rank of ``G`` >= 0, blind to the units of its columns."""
+    scale = np.sqrt(np.diag(G))
+    scale = np.where(scale > 0, scale, 1.0)
+    values, vectors = np.linalg.eigh(G / np.outer(scale, scale))
+    kept = values > 1e-12 * len(G)
+    vectors = vectors[:, kept] / scale[:, None]
+    return (vectors / values[kept]) @ vectors.T, int(kept.sum())
+
+
+def _variances(x: Array, inverse: Array, G: Array) -> Array:
+    """Return x'G^-1 x, infinite where x is outside the range of G."""
+    inside = matmul(matmul(x, inverse), G)
+    seen = np.abs(inside - x).max(axis=1) <= 1e-6 * np.abs(x).max(axis=1)
+    v = np.maximum(np.einsum("ij,ij->i", matmul(x, inverse), x), 0.0)
+    return np.where(seen, v, math.inf)

@@ -1,0 +1,147 @@
+"""The mixture behind the adaptive radius, against direct integration and closed forms."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import logsumexp
+
+import noisewise as nw
+from noisewise.theory import radii
+
+RNG = np.random.default_rng
+LINKS = ["identity", "logistic", "probit", "tanh", "exponential"]
+
+
+def rows(glm, d, n, seed):
+    """Rows in the ball, labels of the family, weights over two orders."""
+    rng = RNG(seed)
+    x = rng.normal(size=(n, d))
+    x *= rng.uniform(0.2, 1, n)[:, None] / np.linalg.norm(x, axis=1)[:, None]
+    truth = np.full(d, 0.7 * glm.parameter_bound / math.sqrt(d))
+    mean, w = glm.mean(x @ truth), 10 ** rng.uniform(-1, 1, n)
+    family = glm.link.family.name
+    if family == "gaussian":
+        y = mean + rng.normal(size=n) / np.sqrt(w)
+    elif family == "poisson":
+        y = rng.poisson(mean).astype(float)
+    else:
+        low, high = glm.link.ends
+        y = np.where(rng.random(n) < (mean - low) / (high - low), high, low)
+    return x, y, w
+
+
+def loss(glm, theta, x, y, w):
+    """The true loss without ridge at each row of ``theta``; counts are not extended."""
+    z = theta @ x.T
+    potential = np.expm1(z) if glm.link.name == "exponential" else glm.potential(z)
+    return (w * (potential - y * z)).sum(axis=1)
+
+
+def integral(glm, constant, x, y, w, points=401, reach=6.0):
+    """-C log of the prior's mean of exp(-L/C), on a grid; d = 1 or 2."""
+    d = x.shape[1]
+    sd = glm.parameter_bound / math.sqrt(d)
+    one = np.linspace(-reach * sd, reach * sd, points)
+    grid = np.stack(np.meshgrid(*[one] * d, indexing="ij"), axis=-1).reshape(-1, d)
+    log_prior = -0.5 * (grid**2).sum(axis=1) / sd**2 - d * math.log(sd * math.sqrt(2 * math.pi))
+    volume = d * math.log(one[1] - one[0])
+    terms = log_prior - loss(glm, grid, x, y, w) / constant
+    return -constant * (logsumexp(terms) + volume)
+
+
+def mixture(ftrl, state, constant):
+    """Mix_t itself: with the lower bound of the minimum given back."""
+    glm = ftrl.glm
+    state.solver.uniform(glm, state)
+    found = state.solver.mixture(glm, state, constant)
+    h = state.head
+    if glm.linear:  # its minimum, without the labels' own squares
+        return found + 0.5 * float(state.theta @ state.views.gradient)
+    return found + h.played - state.solver.excess(state)
+
+
+@pytest.mark.parametrize("tolerance", [0.1, 0.0])
+@pytest.mark.parametrize("d", [1, 2])
+@pytest.mark.parametrize("link", LINKS)
+def test_it_is_no_less_than_the_integral(link, d, tolerance):
+    """Equal for the identity link, where the integral is Gaussian, and close for the others."""
+    glm = nw.GLM(link, 1.0, 1.5)
+    for constant, ridge, n in ((1.0, 0.3, 30), (0.5, 2.0, 8), (1.0, 2.0, 200)):
+        ftrl = nw.FTRL(glm, ridge, tolerance)
+        x, y, w = rows(glm, d, n, 10 * n + d)
+        if link == "exponential":
+            w = np.minimum(w, 1.0)
+        state = ftrl.start(d)
+        ftrl.update(state, x, y, w)
+        wanted, found = integral(glm, constant, x, y, w), mixture(ftrl, state, constant)
+        slack = 1e-6 * (1 + abs(wanted))
+        assert found >= wanted - slack
+        if link == "identity":
+            assert found == pytest.approx(wanted, abs=slack)
+        else:  # what the bound of the curvature costs
+            assert found <= wanted + constant * d * (1.5 + math.log(ridge + 1 / ridge))
+
+
+def test_in_one_dimension_by_adaptive_quadrature():
+    """A second way to integrate, for the logistic link and one column."""
+    glm, constant = nw.GLM("logistic", 1.0, 1.5), 1.0
+    x, y, w = rows(glm, 1, 30, 3)
+
+    def integrand(t):
+        prior = math.exp(-0.5 * (t / 1.5) ** 2) / (1.5 * math.sqrt(2 * math.pi))
+        return prior * math.exp(-loss(glm, np.array([[t]]), x, y, w)[0] / constant)
+
+    value, _ = quad(integrand, -12, 12, epsabs=0, epsrel=1e-10, limit=200)
+    assert integral(glm, constant, x, y, w) == pytest.approx(-math.log(value), rel=1e-8)
+
+
+@pytest.mark.parametrize("d", [1, 5, 20])
+def test_least_squares_with_the_interval_ridge_pay_the_log_determinant(d):
+    """Mix - min L = (C/2) log det(H/2 lam), to 1e-10."""
+    noise = nw.SubGaussian(0.3)
+    glm = nw.GLM("identity", 1.0, 2.0)
+    ridge = radii.interval_ridge(glm, noise, d)
+    ftrl = nw.FTRL(glm, ridge)
+    x, y, w = rows(glm, d, 700, d)
+    state = ftrl.start(d)
+    ftrl.update(state, x, y, w)
+    C = radii.conversion_constant(glm, noise)
+    H = 2 * ridge * np.eye(d) + x.T @ (w[:, None] * x)
+    growth = np.linalg.slogdet(H / (2 * ridge))[1]
+    assert state.solver.mixture(glm, state, C) == pytest.approx(0.5 * C * growth, rel=1e-10)
+    # hence a set below the self-normalised one
+    assert ftrl.ellipsoid(state, noise, radius="self-normalised").radius ** 2 > 0.04 * (
+        growth + 2 * math.log(20)
+    )
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("ridge", [1e-4, 0.5, 8.0])
+def test_it_costs_at_most_a_logarithm_of_two(link, ridge):
+    """b <= b(played) + C log 2, round by round."""
+    glm = nw.GLM(link, 1.0, 1.0)
+    noise = nw.Likelihood() if link != "identity" else nw.SubGaussian(0.3)
+    C = radii.conversion_constant(glm, noise)
+    ftrl = nw.FTRL(glm, ridge)
+    x, y, w = rows(glm, 3, 300, 5)
+    state = ftrl.start(3)
+    for t in range(300):
+        ftrl.update(state, x[t], y[t], w[t])
+        slack = state.solver.slack(state)
+        new, old = (
+            0.5 * (ftrl.ellipsoid(state, noise, radius=name).radius - slack) ** 2
+            for name in ("adaptive", "played")
+        )
+        assert new <= old + C * math.log(2) + 1e-9 * (1 + old)
+
+
+def test_bounded_noise_keeps_the_played_loss():
+    glm, noise = nw.GLM("logistic"), nw.Bounded(1.0, 0.3)
+    ftrl = nw.FTRL(glm, 0.5)
+    x, y, _ = rows(glm, 3, 100, 2)
+    state = ftrl.start(3)
+    ftrl.update(state, x, y)
+    one, other = (ftrl.ellipsoid(state, noise, radius=name) for name in ("adaptive", "played"))
+    assert one.radius == other.radius
