@@ -8,6 +8,7 @@ from scipy.integrate import quad
 from scipy.special import logsumexp
 
 import noisewise as nw
+from noisewise.confidence import score_bounds
 from noisewise.theory import radii
 
 RNG = np.random.default_rng
@@ -145,3 +146,83 @@ def test_bounded_noise_keeps_the_played_loss():
     ftrl.update(state, x, y)
     one, other = (ftrl.ellipsoid(state, noise, radius=name) for name in ("adaptive", "played"))
     assert one.radius == other.radius
+
+
+CELLS = {  # kind: dim, largest ratio of the median width to the oracle's pointwise one
+    "plain": (5, 2.9),
+    "early heavy": (5, 3.1),
+    "weights over 1e4": (20, 5.5),
+    "shares of 1 to 1e4 trials": (5, 4.8),
+}
+
+
+@pytest.mark.parametrize("kind", CELLS)
+def test_widths_over_the_pointwise_interval(kind):
+    """At T = 1000 with the interval ridge; the oracle knows the parameter and the noise."""
+    d, most = CELLS[kind]
+    ratios = [_ratio(kind, d, RNG([16, seed])) for seed in range(9)]
+    assert np.median(ratios) <= most
+
+
+def _ratio(kind, d, rng, T=1000):
+    x = rng.normal(size=(T, d))
+    x /= np.linalg.norm(x, axis=1)[:, None]
+    truth = rng.normal(size=d)
+    truth *= rng.uniform(0.3, 0.95) / np.linalg.norm(truth)
+    shares = kind.startswith("shares")
+    glm = nw.GLM("logistic" if shares else "identity")
+    noise = nw.Likelihood() if shares else nw.SubGaussian(1.0)
+    w = np.ones(T)
+    if kind == "early heavy":
+        w[:10] = 100.0
+    elif kind == "weights over 1e4":
+        w = 10 ** rng.uniform(-2, 2, T)
+    elif shares:
+        w = np.floor(1e4 ** rng.random(T))
+    mean = glm.mean(x @ truth)
+    y = rng.binomial(w.astype(int), mean) / w if shares else mean + rng.normal(size=T) / np.sqrt(w)
+    ftrl = nw.FTRL(glm, radii.interval_ridge(glm, noise, d))
+    state = ftrl.start(d)
+    ftrl.update(state, x, y, w)
+    information = x.T @ ((w * glm.slope(x @ truth))[:, None] * x)
+    a = rng.normal(size=(50, d))
+    a /= np.linalg.norm(a, axis=1)[:, None]
+    lower, upper = score_bounds(ftrl.confidence(state, noise), a, glm.parameter_bound)
+    pointwise = 1.96 * np.sqrt(np.einsum("ij,ij->i", a @ np.linalg.inv(information), a))
+    return np.median((upper - lower) / (2 * pointwise))
+
+
+def test_the_example_of_precise_readings():
+    """Identity, d = 2, sd 0.01, 400 rows, ridge 1e-4: 0.0027 pointwise, 0.01 self-normalised."""
+    widths = []
+    for seed in range(9):
+        rng = RNG([17, seed])
+        x = rng.normal(size=(400, 2))
+        x /= np.linalg.norm(x, axis=1)[:, None]
+        y = x @ [0.6, -0.3] + 0.01 * rng.normal(size=400)
+        ftrl = nw.FTRL(nw.GLM(), 1e-4)
+        state = ftrl.start(2)
+        ftrl.update(state, x, y)
+        found = ftrl.interval(state, [1.0, 0.0], nw.SubGaussian(0.01))
+        widths.append(found.upper - found.lower)
+    assert np.median(widths) <= 0.0095
+
+
+@pytest.mark.parametrize(("n", "most"), [(1000, 2.0), (100_000, 2.2)])
+@pytest.mark.parametrize("noise", [nw.SubGaussian(0.5), "gaussian"], ids=["known", "unknown"])
+def test_widths_for_a_row_fixed_in_advance(n, most, noise):
+    rng, ftrl = RNG(n), nw.FTRL(nw.GLM())
+    x = rng.normal(size=(n, 5))
+    x /= np.linalg.norm(x, axis=1)[:, None]
+    state = ftrl.start(5)
+    ftrl.update(state, x, x @ np.full(5, 0.3) + 0.5 * rng.normal(size=n))
+    ends = [
+        ftrl.interval(state, np.eye(5), noise, anytime=anytime, simultaneous=False)
+        for anytime in (True, False)
+    ]
+    wide, usual = (np.subtract(each.upper, each.lower) for each in ends)
+    assert (wide / usual <= most).all()
+    information = np.linalg.inv(x.T @ x)
+    sd = 0.5 if isinstance(noise, nw.SubGaussian) else None
+    if sd:
+        np.testing.assert_allclose(usual, 2 * 1.959964 * sd * np.sqrt(np.diag(information)), 1e-6)

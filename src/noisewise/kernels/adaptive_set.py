@@ -58,6 +58,34 @@ def excess(a: Array, growth: float, chord: float) -> float:
     return a[at.PLAYED] - a[at.VALUE] + 0.5 * most * a[at.STEP_NORM] * a[at.STEP_NORM]
 
 
+def mixture(
+    a: Array,
+    constant: float,
+    ridge: float,
+    square: float,
+    form: float,
+    log_det: float,
+    excess: float,
+) -> float:
+    """Return L0(m) - form/2 + (C/2) log det, less the same bound of the minimum as in ``excess``.
+
+    L0 has 2 lam0 = ``ridge``, and ``square`` is |m|^2.
+    """
+    start = a[at.VALUE] + 0.5 * (ridge - a[at.RIDGE]) * square - (a[at.PLAYED] - excess)
+    return start - 0.5 * form + 0.5 * constant * log_det
+
+
+def linear_mixture(constant: float, move: float, pull: float, log_det: float) -> float:
+    """Return the same for least squares: ``pull`` is theta'H0^-1 g, ``move`` 2 lam0 - 2 lam."""
+    return 0.5 * (constant * log_det - move * pull)
+
+
+def counts_log_det(a: Array, steepest: float, ridge: float, log_det: float) -> float:
+    """Return a bound of log det(I + c G / 2 lam0) from the solver's, c being ``steepest``."""
+    factor = steepest * max(a[at.STALE_HIGH], 1.0) * a[at.RIDGE] / ridge
+    return log_det + a[at.DIM] * math.log(max(factor, 1.0))
+
+
 def local_radius(
     a: Array, level: float, radius: float, length: float, stretch: float, growth: float
 ) -> float:

@@ -14,7 +14,26 @@ from . import layout as at
 from .anchor import HEADER, SLOTS, STEP, VECTORS, chord
 from .arms import LARGEST, TIE, dot, first_best, set_forms
 from .compile_options import INNER, PART, entry
-from .policy_params import CURVATURE, GAIN, GROWTH, LIMIT, NORM, PARAMETER, PRICE, SCALE, SLOPE
+from .policy_params import (
+    CONSTANT,
+    COUNTS,
+    CURVATURE,
+    GAIN,
+    GROWTH,
+    KIND,
+    LIMIT,
+    LOG_DET,
+    NORM,
+    OWN_MATRIX,
+    PARAMETER,
+    PLAYED_ALONE,
+    PRICE,
+    PRIOR,
+    SCALE,
+    SLOPE,
+    STEEPEST,
+    UNKNOWN,
+)
 from .step import CANCELS, learn
 
 # what learning returns: all done; the estimate has outgrown N; the solver asks for attention; the
@@ -25,6 +44,9 @@ level, excess = inline(adaptive_set.level), inline(adaptive_set.excess)
 stretch, growth = inline(adaptive_set.stretch), inline(adaptive_set.growth)
 nearness, local_radius = inline(adaptive_set.nearness), inline(adaptive_set.local_radius)
 trusted, linear_gap = inline(adaptive_set.trusted), inline(adaptive_set.linear_gap)
+mixture, linear_mixture = inline(adaptive_set.mixture), inline(adaptive_set.linear_mixture)
+soft_minimum = inline(adaptive_set.soft_minimum)
+counts_log_det = inline(adaptive_set.counts_log_det)
 ZERO, ONE, TWO = np.uint64(0), np.uint64(1), np.uint64(2)
 BUFFER = np.uint64(at.BUFFER)
 
@@ -155,6 +177,16 @@ def choose_practical(theta, inverse, s, arms):
 
 
 @njit(**INNER)
+def last_curvature(a, w):
+    """Return the curvature of the row just learnt, of weight ``w``."""
+    if a[at.CODE] == 0.0:
+        return w
+    ld = np.uint64(a[at.PADDED])
+    numbers = HEADER + VECTORS * ld + ld * ld + BUFFER * ld
+    return a[numbers + TWO * BUFFER + np.uint64(a[at.BUFFERED]) - ONE]
+
+
+@njit(**INNER)
 def absorb(a, s, x, y, w):
     """Learn a row, add its curvature to the sum, return what is left to do."""
     if x.shape[0] != a[at.DIM] or a[at.STATUS] != at.FINE or not (w > 0.0 and abs(y) <= LARGEST):
@@ -162,12 +194,7 @@ def absorb(a, s, x, y, w):
     status, _, _ = learn(a, x, ZERO, y, w, a[at.LIMIT])
     if status == at.REFUSED:
         return BAD
-    if a[at.CODE] == 0.0:
-        s[CURVATURE] += w
-    else:  # the third number of the row just buffered
-        ld = np.uint64(a[at.PADDED])
-        numbers = HEADER + VECTORS * ld + ld * ld + BUFFER * ld
-        s[CURVATURE] += a[numbers + TWO * BUFFER + np.uint64(a[at.BUFFERED]) - ONE]
+    s[CURVATURE] += last_curvature(a, w)
     if status != at.FINE:
         a[at.STATUS] = status
         return ATTEND
@@ -222,14 +249,65 @@ def learn_practical(a, s, theta, inverse, x, y, w, arms, quads):
     return OUTGROWN if length2 > GROWTH * GROWTH * s[NORM] * s[NORM] else DONE
 
 
+@njit(**INNER)
+def mixed(a, s, m, Q, x, w, theta, played):
+    """Renew the mixture for a row just learnt; return its loss less the minimum, NaN if in doubt.
+
+    ``m`` holds its numbers and ``Q`` the inverse of its matrix; ``played`` is the excess of the
+    played loss.
+    """
+    d, ld = x.shape[0], np.uint64(a[at.PADDED])
+    gradient = HEADER + np.uint64(at.GRADIENT) * ld
+    if m[KIND] == OWN_MATRIX:
+        k, q = np.empty(d), 0.0
+        for i in range(d):
+            k[i] = 0.0
+            for j in range(d):
+                k[i] += Q[i, j] * x[j]
+            q += k[i] * x[i]
+        change = m[STEEPEST] * w * q
+        if not 0.0 <= change <= CANCELS:
+            return math.nan
+        m[LOG_DET] += math.log1p(change)
+        share = m[STEEPEST] * w / (1.0 + change)
+        for i in range(d):
+            for j in range(d):
+                Q[i, j] -= share * k[i] * k[j]
+    else:  # 1 + c q of the solver's own update
+        m[LOG_DET] += math.log(last_curvature(a, w) / a[at.PENDING])
+    move = m[PRIOR] - a[at.RIDGE]
+    if a[at.CODE] == 0.0:
+        pull = 0.0
+        if m[KIND] == OWN_MATRIX:
+            for i in range(np.uint64(d)):
+                for j in range(np.uint64(d)):
+                    pull += theta[i] * Q[i, j] * a[gradient + j]
+        return linear_mixture(m[CONSTANT], move, pull, m[LOG_DET])
+    square, form, log_det = 0.0, 0.0, m[LOG_DET]
+    for i in range(np.uint64(d)):
+        square += a[HEADER + i] * a[HEADER + i]
+    if m[KIND] == COUNTS:
+        if square > s[PARAMETER] * s[PARAMETER]:
+            return math.inf
+        log_det = counts_log_det(a, m[STEEPEST], m[PRIOR], log_det)
+    else:
+        for i in range(np.uint64(d)):
+            inner = 0.0
+            for j in range(np.uint64(d)):
+                inner += Q[i, j] * (a[gradient + j] + move * a[HEADER + j])
+            form += inner * (a[gradient + i] + move * a[HEADER + i])
+    return mixture(a, m[CONSTANT], m[PRIOR], square, form, log_det, played)
+
+
 @entry(
     int64(
         float64[::1], float64[::1], float64[:, ::1], float64[:, :, ::1], float64[::1], int64,
-        float64[::1], float64, float64, float64[:, ::1], float64[:, ::1],
+        float64[::1], float64, float64, float64[:, ::1], float64[:, ::1], float64[::1],
+        float64[:, ::1],
     ),
     nogil=False,
 )  # fmt: skip
-def learn_guaranteed(a, s, centres, inverses, radii, f, x, y, w, arms, quads):
+def learn_guaranteed(a, s, centres, inverses, radii, f, x, y, w, arms, quads, m, Q):
     """Learn a reward; renew the global ellipsoid ``f`` and the local one after it, and the
     quadratic forms of ``arms`` in both.
 
@@ -252,10 +330,16 @@ def learn_guaranteed(a, s, centres, inverses, radii, f, x, y, w, arms, quads):
         centres[f, i] = centres[own, i]
         length2 += centres[f, i] * centres[f, i]
     length = math.sqrt(length2)
-    if not trusted(a, trace):
+    if m[KIND] == UNKNOWN or not trusted(a, trace):
         return DOUBT
     if linear:
-        radius = math.sqrt(2.0 * level(a[at.RIDGE], s[PARAMETER], s[PRICE], a[at.PLAYED]))
+        gain = a[at.PLAYED]
+        if m[KIND] != PLAYED_ALONE:
+            other = mixed(a, s, m, Q, x, w, centres[f], gain)
+            if other != other:
+                return DOUBT
+            gain = soft_minimum(gain, other, m[CONSTANT])
+        radius = math.sqrt(2.0 * level(a[at.RIDGE], s[PARAMETER], s[PRICE], gain))
         radii[f] = radius + linear_gap(a, length, trace)
         return DONE
     k = np.empty(d)
@@ -277,6 +361,12 @@ def learn_guaranteed(a, s, centres, inverses, radii, f, x, y, w, arms, quads):
             inverses[f, i, j] -= share * k[i] * k[j]
     lever, bend = stretch(a), growth(a)
     gain = excess(a, bend, chord(nearness(a, lever, bend)))
+    if m[KIND] != PLAYED_ALONE:
+        other = mixed(a, s, m, Q, x, w, centres[f], gain)
+        if other != other:
+            return DOUBT
+        if other < math.inf:
+            gain = soft_minimum(gain, other, m[CONSTANT])
     b = level(a[at.RIDGE], s[PARAMETER], s[PRICE], gain)
     radii[f] = math.sqrt(2.0 * b) + a[at.GAP]
     radii[own] = local_radius(a, b, radii[f], s[PARAMETER] + length, lever, bend)

@@ -12,7 +12,7 @@ from ..kernels import adaptive_set
 from ..kernels import layout as at
 from ..kernels.adaptive_set import EPS
 from ..protocols import Array
-from .solver import CompiledSolver
+from .solver import CompiledSolver, Prior
 
 if TYPE_CHECKING:
     from .state import FTRLState
@@ -72,12 +72,16 @@ class LeastSquares(CompiledSolver):
 
     def mixture(self, glm: GLM, state: "FTRLState", constant: float) -> float:
         """Return it in closed form: where the two ridges agree it is a log-determinant alone."""
+        found = self.prior(glm, state, constant)
+        pull = float(state.theta @ found.inverse @ state.views.gradient)
+        move = found.ridge - state.head.ridge
+        return adaptive_set.linear_mixture(constant, move, pull, found.log_det)
+
+    def prior(self, glm: GLM, state: "FTRLState", constant: float) -> Prior:
+        """Return the matrix of the rows with the mixture's ridge."""
         ridge = constant * state.dim / glm.parameter_bound**2
-        move = ridge - state.head.ridge
-        c = linalg.factor(_hessian(state) + move * np.eye(state.dim))
-        shift = move * float(state.theta @ linalg.solve(c, state.views.gradient))
-        growth = linalg.log_det(c) - state.dim * math.log(ridge)
-        return 0.5 * (constant * growth - shift)
+        c = linalg.factor(full_gram(state) + ridge * np.eye(state.dim))
+        return Prior(ridge, linalg.invert(c), linalg.log_det(c) - state.dim * math.log(ridge))
 
     def uniform(self, glm: GLM, state: "FTRLState") -> tuple[Array, float]:
         """Return the solver's own inverse, for which this is the matrix."""

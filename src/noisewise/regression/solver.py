@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from .. import linalg
 from ..confidence import Ellipsoid
 from ..glm import GLM
 from ..inputs import as_contiguous
+from ..kernels import adaptive_set
 from ..kernels import layout as at
 from ..ownership import Owned
 from ..protocols import Array
@@ -34,6 +35,15 @@ def code_for(glm: GLM, tolerance: float) -> int:
     if tolerance == 0 or glm.self_concordance is None or not glm.extend:
         return at.EXACT
     return at.OWN if glm.link.compiled is None else glm.link.compiled.code
+
+
+class Prior(NamedTuple):
+    """The matrix of a mixture: 2 lam0, its inverse and log det over 2 lam0; for counts, c."""
+
+    ridge: float
+    inverse: Array
+    log_det: float
+    counts: float | None = None
 
 
 class Solver(ABC):
@@ -93,39 +103,39 @@ class Solver(ABC):
     def mixture(self, glm: GLM, state: "FTRLState", constant: float) -> float:
         r"""Return the loss of a mixture of fixed parameters less a lower bound of min F.
 
-        With :math:`\lambda_0 = Cd/(2B^2)`, L the loss without ridge,
-        :math:`L^0 = L + \lambda_0\|\cdot\|^2`, m the anchor, g its gradient there and
-        :math:`H_0 = 2\lambda_0 I + K\sum w x x^\top`, it is :math:`L^0(m) -
-        \frac12 g^\top H_0^{-1} g + \frac C2\log\det(H_0/2\lambda_0)`. `uniform` comes before it.
+        L is the loss without ridge, :math:`L^0 = L + \lambda_0\|\cdot\|^2`, m the anchor and g
+        its gradient there; with `prior` it is
+        :math:`L^0(m) - \frac12 g^\top H_0^{-1} g + \frac C2\log\det(H_0/2\lambda_0)`.
         """
-        h, m = state.head, state.views.anchor
-        ridge = constant * state.dim / glm.parameter_bound**2
-        square = float(m @ m)
-        start = h.value + 0.5 * (ridge - h.ridge) * square - (h.played - self.excess(state))
-        if glm.link.family is not None and glm.link.family.name == "poisson":
-            return start + self._counts(glm, state, constant, ridge, square)
-        c = linalg.factor(glm.max_slope * state.gram + ridge * np.eye(state.dim))
-        g = state.views.gradient + (ridge - h.ridge) * m
-        growth = linalg.log_det(c) - state.dim * math.log(ridge)
-        return start - 0.5 * float(g @ linalg.solve(c, g)) + 0.5 * constant * growth
-
-    def _counts(
-        self, glm: GLM, state: "FTRLState", constant: float, ridge: float, square: float
-    ) -> float:
-        r"""Return what the mixture adds to :math:`L^0(m)` for counts, whose slope has no bound.
-
-        :math:`\frac C2\log\det(I + cG/2\lambda_0)`, G the curvature at m, c = (e^s - 1)/s and
-        :math:`s = CA^2/4\lambda_0`; at most that of the solver's own matrix with its ridge, and
-        d log of the larger factor. A mixture is offered only where m obeys the norm bound.
-        """
-        h, A = state.head, glm.feature_bound
-        if square > glm.parameter_bound**2:
+        m, excess, found = state.views.anchor, self.excess(state), self.prior(glm, state, constant)
+        square, form, log_det = float(m @ m), 0.0, found.log_det
+        if found.counts is None:
+            g = state.views.gradient + (found.ridge - state.head.ridge) * m
+            form = float(g @ found.inverse @ g)
+        elif square > glm.parameter_bound**2:
             return math.inf
-        s = constant * A * A / (2 * ridge)
-        factor = math.expm1(s) / s * max(h.stale_high, 1.0) * h.ridge / ridge
-        P = self.curvature_inverse(glm, state)
-        growth = -linalg.log_det(linalg.factor(P)) - state.dim * math.log(h.ridge)
-        return 0.5 * constant * (growth + state.dim * math.log(max(factor, 1.0)))
+        else:
+            log_det = adaptive_set.counts_log_det(state.array, found.counts, found.ridge, log_det)
+        known = constant, found.ridge, square, form, log_det, excess
+        return float(adaptive_set.mixture(state.array, *known))
+
+    def prior(self, glm: GLM, state: "FTRLState", constant: float) -> "Prior":
+        r"""Return the mixture's matrix :math:`H_0 = 2\lambda_0 I + K\sum w x x^\top`, inverted.
+
+        :math:`\lambda_0 = Cd/(2B^2)`. For counts, whose slope has no bound, the matrix is the
+        solver's own, the mixture's :math:`I + cG/2\lambda_0` with G the curvature at the anchor,
+        c = (e^s - 1)/s and :math:`s = CA^2/4\lambda_0`, provided that :math:`\|m\| \le B`.
+        """
+        d = state.dim
+        ridge = constant * d / glm.parameter_bound**2
+        if glm.link.family is not None and glm.link.family.name == "poisson":
+            s = constant * glm.feature_bound**2 / (2 * ridge)
+            P = self.curvature_inverse(glm, state)
+            growth = -linalg.log_det(linalg.factor(P)) - d * math.log(state.head.ridge)
+            return Prior(ridge, P, growth, math.expm1(s) / s)
+        self.uniform(glm, state)  # brings the Gram matrix up to date
+        c = linalg.factor(glm.max_slope * state.gram + ridge * np.eye(d))
+        return Prior(ridge, linalg.invert(c), linalg.log_det(c) - d * math.log(ridge))
 
     @abstractmethod
     def uniform(self, glm: GLM, state: "FTRLState") -> tuple[Array, float]:
