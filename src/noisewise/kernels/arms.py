@@ -99,6 +99,15 @@ def forms_of(arms, inverse, quads):
     set_forms(arms, inverse, quads)
 
 
+@entry(int64(float64[:, ::1], float64[::1]))
+def best_score(arms, theta):
+    """Return the first arm of the largest product with ``theta``."""
+    scores = np.empty(arms.shape[0])
+    for i in range(arms.shape[0]):
+        scores[i] = dot(theta, arms, i)
+    return first_best(scores)
+
+
 @entry(int64(float64[::1]))
 def best(index):
     """`first_best` for Python."""
