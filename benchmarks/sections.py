@@ -11,11 +11,11 @@ import numpy as np
 import noisewise as nw
 
 from . import limit
-from .bandit_lineup import field
+from .arena import arena
 from .bandits import decisions, flat
 from .clock import interleave
+from .field import field
 from .quality import quality
-from .regressor_lineup import arena
 from .streams import STREAMS, isotropic, labels
 from .threads import threads
 

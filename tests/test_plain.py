@@ -1,16 +1,19 @@
-"""Without a compiler: the loops in plain Python equal the compiled ones, and all works."""
+"""Without a compiler, or without vector code, the plain twins serve and give the same."""
 
+import inspect
 import os
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from llvmlite import ir
 from numba import float64, njit, types
 
-from noisewise.kernels import compile_options, gram, plain, vectors
+from noisewise.kernels import arms, compile_options, gram, plain, simd, vectors
 from noisewise.kernels.layout import padded
 
+SIZES = (1, 3, 4, 5, 8, 11, 17)
 CODE = """
 import sys, warnings
 import numpy as np, noisewise as nw
@@ -55,48 +58,89 @@ def test_streams_policies_and_agents_run_without_a_compiler(tmp_path):
     np.testing.assert_allclose(*results, rtol=1e-9, atol=1e-9)
 
 
+def unwritable(build, P, x, quads, d):
+    raise NotImplementedError("planted")
+
+
+def unknown_to_the_compiler(build, P, x, quads, d):
+    kind = ir.FunctionType(simd.NUMBER, [simd.EIGHT])
+    build.call(ir.Function(build.module, kind, "llvm.vector.reduce.fadd.v8f64"), [x.get(d)])
+
+
+@pytest.mark.skipif(not compile_options.COMPILED, reason="nothing is compiled")
+@pytest.mark.parametrize("write", [arms.eight_forms, unwritable, unknown_to_the_compiler])
+def test_a_twin_serves_where_vector_code_cant_be_compiled(write):
+    def twin(P, x, quads, d):
+        """Leave a mark."""
+        quads[0] = 7.0
+
+    code = simd.make_intrinsic(twin)(inspect.unwrap(write))
+    forms = njit(lambda P, x, quads: code(P, x, quads, np.uint64(1)))
+    quads = np.zeros(8)
+    forms(np.eye(1), np.eye(4, 8), quads)
+    assert quads[0] == (1.0 if write is arms.eight_forms else 7.0)
+
+
 @pytest.mark.skipif(not compile_options.COMPILED, reason="nothing is compiled")
 @pytest.mark.parametrize(
-    ("module", "name", "arrays", "offsets", "numbers"),
-    [
-        (vectors, "square", 1, 2, 0),
-        (vectors, "copy_and_dot", 2, 5, 0),
-        (vectors, "advance", 1, 5, 2),
-        (vectors, "sweep", 1, 6, 1),
-        (gram, "squares", 2, 4, 0),
-    ],
+    ("module", "name"), [(vectors, "sweep"), (gram, "squares"), (arms, "eight_forms")]
 )
-def test_plain_loops_equal_the_compiled_ones(module, name, arrays, offsets, numbers):
+def test_twins_equal_vector_code_compiled_or_not(module, name):
     """At whole and broken groups of 4 and 8 numbers; what is written too."""
-    spelt, names = getattr(module, name), ", ".join("abcdefghi"[: arrays + offsets + numbers])
-    compiled = njit(eval(f"lambda {names}: spelt({names})", {"spelt": spelt}))
-    for d in (1, 3, 4, 5, 8, 11, 17):
+    twin = getattr(plain, name)
+    names = ", ".join(inspect.signature(twin).parameters)
+    compiled = njit(eval(f"lambda {names}: code({names})", {"code": getattr(module, name)}))
+    for d in SIZES:
         rng, ld = np.random.default_rng(d), padded(d)
-        a = np.zeros(8 * ld + ld * ld)
-        vector = a[: 8 * ld].reshape(8, ld)
-        vector[:, :d] = rng.normal(size=(8, d))
-        P = rng.normal(size=(ld, ld))
-        P[d:] = P[:, d:] = 0.0
-        a[8 * ld :] = (P + P.T).reshape(-1)
+        a, columns = memory(rng, d), np.zeros((d + 3, 8))
+        columns[:d] = rng.normal(size=(d, 8))
+        P = a[8 * ld :].reshape(ld, ld)[:d, :d].copy()
         given = {
-            "square": ((rng.normal(size=3 * d),), (d, d)),
-            "copy_and_dot": ((a, rng.normal(size=3 * d)), (d, d, 5 * ld, 0, ld)),
-            "advance": ((a,), (d, 0, ld, 2 * ld, 3 * ld)),
-            "sweep": ((a,), (d, ld, 8 * ld, 0, ld, 2 * ld)),
-            "squares": ((a, rng.normal(size=ld * ld)), (d, ld, 0, 8)),
+            "sweep": ((a,), (d, ld, 8 * ld, 0, ld, 2 * ld), (0.3,)),
+            "squares": ((a, rng.normal(size=ld * ld)), (d, ld, 0, 8), ()),
+            "eight_forms": ((P, columns, np.ones(8)), (d,), ()),
         }[name]
-        more = (0.3, -0.7)[:numbers]
         results = []
-        for function in (compiled, getattr(plain, name)):
+        for function in (compiled, twin, njit(twin)):
             held = [each.copy() for each in given[0]]
-            found = function(*held, *map(np.uint64, given[1]), *more)
+            found = function(*held, *map(np.uint64, given[1]), *given[2])
             if name == "squares":  # only the lower triangle counts
                 held[1] = np.tril(held[1].reshape(ld, ld)[:d, :d])
             if name == "sweep":  # likewise, by eights
                 held[0][8 * ld :] *= np.tril(np.ones((ld, ld))).reshape(-1)
-            results.append([*held, np.array(found)])
-        for one, other in zip(*results, strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-13)
+            results.append([*held, np.array(found or 0.0)])
+        for one, *others in zip(*results, strict=True):
+            for other in others:
+                np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.skipif(not compile_options.COMPILED, reason="nothing is compiled")
+def test_loops_of_a_round_equal_products_of_numpy():
+    loops = vectors.square, vectors.copy_and_dot, vectors.advance
+    square, copy_and_dot, advance = (njit(each.py_func) for each in loops)
+    for d in SIZES:
+        rng, ld = np.random.default_rng(d), padded(d)
+        a, x = memory(rng, d), rng.normal(size=3 * d)
+        m, u, k, g, v = a[: 5 * ld].reshape(5, ld).copy()
+        x0, row = x[d : 2 * d], np.uint64(5 * ld)
+        at = np.arange(5, dtype=np.uint64) * np.uint64(ld)
+        np.testing.assert_allclose(square(x, d, d), [x0 @ x0], rtol=1e-13)
+        found = copy_and_dot(a, x, np.uint64(d), np.uint64(d), row, at[0], at[1])
+        np.testing.assert_allclose(found, [x0 @ m[:d], x0 @ u[:d], x0 @ x0], 1e-13, 1e-13)
+        assert np.array_equal(a[5 * ld : 6 * ld], np.pad(x0, (0, ld - d)))
+        found = advance(a, np.uint64(d), *at[1:], 0.3, -0.7)
+        u, g = u + 0.3 * k, g - 0.7 * v
+        np.testing.assert_allclose(found, [g @ u, u @ u], 1e-13, 1e-13)
+        np.testing.assert_allclose(a[: 5 * ld], [*m, *u, *k, *g, *v], 1e-13, 1e-13)
+
+
+def memory(rng, d):
+    """Return eight padded vectors and a padded symmetric matrix, as in a state."""
+    ld = padded(d)
+    vector, P = np.zeros((8, ld)), rng.normal(size=(ld, ld))
+    vector[:, :d] = rng.normal(size=(8, d))
+    P[d:] = P[:, d:] = 0.0
+    return np.concatenate([vector.reshape(-1), (P + P.T).reshape(-1)])
 
 
 def test_without_a_compiler_arguments_are_checked_as_the_compiled_code_would():

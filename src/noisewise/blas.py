@@ -15,7 +15,7 @@ from importlib import import_module
 from itertools import product
 from pathlib import Path
 from threading import RLock, get_ident
-from typing import Any, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from .protocols import Array
 
 P = ParamSpec("P")
 R = TypeVar("R")
+OfMatrix = Callable[Concatenate[Array, P], R]
 Pool = tuple[Callable[[], int], Callable[[int], None]]
 
 LINKED = "numpy.linalg._umath_linalg", "scipy.linalg.cython_blas"
@@ -110,16 +111,15 @@ def one_thread(function: Callable[P, R]) -> Callable[P, R]:
     return alone
 
 
-def one_thread_beyond(entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def one_thread_beyond(entries: int) -> Callable[[OfMatrix[P, R]], OfMatrix[P, R]]:
     """Likewise for a function whose first argument is a matrix, where it has more entries."""
 
-    def mark(function: Callable[P, R]) -> Callable[P, R]:
+    def mark(function: OfMatrix[P, R]) -> OfMatrix[P, R]:
         alone = one_thread(function)
 
         @wraps(function)
-        def apart(*args: P.args, **kwargs: P.kwargs) -> R:
-            matrix: Any = args[0]
-            return (function if matrix.size <= entries else alone)(*args, **kwargs)
+        def apart(matrix: Array, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            return (function if matrix.size <= entries else alone)(matrix, *args, **kwargs)
 
         return apart
 

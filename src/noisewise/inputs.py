@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
 from numbers import Integral, Real
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 import numpy as np
 from numpy import ndarray
@@ -83,7 +83,7 @@ def generator(rng: object) -> None:
 
 
 def coerce_positive(
-    spec: object, *names: str, by: Callable[..., float] = positive, **how: Any
+    spec: object, *names: str, by: Callable[..., float] = positive, **how: bool
 ) -> None:
     """Set the named fields of a frozen spec to the numbers that they are read as."""
     for name in names:
@@ -126,7 +126,7 @@ def numbers(name: str, value: ArrayLike, *, check: bool = True) -> Array:
     return array
 
 
-def _floats(name: str, value: Any) -> Array:
+def _floats(name: str, value: object) -> Array:
     """Return what is no plain array of floats as one, without masks, words, dates or pairs."""
     if _masked(value):
         raise ValueError(f"{name} is masked; fill it or drop what is masked before passing it")

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from functools import wraps
 from threading import get_ident
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import numpy as np
 
-Update = TypeVar("Update", bound=Callable[..., Any])
+Update = TypeVar("Update", bound=Callable[..., object])
 
 
 class InUse(ValueError):
@@ -64,7 +64,7 @@ class Interrupted:
     def __repr__(self) -> str:
         return "<a state whose update was interrupted half-way>"
 
-    def __getattribute__(self, name: str) -> Any:
+    def __getattribute__(self, name: str) -> object:
         if name.startswith("__"):
             return super().__getattribute__(name)
         raise ValueError(
@@ -77,7 +77,7 @@ def writes(update: Update) -> Update:
     """Make a method ``update(self, state, ...)`` exclusive, and a state it leaves torn unusable."""
 
     @wraps(update)
-    def guarded(self: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
+    def guarded(self: object, state: object, *args: object, **kwargs: object) -> object:
         with Owned(state):
             try:
                 return update(self, state, *args, **kwargs)

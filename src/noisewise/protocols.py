@@ -48,25 +48,29 @@ such as that weight 2 equals the row twice.
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
+FloatOrArray = float | Array  # for one row, for many
 State = TypeVar("State")
 
 
+@runtime_checkable
 class Regressor(Protocol[State]):
     """What `predictions`, `check_regressor` and the studies need of an algorithm."""
 
     def start(self, dim: int) -> State:
         """Make the state of a fresh learner for ``dim`` features."""
 
-    def predict(self, state: State, x: ArrayLike) -> Any:
+    def predict(self, state: State, x: ArrayLike) -> FloatOrArray:
         """Return the predicted mean at each row of ``x``; the state is only read."""
 
-    def update(self, state: State, x: ArrayLike, y: ArrayLike, weight: ArrayLike = 1.0) -> Any:
+    def update(
+        self, state: State, x: ArrayLike, y: ArrayLike, weight: ArrayLike = 1.0
+    ) -> FloatOrArray:
         """Learn the rows in order; return the mean predicted for each before its label."""
 
 

@@ -1,9 +1,10 @@
 """What a state may hold, checked when it is made: a file may say anything."""
 
 import json
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from .inputs import finite, flag, integer
 from .protocols import Array
@@ -16,7 +17,7 @@ LARGEST = 1e110
 Shape = tuple[int, ...]
 
 
-def check_fields(state: Any, **wanted: str | Shape | type) -> None:
+def check_fields(state: object, **wanted: str | Shape | type) -> None:
     """Raise unless each named field is of its kind.
 
     A kind is one of the words above, the shape of an array of finite floats, or a class.
@@ -43,13 +44,12 @@ def check_type(name: str, value: object, kind: type) -> None:
         raise ValueError(f"{name} is a {type(value).__name__}; a {kind.__name__} belongs there")
 
 
-def check_array(name: str, value: Any, shape: Shape, dtype: Any = np.float64) -> None:
+def check_array(name: str, value: object, shape: Shape, dtype: DTypeLike = np.float64) -> None:
     """Raise unless ``value`` is an array of that shape and type, in one piece, of finite numbers.
 
     A matrix may lie by columns, as LAPACK returns it; `check_rows` is for what kernels are given.
     """
-    check_layout(name, value, shape, dtype)
-    check_finite(name, value)
+    check_finite(name, check_layout(name, value, shape, dtype))
 
 
 def check_finite(name: str, value: Array) -> None:
@@ -58,8 +58,8 @@ def check_finite(name: str, value: Array) -> None:
         raise ValueError(f"{name} holds a number that is not finite, or above {LARGEST:g}")
 
 
-def check_layout(name: str, value: Any, shape: Shape, dtype: Any = np.float64) -> None:
-    """Raise unless ``value`` is an array of that shape and type, in one piece, to be written."""
+def check_layout(name: str, value: object, shape: Shape, dtype: DTypeLike = np.float64) -> Array:
+    """Return an array if it is of that shape and type, in one piece, to be written."""
     if type(value) is not np.ndarray or value.dtype != np.dtype(dtype):
         found = value.dtype.str if isinstance(value, np.ndarray) else type(value).__name__
         raise ValueError(f"{name} is of type {found}; an array of {np.dtype(dtype)} belongs there")
@@ -67,6 +67,7 @@ def check_layout(name: str, value: Any, shape: Shape, dtype: Any = np.float64) -
         raise ValueError(f"{name} has shape {value.shape}; {shape} belongs there")
     if not (value.flags.forc and value.flags.behaved):
         raise ValueError(f"{name} lies in memory in pieces, unaligned or read-only; pass a copy")
+    return value
 
 
 def check_rows(name: str, *values: Array) -> None:
@@ -75,7 +76,7 @@ def check_rows(name: str, *values: Array) -> None:
         raise ValueError(f"{name} holds a matrix that lies in memory by columns; pass a copy")
 
 
-def check_list(name: str, value: Any, kind: type) -> None:
+def check_list(name: str, value: Iterable[object], kind: type) -> None:
     """Raise unless ``value`` is a list of things of a class."""
     check_type(name, value, list)
     for each in value:

@@ -120,7 +120,7 @@ class GLOC(Optimism):
         x, y, _ = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
         z = float(x @ state.learner.theta)
         ridge.refuse_overflow(x, z, 1.0)
-        residual = self.learner.update(state.learner, x, y) - y
+        residual = float(self.learner.update(state.learner, x, y)) - y
         ridge.learn(state, x, z)
         h = max(float(matmul(x, state.inverse) @ x), 0.0)
         state.regret += residual * residual * h / (2 * self.glm.min_slope)

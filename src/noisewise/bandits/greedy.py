@@ -6,12 +6,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..blas import matmul
 from ..glm import GLM
 from ..inputs import coerce_positive
 from ..regression.ftrl import FTRL
 from ..regression.state import FTRLState
-from .arms import candidates, first_best, observation
+from .arms import candidates, compiled, observation
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class Greedy:
     ) -> int:
         """Return the arm of the largest estimated score; nothing is random."""
         x = candidates(arms, state.dim, self.glm.feature_bound)
-        return first_best(matmul(x, state.theta))
+        return int(compiled().best_score(x, state.theta))
 
     def update(self, state: FTRLState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward, weighed by the inverse of its variance."""

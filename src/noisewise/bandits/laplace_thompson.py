@@ -6,11 +6,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..blas import matmul
 from ..inputs import coerce_positive
 from ..regression.sets import curvature_inverse
 from ..regression.state import FTRLState
-from .arms import candidates, first_best
+from .arms import candidates, compiled
 from .greedy import Greedy
 from .linear_thompson import draw
 
@@ -59,4 +58,4 @@ class LaplaceThompson(Greedy):
         """Return the best arm of a drawn parameter, one draw for all arms."""
         x = candidates(arms, state.dim, self.glm.feature_bound)
         drawn = draw(rng, state.theta, curvature_inverse(self.glm, state), self.scale)
-        return first_best(matmul(x, drawn))
+        return int(compiled().best_score(x, drawn))

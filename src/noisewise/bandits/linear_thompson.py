@@ -12,7 +12,7 @@ from ..inputs import coerce_positive, generator
 from ..ownership import writes
 from ..protocols import Array
 from . import ridge
-from .arms import candidates, first_best, observation
+from .arms import candidates, compiled, observation
 from .ridge import LinearState
 
 
@@ -65,7 +65,8 @@ class LinearThompson:
     ) -> int:
         """Return the best arm of a drawn parameter, one draw for all arms."""
         x = candidates(arms, state.dim)
-        return first_best(matmul(x, draw(rng, state.theta, state.inverse, self.scale)))
+        drawn = draw(rng, state.theta, state.inverse, self.scale)
+        return int(compiled().best_score(x, drawn))
 
     @writes
     def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:

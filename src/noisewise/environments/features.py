@@ -1,9 +1,9 @@
 """Where rows come from: specs with ``draw(rng, rounds, dim) -> (rounds, dim)``."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..inputs import numbers, positive
 from ..protocols import Array
@@ -101,7 +101,7 @@ class Drifting:
 class Given:
     """Rows of an array or data frame, in order; as many as asked for must be there."""
 
-    rows: Any
+    rows: ArrayLike
 
     def draw(self, rng: np.random.Generator, rounds: int, dim: int) -> Array:
         """Return the first ``rounds`` rows."""

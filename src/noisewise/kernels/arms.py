@@ -9,8 +9,9 @@ import math
 import numpy as np
 from numba import float64, int64, njit, void
 
+from . import plain
 from .compile_options import INNER, PART, entry
-from .simd import NUMBER, WORD, make_intrinsic, spelt
+from .simd import NUMBER, WORD, make_intrinsic
 
 TIE = 1e-12
 LARGEST = 1e50  # reward, as the readable way has it
@@ -53,34 +54,28 @@ def longest(rows):
     return most
 
 
-@spelt
-def eight_forms(typing, P, x, quads, d):
+@make_intrinsic(plain.eight_forms)
+def eight_forms(build, P, x, quads, d):
     """Set the quadratic forms of eight vectors, the columns of ``x``: its rows are eights.
 
     Four rows of P are taken at a time; past its end stands the last one, where ``x`` is zero.
     """
+    total, last = P.zero(), build.sub(d, WORD(1))
+    with P.loop(d, 4) as (i, _):
+        lines = [build.add(i, WORD(r)) for r in range(4)]
+        past = [build.icmp_unsigned(">", line, last) for line in lines]
+        rows = [build.mul(build.select(far, last, line), d)
+                for far, line in zip(past, lines, strict=True)]  # fmt: skip
 
-    def code(P, x, quads, d):
-        build = P.builder
-        total, last = P.zero(), build.sub(d, WORD(1))
-        with P.loop(d, 4) as (i, _):
-            lines = [build.add(i, WORD(r)) for r in range(4)]
-            past = [build.icmp_unsigned(">", line, last) for line in lines]
-            rows = [build.mul(build.select(far, last, line), d)
-                    for far, line in zip(past, lines, strict=True)]  # fmt: skip
+        def products(j):
+            column = x.get(build.mul(j, WORD(8)))
+            for row in rows:
+                yield P.times(P.spread(P.get(row, j, kind=NUMBER)), column)
 
-            def products(j):
-                column = x.get(build.mul(j, WORD(8)))
-                for row in rows:
-                    yield P.times(P.spread(P.get(row, j, kind=NUMBER)), column)
-
-            for line, inner in zip(lines, P.sums(4, products, d, 1), strict=True):
-                square = P.times(inner, x.get(build.mul(line, WORD(8))))
-                build.store(P.plus(build.load(total), square), total)
-        quads.put(build.load(total), WORD(0))
-        return []
-
-    return make_intrinsic(code, [P, x, quads], offsets=1, numbers=0, results=0)
+        for line, inner in zip(lines, P.sums(4, products, d, 1), strict=True):
+            square = P.times(inner, x.get(build.mul(line, WORD(8))))
+            build.store(P.plus(build.load(total), square), total)
+    quads.put(build.load(total), WORD(0))
 
 
 @njit(**PART)
@@ -102,6 +97,15 @@ def set_forms(arms, inverse, quads):
 def forms_of(arms, inverse, quads):
     """`set_forms` for Python."""
     set_forms(arms, inverse, quads)
+
+
+@entry(int64(float64[:, ::1], float64[::1]))
+def best_score(arms, theta):
+    """Return the first arm of the largest product with ``theta``."""
+    scores = np.empty(arms.shape[0])
+    for i in range(arms.shape[0]):
+        scores[i] = dot(theta, arms, i)
+    return first_best(scores)
 
 
 @entry(int64(float64[::1]))

@@ -10,6 +10,7 @@ import os
 import pickle
 import sys
 import warnings
+from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
 from importlib import resources
@@ -20,8 +21,11 @@ from uuid import uuid4
 import llvmlite
 import numba
 from numba.core import config
+from numba.core.base import BaseContext
+from numba.core.codegen import Codegen
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
+from numba.core.typing.templates import Signature
 from numba.misc.appdirs import AppDirs
 
 NAME, KEPT = "noisewise-", 8  # folders of other sources that stay beside that of these
@@ -30,7 +34,7 @@ troubles: list[str] = []
 
 
 @cache
-def digest():
+def digest() -> str:
     """Return a digest of the sources of all kernels."""
     sources = (each for each in resources.files(__package__).iterdir() if ".py" in each.name)
     total = sha256()
@@ -41,7 +45,7 @@ def digest():
 
 
 @cache
-def folders():
+def folders() -> list[Path]:
     """Return the folders that may hold the code: the first that can be written takes new code."""
     if config.CACHE_DIR:
         homes = [Path(config.CACHE_DIR)]
@@ -51,7 +55,7 @@ def folders():
     return [home / (NAME + digest()) for home in homes]
 
 
-def report(what, error):
+def report(what: str, error: OSError | str) -> None:
     """Warn of the first trouble of the process."""
     troubles.append(what)
     if len(troubles) == 1:
@@ -70,20 +74,20 @@ class CodeCache:
     renamed, so that processes at the same time see it whole or not at all.
     """
 
-    def __init__(self, function):
+    def __init__(self, function: Callable[..., object]) -> None:
         self.name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
 
     @property
-    def cache_path(self):
+    def cache_path(self) -> str:
         """Where new code is kept first of all."""
         return str(folders()[0])
 
-    def file(self, signature, codegen):
+    def file(self, signature: Signature, codegen: Codegen) -> str:
         """Return the name of an entry: function, types, processor and versions."""
         key = sha256(repr((str(signature), codegen.magic_tuple(), VERSIONS)).encode())
         return f"{self.name}-{key.hexdigest()[:32]}.bin"
 
-    def load_overload(self, signature, context):
+    def load_overload(self, signature: Signature, context: BaseContext) -> CompileResult | None:
         """Return the compiled function, None where there is none that is whole."""
         context.refresh()
         name = self.file(signature, context.codegen())
@@ -100,7 +104,7 @@ class CodeCache:
             report(f"compiled code in {folder / name} is damaged", "its checksum is wrong")
         return None
 
-    def save_overload(self, signature, result):
+    def save_overload(self, signature: Signature, result: CompileResult) -> None:
         """Keep a compiled function in the first folder that takes it."""
         if result.lifted or result.library.has_dynamic_globals:  # code with addresses in it
             return
@@ -116,13 +120,13 @@ class CodeCache:
                 return
         report("compiled code can't be kept on disk", errors[0])
 
-    def enable(self):
+    def enable(self) -> None:
         """Do nothing: the cache is always on."""
 
     disable = flush = enable
 
 
-def write(path, entry):
+def write(path: Path, entry: bytes) -> None:
     """Write an entry whole or not at all; a new folder takes the place of old ones."""
     if not path.parent.is_dir():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -135,7 +139,7 @@ def write(path, entry):
         aside.unlink(missing_ok=True)
 
 
-def prune(folder):
+def prune(folder: Path) -> None:
     """Delete the folders of other sources but the newest.
 
     One in use may go: its process finds nothing and compiles, or makes the folder again.

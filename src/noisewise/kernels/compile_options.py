@@ -4,11 +4,15 @@ Parts are not cached: code made around a loaded part rounds differently from cod
 compiled one, so a result would depend on the disk.
 """
 
+import math
+from collections.abc import Callable
 from functools import wraps
 from numbers import Real
+from typing import TypeVar
 
 import numpy as np
 from numba import config, njit, types
+from numba.core.typing.templates import Signature
 
 from .cache import CodeCache
 
@@ -18,15 +22,18 @@ SPEED = {"fastmath": {*FAST}, "no_cfunc_wrapper": True}
 PART = {**SPEED, "no_cpython_wrapper": True}
 INNER = {**PART, "forceinline": True}
 COMPILED = not config.DISABLE_JIT
+R = TypeVar("R")
 
 
-def entry(signature, nogil=True):
+def entry(
+    signature: Signature, nogil: bool = True
+) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Compile a function, or a part, that Python calls, for these types alone, or load its code.
 
     One that learns a row holds the interpreter's lock: no other thread meets a half-learnt row.
     """
 
-    def made(function):
+    def made(function: Callable[..., R]) -> Callable[..., R]:
         function = getattr(function, "py_func", function)
         if not COMPILED:
             return strict(signature, function)
@@ -39,11 +46,11 @@ def entry(signature, nogil=True):
     return made
 
 
-def strict(signature, function):
+def strict(signature: Signature, function: Callable[..., R]) -> Callable[..., R]:
     """Return the function as it is, for the arguments that its machine code would take."""
 
     @wraps(function)
-    def called(*arguments):
+    def called(*arguments: object) -> R:
         pairs = zip(signature.args, arguments, strict=True)
         fit = [fitting(kind, each) for kind, each in pairs]
         with np.errstate(all="ignore"):  # compiled code does not warn of NaN or infinity either
@@ -52,12 +59,16 @@ def strict(signature, function):
     return called
 
 
-def fitting(kind, given):
+def fitting(kind: types.Type, given: object) -> object:
     """Return an argument as its type says; raise `TypeError` where the compiled code would."""
     if isinstance(kind, types.Array):
-        whole = type(given) is np.ndarray and given.flags.c_contiguous and given.flags.writeable
-        if whole and given.ndim == kind.ndim and given.dtype == np.float64:
+        if (
+            type(given) is np.ndarray
+            and (given.ndim, given.dtype) == (kind.ndim, np.float64)
+            and given.flags.c_contiguous
+            and given.flags.writeable
+        ):
             return given
     elif isinstance(given, Real):
-        return (float if isinstance(kind, types.Float) else int)(given)
+        return float(given) if isinstance(kind, types.Float) else math.trunc(given)
     raise TypeError(f"no matching definition for {type(given).__name__}; {kind} is taken")

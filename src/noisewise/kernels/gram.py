@@ -4,33 +4,28 @@ import numpy as np
 from numba import float64, void
 
 from . import layout as at
+from . import plain
 from .anchor import HEADER, VECTORS
 from .compile_options import entry
-from .simd import NUMBER, WORD, make_intrinsic, spelt
+from .simd import NUMBER, WORD, make_intrinsic
 
 CHUNK = np.uint64(64)  # rows that stay in the nearest cache
 
 
-@spelt
-def squares(typing, a, G, d, ld, x, count):
+@make_intrinsic(plain.squares)
+def squares(build, write, gram, d, ld, x, count):
     """Add x x' of so many rows to the lower triangle of G, four by eight numbers at a time."""
+    with write.loop(d, 4) as (i, _), write.loop(build.add(i, WORD(4))) as (j, _):
 
-    def code(write, gram, d, ld, x, count):
-        build = write.builder
-        with write.loop(d, 4) as (i, _), write.loop(build.add(i, WORD(4))) as (j, _):
+        def products(t):
+            row = write.get(x, t, j)
+            for r in range(4):
+                entry = write.get(x, t, i, WORD(r), kind=NUMBER)
+                yield write.times(write.spread(entry), row)
 
-            def products(t):
-                row = write.get(x, t, j)
-                for r in range(4):
-                    entry = write.get(x, t, i, WORD(r), kind=NUMBER)
-                    yield write.times(write.spread(entry), row)
-
-            for r, more in enumerate(write.sums(4, products, build.mul(count, ld), ld)):
-                at = build.mul(build.add(i, WORD(r)), ld), j
-                gram.put(gram.plus(gram.get(*at), more), *at)
-        return []
-
-    return make_intrinsic(code, [a, G], offsets=4, numbers=0, results=0)
+        for r, more in enumerate(write.sums(4, products, build.mul(count, ld), ld)):
+            at = build.mul(build.add(i, WORD(r)), ld), j
+            gram.put(gram.plus(gram.get(*at), more), *at)
 
 
 @entry(void(float64[::1], float64[:, ::1], float64[::1]))

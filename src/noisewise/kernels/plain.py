@@ -1,58 +1,61 @@
-"""The vector loops in plain Python, for a process in which nothing is compiled.
+"""The plain twins of the vector code in `vectors.py`, `gram.py` and `arms.py`.
 
-Each has the arguments and results of its namesake in `vectors.py`, `gram.py` or `arms.py`.
+A twin serves where the vector code can't be compiled, and where nothing is; tests compare them.
 """
 
+import numpy as np
+from numpy.typing import NDArray
 
-def square(x, d, x0):
-    """Return the squared length of the vector at x0, not padded."""
-    vector = x[x0 : x0 + d]
-    return (float(vector @ vector),)
-
-
-def copy_and_dot(a, x, d, x0, row, m, u):
-    """Copy the vector x, not padded, to ``row``; return x.m, x.u and x.x."""
-    vector, end = x[x0 : x0 + d], row + d
-    a[row:end] = vector
-    a[end : end + -int(d) % 8] = 0.0
-    return tuple(float(vector @ other) for other in (a[m : m + d], a[u : u + d], vector))
+Array = NDArray[np.float64]
+ONE, EIGHT = np.uint64(1), np.uint64(8)
 
 
-def advance(a, d, u, k, g, x, move, r):
-    """Add move k to u and r x to g; return g.u and u.u."""
-    step, gradient = a[u : u + d], a[g : g + d]
-    step += move * a[k : k + d]
-    gradient += r * a[x : x + d]
-    return float(gradient @ step), float(step @ step)
-
-
-def sweep(a, d, ld, P, old, x, new, coefficient):
+def sweep(
+    a: Array, d: np.uint64, ld: np.uint64, P: np.uint64, old: np.uint64, x: np.uint64,
+    new: np.uint64, coefficient: float,
+) -> tuple[float]:  # fmt: skip
     """Add coefficient old old' to P and set new = P x; return x'Px.
 
     P is symmetric: only the eights up to the diagonal are read and written.
     """
     q = 0.0
-    a[new : new + ld] = 0.0
     for i in range(d):
-        corner = i // 8 * 8
-        row = a[P + i * ld : P + i * ld + corner + 8]
-        row += coefficient * a[old + i] * a[old : old + corner + 8]
-        left = float(row[:corner] @ a[x : x + corner])
-        both = left + float(row[corner:] @ a[x + corner : x + corner + 8])
-        a[new : new + corner] += a[x + i] * row[:corner]
-        a[new + i] += both
-        q += float(a[x + i]) * (left + both)
+        corner = i // EIGHT * EIGHT
+        row = P + i * ld
+        change = coefficient * a[old + i]
+        value = a[x + i]
+        left, middle = 0.0, 0.0
+        for j in range(corner):
+            fresh = a[row + j] + change * a[old + j]
+            a[row + j] = fresh
+            a[new + j] += value * fresh
+            left += fresh * a[x + j]
+        for j in range(corner, corner + EIGHT):
+            fresh = a[row + j] + change * a[old + j]
+            a[row + j] = fresh
+            middle += fresh * a[x + j]
+        a[new + i] = left + middle
+        q += value * (left + left + middle)
     return (q,)
 
 
-def squares(a, G, d, ld, x, count):
+def squares(
+    a: Array, G: Array, d: np.uint64, ld: np.uint64, x: np.uint64, count: np.uint64
+) -> None:
     """Add x x' of so many rows to the lower triangle of G."""
-    rows = a[x : x + count * ld].reshape(count, ld)
-    G.reshape(ld, ld)[:] += rows.T @ rows
-    return ()
+    for t in range(count):
+        row = x + t * ld
+        for i in range(d):
+            for j in range(i + ONE):
+                G[i * ld + j] += a[row + i] * a[row + j]
 
 
-def eight_forms(P, x, quads, d):
+def eight_forms(P: Array, x: Array, quads: Array, d: np.uint64) -> None:
     """Set the quadratic forms of eight vectors, the columns of ``x``."""
-    quads[:] = ((P @ x[:d]) * x[:d]).sum(axis=0)
-    return ()
+    for c in range(8):
+        quads[c] = 0.0
+        for i in range(d):
+            inner = 0.0
+            for j in range(d):
+                inner += P[i, j] * x[j, c]
+            quads[c] += inner * x[i, c]

@@ -1,86 +1,89 @@
-"""Code for eight numbers at a time, spelt out for the compiler.
+"""Vector code, eight numbers at a time, written in the compiler's own language.
 
-Left to itself it asks before every short loop whether the vectors overlap, and takes one row of a
-matrix at a time. Here a loop is written in its own language, for any width the machine has.
+Left to itself the compiler asks before every short loop whether the vectors overlap, and takes one
+row of a matrix at a time. What is written here serves any width the machine has. It stays only
+where it pays (`python -m benchmarks intrinsics`), and each has a twin in `plain.py`.
 """
 
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from functools import cache, wraps
+from typing import TypeAlias
+
 from llvmlite import ir
-from numba import types
+from numba import njit, types
 from numba.core import cgutils
+from numba.core.base import BaseContext
+from numba.core.errors import NumbaError
+from numba.core.targetconfig import ConfigStack
+from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 
-from . import plain
 from .compile_options import COMPILED, FAST
 
 NUMBER, WORD, INDEX = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
 EIGHT = ir.VectorType(NUMBER, 8)
+Twin: TypeAlias = Callable[..., object]
+Writer: TypeAlias = Callable[..., Iterable[ir.Value] | None]
+Generator: TypeAlias = Callable[..., ir.Value]
 
 
 class SimdBuilder:
     """Writes code that works on one array, whose vectors are named by offsets that are added up."""
 
-    def __init__(self, builder, data):
+    def __init__(self, builder: ir.IRBuilder, data: ir.Value) -> None:
         self.builder, self.data = builder, data
 
-    def place(self, *offsets, kind):
+    def place(self, *offsets: ir.Value, kind: ir.Type) -> ir.Value:
         """Point to a number, or to four or eight of them."""
         at = WORD(0)
         for offset in offsets:
             at = self.builder.add(at, offset)
         return self.builder.bitcast(self.builder.gep(self.data, [at]), kind.as_pointer())
 
-    def get(self, *offsets, kind=EIGHT):
+    def get(self, *offsets: ir.Value, kind: ir.Type = EIGHT) -> ir.Value:
         """Load."""
         return self.builder.load(self.place(*offsets, kind=kind), align=8)
 
-    def put(self, value, *offsets):
+    def put(self, value: ir.Value, *offsets: ir.Value) -> None:
         """Store."""
         self.builder.store(value, self.place(*offsets, kind=value.type), align=8)
 
-    def get_part(self, end, j, *offsets):
-        """Load the eight at j of a vector that is not padded; zeros stand behind its end."""
-        lanes = ir.VectorType(WORD, 8)
-        left = self.spread(self.builder.sub(end, j), lanes)
-        mask = self.builder.icmp_unsigned(">", left, lanes(list(range(8))))
-        place = self.place(j, *offsets, kind=EIGHT)
-        arguments = [place, INDEX(8), mask, EIGHT([0.0] * 8)]
-        return self.call("llvm.masked.load.v8f64.p0", EIGHT, arguments)
-
-    def call(self, name, result, arguments, **flags):
-        """Call one of the compiler's own functions."""
-        kind = ir.FunctionType(result, [each.type for each in arguments])
-        function = cgutils.get_or_insert_function(self.builder.module, kind, name)
-        return self.builder.call(function, arguments, **flags)
-
-    def spread(self, number, kind=EIGHT):
+    def spread(self, number: ir.Value) -> ir.Value:
         """Make eight of one."""
-        one = self.builder.insert_element(kind(ir.Undefined), number, INDEX(0))
+        one = self.builder.insert_element(EIGHT(ir.Undefined), number, INDEX(0))
         return self.pick(one, one, *[0] * 8)
 
-    def pick(self, a, b, *lanes):
+    def pick(self, a: ir.Value, b: ir.Value, *lanes: int) -> ir.Value:
         """Take the given ones of the numbers of a, then b."""
         return self.builder.shuffle_vector(a, b, ir.VectorType(INDEX, len(lanes))(lanes))
 
-    def plus(self, a, b):
+    def plus(self, a: ir.Value, b: ir.Value) -> ir.Value:
         """Return a + b."""
         return self.builder.fadd(a, b, flags=FAST)
 
-    def times(self, a, b):
+    def times(self, a: ir.Value, b: ir.Value) -> ir.Value:
         """Return a b."""
         return self.builder.fmul(a, b, flags=FAST)
 
-    def loop(self, last, step=8):
+    def loop(self, last: ir.Value, step: int | ir.Value = 8) -> AbstractContextManager[ir.Value]:
         """Count from 0 to below ``last``."""
         step = WORD(step) if isinstance(step, int) else step
         return cgutils.for_range_slice(self.builder, WORD(0), last, step, WORD)
 
-    def zero(self):
+    def zero(self) -> ir.Value:
         """Make room for eight numbers, zero at first."""
         room = cgutils.alloca_once(self.builder, EIGHT)
         self.builder.store(EIGHT([0.0] * 8), room)
         return room
 
-    def sums(self, count, products, last, step=8):
+    def sums(
+        self,
+        count: int,
+        products: Callable[[ir.Value], Iterable[ir.Value]],
+        last: ir.Value,
+        step: int | ir.Value = 8,
+    ) -> list[ir.Value]:
         """Return ``count`` sums over a loop, eight numbers each."""
         sums = [self.zero() for _ in range(count)]
         with self.loop(last, step) as (j, _):
@@ -88,12 +91,14 @@ class SimdBuilder:
                 self.builder.store(self.plus(self.builder.load(each), product), each)
         return [self.builder.load(each) for each in sums]
 
-    def total(self, value):
+    def total(self, value: ir.Value) -> ir.Value:
         """Add eight numbers up."""
-        arguments = [NUMBER(0.0), value]
-        return self.call("llvm.vector.reduce.fadd.v8f64", NUMBER, arguments, fastmath=FAST)
+        kind = ir.FunctionType(NUMBER, [NUMBER, EIGHT])
+        name = "llvm.vector.reduce.fadd.v8f64"
+        function = cgutils.get_or_insert_function(self.builder.module, kind, name)
+        return self.builder.call(function, [NUMBER(0.0), value], fastmath=FAST)
 
-    def totals(self, a, b, c, d):
+    def totals(self, a: ir.Value, b: ir.Value, c: ir.Value, d: ir.Value) -> ir.Value:
         """Add four eights up, side by side: half the work of one by one."""
         even, odd = (0, 8, 2, 10, 4, 12, 6, 14), (1, 9, 3, 11, 5, 13, 7, 15)
         ab = self.plus(self.pick(a, b, *even), self.pick(a, b, *odd))
@@ -103,22 +108,62 @@ class SimdBuilder:
         return self.plus(self.pick(ab, cd, 0, 1, 4, 5), self.pick(ab, cd, 2, 3, 6, 7))
 
 
-def spelt(function):
-    """Make a function of the compiler's language, or take its namesake in `plain`."""
-    return intrinsic(function) if COMPILED else getattr(plain, function.__name__)
+def make_intrinsic(twin: Twin, results: int = 0) -> Callable[[Writer], Twin]:
+    """Make a function of vector code, or else of ``twin``, a plain loop with the same arguments.
 
-
-def make_intrinsic(code, arrays, offsets, numbers, results):
-    """Return type and generator of a function: arrays, then offsets, then numbers; a tuple back.
-
-    ``code`` gets a writer for each array and the other arguments as they are.
+    The decorated function gets the compiler's builder and the arguments, a `SimdBuilder` for each
+    array, and returns what the tuple holds that goes back. The twin serves where its code can't be
+    compiled, which is tried, and where nothing is.
     """
-    result = types.UniTuple(types.float64, results)
 
-    def generate(context, builder, signature, arguments):
-        data = [context.make_array(kind)(context, builder, array).data
-                for kind, array in zip(arrays, arguments[: len(arrays)], strict=True)]  # fmt: skip
-        found = code(*[SimdBuilder(builder, each) for each in data], *arguments[len(arrays) :])
-        return context.make_tuple(builder, result, found)
+    def declare(generate: Generator, kinds: tuple[types.Type, ...]) -> tuple[Signature, Generator]:
+        fit = [each if isinstance(each, types.Array | types.Float) else types.uint64
+               for each in kinds]  # fmt: skip
+        result = types.UniTuple(types.float64, results) if results else types.none
+        return result(*fit), generate
 
-    return result(*arrays, *[types.uint64] * offsets, *[types.float64] * numbers), generate
+    def call_twin(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
+    ) -> ir.Value:
+        flags = ConfigStack().top().copy()
+        made = context.compile_subroutine(builder, twin, signature, flags=flags)
+        return context.call_internal(builder, made.fndesc, signature, values)
+
+    def made(write: Writer) -> Twin:
+        def generate(
+            context: BaseContext,
+            builder: ir.IRBuilder,
+            signature: Signature,
+            values: list[ir.Value],
+        ) -> ir.Value:
+            given = [
+                SimdBuilder(builder, context.make_array(kind)(context, builder, value).data)
+                if isinstance(kind, types.Array) else value
+                for kind, value in zip(signature.args, values, strict=True)
+            ]  # fmt: skip
+            found = write(builder, *given)
+            if found is None:
+                return context.get_dummy_value()
+            return context.make_tuple(builder, signature.return_type, found)
+
+        @wraps(write)
+        def untried(typing: object, *kinds: types.Type) -> tuple[Signature, Generator]:
+            return declare(generate, kinds)
+
+        @wraps(write)
+        def tried(typing: object, *kinds: types.Type) -> tuple[Signature, Generator]:
+            return declare(generate if compiles(kinds) else call_twin, kinds)
+
+        alone = intrinsic(untried)
+
+        @cache
+        def compiles(kinds: tuple[types.Type, ...]) -> bool:
+            try:
+                njit(lambda given: alone(*given)).compile((types.Tuple(kinds),))
+            except (NumbaError, RuntimeError):
+                return False
+            return True
+
+        return intrinsic(tried) if COMPILED else twin
+
+    return made

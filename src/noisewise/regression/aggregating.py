@@ -3,7 +3,7 @@
 import copy
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,9 +11,17 @@ from numpy.typing import ArrayLike
 from ..archive import suit
 from ..inputs import dimension, features, positive, rows
 from ..ownership import writes
-from ..protocols import Array, Regressor
+from ..protocols import Array, FloatOrArray, Regressor
 from ..states import COUNT, check_fields
+from .rowwise import HasDim
 from .state import FTRLState
+
+
+@runtime_checkable
+class Refusing(Protocol):
+    """A regressor that can say beforehand which rows it would not learn."""
+
+    def _refuse(self, state: object, x: Array, y: Array, w: Array) -> None: ...
 
 
 @dataclass(eq=False)
@@ -21,7 +29,7 @@ class AggregatingState:
     """What `Aggregating` knows: the experts' states and the logarithms of their weights, best 0."""
 
     dim: int
-    states: list[Any]
+    states: list[object]
     log_weights: Array
     count: int = 0
 
@@ -30,7 +38,7 @@ class AggregatingState:
         check_fields(self, states=list, count=COUNT)
         check_fields(self, log_weights=(len(self.states),))
         for each in self.states:
-            if getattr(each, "dim", d) != d:
+            if isinstance(each, HasDim) and each.dim != d:
                 raise ValueError(f"AggregatingState.states holds one of another dim than {d}")
 
     @property
@@ -40,7 +48,7 @@ class AggregatingState:
         return w / w.sum()
 
 
-def _spare(state: Any) -> Any:
+def _spare(state: object) -> object:
     """Return a copy that learns while the state stays, where fields are set and not written into.
 
     What an `FTRL` knows is written in place.
@@ -92,7 +100,7 @@ class Aggregating:
         if not isinstance(experts, tuple | list) or not experts:
             raise ValueError(f"experts is {experts!r}; pass a tuple of at least one regressor")
         for expert in experts:
-            if isinstance(expert, type) or not hasattr(expert, "update"):
+            if isinstance(expert, type) or not isinstance(expert, Regressor):
                 raise ValueError(f"experts holds {expert!r}; pass regressors, such as Ridge()")
         object.__setattr__(self, "experts", tuple(experts))
         object.__setattr__(self, "label_bound", positive("label_bound", self.label_bound))
@@ -118,7 +126,7 @@ class Aggregating:
         logs = np.log(self.prior or np.ones(len(self.experts)))
         return AggregatingState(d, [e.start(d) for e in self.experts], logs - logs.max())
 
-    def predict(self, state: AggregatingState, x: ArrayLike) -> Any:
+    def predict(self, state: AggregatingState, x: ArrayLike) -> FloatOrArray:
         """Return the predicted mean at each row of ``x``."""
         x, single = features(x, state.dim)
         pairs = zip(self.experts, state.states, strict=True)
@@ -129,7 +137,7 @@ class Aggregating:
     @writes
     def update(
         self, state: AggregatingState, x: ArrayLike, y: ArrayLike, weight: ArrayLike = 1.0
-    ) -> Any:
+    ) -> FloatOrArray:
         """Learn the rows in order; return the mean predicted for each before its label."""
         x, y, w, single = rows(x, y, weight, state.dim)
         self._refuse(state, x, y, w)
@@ -141,9 +149,8 @@ class Aggregating:
                 "the nearer end and the guarantee is void, pass a larger label_bound",
                 stacklevel=2,
             )
-        given = (x[0], float(y[0]), float(w[0])) if single else (x, y, w)
         states = [_spare(each) for each in state.states]
-        xi = self._learn(states, given)
+        xi = self._learn(states, *((x[0], float(y[0]), float(w[0])) if single else (x, y, w)))
         loss = w * (np.clip(y, -Y, Y) - xi) ** 2 / (2 * Y * Y)
         after = state.log_weights[:, None] - np.cumsum(loss, axis=1)
         before = np.column_stack([state.log_weights, after[:, :-1]])
@@ -154,11 +161,11 @@ class Aggregating:
         state.count += int((w > 0).sum())
         return float(mean[0]) if single else mean
 
-    def _learn(self, states: list[Any], given: tuple[Any, ...]) -> Array:
+    def _learn(self, states: list[object], x: ArrayLike, y: ArrayLike, w: ArrayLike) -> Array:
         """Let the experts learn, those first whose states are spare: others refuse no more."""
-        xi: list[Any] = [None] * len(states)
+        xi: list[FloatOrArray] = [0.0] * len(states)
         for i in sorted(range(len(states)), key=lambda i: isinstance(states[i], FTRLState)):
-            xi[i] = self.experts[i].update(states[i], *given)
+            xi[i] = self.experts[i].update(states[i], x, y, w)
         return self._clipped(xi)
 
     def check_state(self, state: AggregatingState) -> None:
@@ -171,10 +178,10 @@ class Aggregating:
     def _refuse(self, state: AggregatingState, x: Array, y: Array, w: Array) -> None:
         """Let every expert object before any has learnt."""
         for expert, each in zip(self.experts, state.states, strict=True):
-            if refuse := getattr(expert, "_refuse", None):
-                refuse(each, x, y, w)
+            if isinstance(expert, Refusing):
+                expert._refuse(each, x, y, w)
 
-    def _clipped(self, xi: list[Any]) -> Array:
+    def _clipped(self, xi: list[FloatOrArray]) -> Array:
         return np.clip(np.array(xi), -self.label_bound, self.label_bound).reshape(len(xi), -1)
 
     def _mix(self, log_weights: Array, xi: Array) -> Array:

@@ -39,7 +39,7 @@ class HorizonFreeMinimaxState:
 
 
 @dataclass(frozen=True)
-class HorizonFreeMinimax(RowWise):
+class HorizonFreeMinimax(RowWise[HorizonFreeMinimaxState]):
     r"""Minimax least squares for every design whose cost stays within a budget.
 
     The recursion of `Minimax` solved for its next matrix: with

@@ -33,7 +33,7 @@ class NewtonStepState:
 
 
 @dataclass(frozen=True)
-class NewtonStep(RowWise):
+class NewtonStep(RowWise[NewtonStepState]):
     r"""Online Newton step: one row, one second-order step, no history.
 
     .. math:: V \leftarrow V + w\,xx^\top,\quad

@@ -42,15 +42,15 @@ def _sound(found: dict[str, Any]) -> bool:
     )
 
 
-def _number(value: Any) -> bool:
+def _number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _named(value: Any, kind: type) -> bool:
+def _named(value: object, kind: type) -> bool:
     return isinstance(value, dict) and all(isinstance(each, kind) for each in value.values())
 
 
-def _rows(numbers: Any) -> bool:
+def _rows(numbers: object) -> bool:
     """Tell whether it is a table: rows as long as the head, of single values."""
     if not isinstance(numbers, dict) or numbers.keys() != {"columns", "data"}:
         return False
