@@ -1,7 +1,7 @@
 """Ellipsoid: where the parameter lies, and what that says of a score."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from . import linalg
 from .blas import matmul
 from .inputs import features, numbers
-from .protocols import Array
+from .protocols import Array, Given
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +54,14 @@ class Ellipsoid:
     def contains(self, theta: ArrayLike) -> bool:
         """Return whether ``theta`` lies in the set."""
         return self.distance(theta) <= self.radius
+
+
+@runtime_checkable
+class Confident(Protocol[Given]):
+    """A policy with confidence sets."""
+
+    def confidence(self, state: Given) -> tuple[Ellipsoid, ...]:
+        """Return the sets, which hold the parameter together and in all rounds."""
 
 
 def score_bounds(
