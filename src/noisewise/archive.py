@@ -4,9 +4,10 @@ import dataclasses
 import json
 import os
 import re
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, TypeGuard, get_args, get_type_hints, runtime_checkable
+from typing import Any, TypeGuard, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from . import files
 from .links import LINKS, Link
 from .members import read_members
+from .protocols import trait
 
 FORMAT = "noisewise-2"
 FOREIGN = "was not written by noisewise.save"
@@ -23,14 +25,6 @@ HOLDERS = {"AgentState": "noisewise.agent.agent"}  # what files hold around a st
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 Arrays = dict[str, NDArray[np.generic]]
-
-
-@runtime_checkable
-class Particular(Protocol):
-    """A spec that looks closer at a state before it takes it from a file."""
-
-    def check_state(self, state: Any) -> None:
-        """Raise unless the state is as the spec makes it."""
 
 
 def save(path: str | os.PathLike[str], spec: object, state: object) -> None:
@@ -92,15 +86,15 @@ def suit(spec: object, state: object) -> None:
     """
     if isinstance(spec, type) or not dataclasses.is_dataclass(spec):
         raise ValueError(f"it holds a {type(spec).__name__} where a spec belongs")
-    start = getattr(spec, "start", None)
+    start: object = trait(spec, "start", None)
     if start is None or not start.__module__.startswith("noisewise."):
         return
-    inner = vars(state)["state"] if type(state).__name__ in HOLDERS else state
+    inner = trait(state, "state", state)
     if not isinstance(inner, get_type_hints(start)["return"]):
         kinds = f"{type(inner).__name__} and the spec a {type(spec).__name__}"
         raise ValueError(f"the state is a {kinds}, which do not belong together")
-    if isinstance(spec, Particular):
-        spec.check_state(inner)
+    check: Callable[[object], object] = trait(spec, "check_state", lambda _: None)
+    check(inner)
 
 
 class _Wanting(ValueError):

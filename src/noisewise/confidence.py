@@ -1,7 +1,7 @@
 """Ellipsoid: where the parameter lies, and what that says of a score."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from . import linalg
 from .blas import matmul
 from .inputs import features, numbers
-from .protocols import Array, Given
+from .protocols import Array, Given, Numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,18 +27,18 @@ class Ellipsoid:
     inverse: Array
     radius: float
 
-    def width(self, x: ArrayLike) -> Any:
+    def width(self, x: ArrayLike) -> Numbers:
         """Return half the range of the score ``x . mu`` over the set."""
         x, single = features(x, len(self.centre))
         variance = np.einsum("ij,ij->i", matmul(x, self.inverse), x)
         half = self.radius * np.sqrt(np.maximum(variance, 0.0))
         return float(half[0]) if single else half
 
-    def upper(self, x: ArrayLike) -> Any:
+    def upper(self, x: ArrayLike) -> Numbers:
         """Return the largest score ``x . mu`` over the set."""
         return matmul(np.asarray(x, dtype=np.float64), self.centre) + self.width(x)
 
-    def lower(self, x: ArrayLike) -> Any:
+    def lower(self, x: ArrayLike) -> Numbers:
         """Return the smallest score ``x . mu`` over the set."""
         return matmul(np.asarray(x, dtype=np.float64), self.centre) - self.width(x)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .inputs import positive
+from .inputs import coerce_positive
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class SubGaussian:
     sigma: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", positive("sigma", self.sigma))
+        coerce_positive(self, "sigma")
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,7 @@ class Bounded:
     max_weight: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("bound", "sigma", "max_weight"):
-            object.__setattr__(self, name, positive(name, getattr(self, name)))
+        coerce_positive(self, "bound", "sigma", "max_weight")
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class Likelihood:
     dispersion: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dispersion", positive("dispersion", self.dispersion))
+        coerce_positive(self, "dispersion")
 
 
 Noise = SubGaussian | Bounded | Likelihood

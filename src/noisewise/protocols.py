@@ -55,6 +55,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
+Numbers = Any  # a float for one row or number, an array for many
 State = TypeVar("State")
 Given = TypeVar("Given", contravariant=True)
 Trait = TypeVar("Trait")
@@ -72,10 +73,10 @@ class Regressor(Protocol[State]):
     def start(self, dim: int) -> State:
         """Make the state of a fresh learner for ``dim`` features."""
 
-    def predict(self, state: State, x: ArrayLike) -> Any:
+    def predict(self, state: State, x: ArrayLike) -> Numbers:
         """Return the predicted mean at each row of ``x``; the state is only read."""
 
-    def update(self, state: State, x: ArrayLike, y: ArrayLike, weight: ArrayLike = 1.0) -> Any:
+    def update(self, state: State, x: ArrayLike, y: ArrayLike, weight: ArrayLike = 1.0) -> Numbers:
         """Learn the rows in order; return the mean predicted for each before its label."""
 
 

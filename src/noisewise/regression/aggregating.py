@@ -3,15 +3,14 @@
 import copy
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..archive import suit
-from ..inputs import dimension, features, positive, rows
+from ..inputs import coerce_positive, dimension, features, positive, rows
 from ..ownership import writes
-from ..protocols import Array, Regressor
+from ..protocols import AnyRegressor, Array, Numbers, Regressor, State, trait
 from ..states import COUNT, check_fields
 from .state import FTRLState
 
@@ -21,7 +20,7 @@ class AggregatingState:
     """What `Aggregating` knows: the experts' states and the logarithms of their weights, best 0."""
 
     dim: int
-    states: list[Any]
+    states: list[object]
     log_weights: Array
     count: int = 0
 
@@ -30,7 +29,7 @@ class AggregatingState:
         check_fields(self, states=list, count=COUNT)
         check_fields(self, log_weights=(len(self.states),))
         for each in self.states:
-            if getattr(each, "dim", d) != d:
+            if trait(each, "dim", d) != d:
                 raise ValueError(f"AggregatingState.states holds one of another dim than {d}")
 
     @property
@@ -40,7 +39,11 @@ class AggregatingState:
         return w / w.sum()
 
 
-def _spare(state: Any) -> Any:
+def _accept(*rows: object) -> None:
+    """Refuse no rows, as experts do that say nothing."""
+
+
+def _spare(state: State) -> State:
     """Return a copy that learns while the state stays, where fields are set and not written into.
 
     What an `FTRL` knows is written in place.
@@ -83,7 +86,7 @@ class Aggregating:
     Gaussian prior it is `Forward`.
     """
 
-    experts: tuple[Regressor[Any], ...]
+    experts: tuple[AnyRegressor, ...]
     label_bound: float
     prior: tuple[float, ...] | None = None
 
@@ -92,10 +95,10 @@ class Aggregating:
         if not isinstance(experts, tuple | list) or not experts:
             raise ValueError(f"experts is {experts!r}; pass a tuple of at least one regressor")
         for expert in experts:
-            if isinstance(expert, type) or not hasattr(expert, "update"):
+            if isinstance(expert, type) or not isinstance(expert, Regressor):
                 raise ValueError(f"experts holds {expert!r}; pass regressors, such as Ridge()")
         object.__setattr__(self, "experts", tuple(experts))
-        object.__setattr__(self, "label_bound", positive("label_bound", self.label_bound))
+        coerce_positive(self, "label_bound")
         if self.prior is None:
             return
         given = self.prior if isinstance(self.prior, tuple | list) else (self.prior,)
@@ -109,7 +112,8 @@ class Aggregating:
     @property
     def not_promised(self) -> tuple[str, ...]:
         """A row twice is two losses of two predictions; for the rest, what the experts promise."""
-        theirs = (name for e in self.experts for name in getattr(e, "not_promised", ()))
+        none: tuple[str, ...] = ()
+        theirs = (name for e in self.experts for name in trait(e, "not_promised", none))
         return tuple(dict.fromkeys(("weight two equals the row twice", *theirs)))
 
     def start(self, dim: int) -> AggregatingState:
@@ -118,7 +122,7 @@ class Aggregating:
         logs = np.log(self.prior or np.ones(len(self.experts)))
         return AggregatingState(d, [e.start(d) for e in self.experts], logs - logs.max())
 
-    def predict(self, state: AggregatingState, x: ArrayLike) -> Any:
+    def predict(self, state: AggregatingState, x: ArrayLike) -> Numbers:
         """Return the predicted mean at each row of ``x``."""
         x, single = features(x, state.dim)
         pairs = zip(self.experts, state.states, strict=True)
@@ -129,7 +133,7 @@ class Aggregating:
     @writes
     def update(
         self, state: AggregatingState, x: ArrayLike, y: ArrayLike, weight: ArrayLike = 1.0
-    ) -> Any:
+    ) -> Numbers:
         """Learn the rows in order; return the mean predicted for each before its label."""
         x, y, w, single = rows(x, y, weight, state.dim)
         self._refuse(state, x, y, w)
@@ -154,9 +158,9 @@ class Aggregating:
         state.count += int((w > 0).sum())
         return float(mean[0]) if single else mean
 
-    def _learn(self, states: list[Any], given: tuple[Any, ...]) -> Array:
+    def _learn(self, states: list[object], given: tuple[ArrayLike, ...]) -> Array:
         """Let the experts learn, those first whose states are spare: others refuse no more."""
-        xi: list[Any] = [None] * len(states)
+        xi: list[Numbers] = [None] * len(states)
         for i in sorted(range(len(states)), key=lambda i: isinstance(states[i], FTRLState)):
             xi[i] = self.experts[i].update(states[i], *given)
         return self._clipped(xi)
@@ -171,10 +175,9 @@ class Aggregating:
     def _refuse(self, state: AggregatingState, x: Array, y: Array, w: Array) -> None:
         """Let every expert object before any has learnt."""
         for expert, each in zip(self.experts, state.states, strict=True):
-            if refuse := getattr(expert, "_refuse", None):
-                refuse(each, x, y, w)
+            trait(expert, "_refuse", _accept)(each, x, y, w)
 
-    def _clipped(self, xi: list[Any]) -> Array:
+    def _clipped(self, xi: list[Numbers]) -> Array:
         return np.clip(np.array(xi), -self.label_bound, self.label_bound).reshape(len(xi), -1)
 
     def _mix(self, log_weights: Array, xi: Array) -> Array:

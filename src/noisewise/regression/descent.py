@@ -8,7 +8,7 @@ import numpy as np
 
 from ..blas import matmul
 from ..glm import GLM
-from ..inputs import dimension, flag, positive, short_rows, short_steps
+from ..inputs import coerce_positive, dimension, flag, short_rows, short_steps
 from ..protocols import Array
 from ..states import COUNT, NONNEGATIVE, check_fields
 from .rowwise import RowWise
@@ -28,7 +28,7 @@ class GradientDescentState:
 
 
 @dataclass(frozen=True)
-class GradientDescent(RowWise):
+class GradientDescent(RowWise[GradientDescentState]):
     r"""Online gradient descent: Widrow-Hoff for the square, projected steps for a GLM.
 
     .. math:: \theta \leftarrow \theta + \eta\,w\,(y - \hat y)\,x
@@ -74,8 +74,7 @@ class GradientDescent(RowWise):
         if not isinstance(self.glm, GLM | None):
             raise ValueError(f"glm is {self.glm!r}; pass a noisewise.GLM, or None for the square")
         flag("normalised", self.normalised)
-        for name in ("rate", "feature_bound"):
-            object.__setattr__(self, name, positive(name, getattr(self, name)))
+        coerce_positive(self, "rate", "feature_bound")
         if self.glm is None and self.rate >= 2:
             raise ValueError(f"rate is {self.rate:g}, which diverges; pass a number below 2")
         if self.glm is not None and self.normalised:

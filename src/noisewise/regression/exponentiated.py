@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..blas import matmul
-from ..inputs import dimension, positive, short_steps, with_slack
+from ..inputs import coerce_positive, dimension, short_steps, with_slack
 from ..protocols import Array
 from ..states import COUNT, check_fields
 from .rowwise import RowWise
@@ -28,7 +28,7 @@ class ExponentiatedGradientState:
 
 
 @dataclass(frozen=True)
-class ExponentiatedGradient(RowWise):
+class ExponentiatedGradient(RowWise[ExponentiatedGradientState]):
     r"""Exponentiated gradient (EG), and EG+- for parameters of bounded 1-norm.
 
     Weights on the simplex, from uniform, with :math:`\tilde\eta = 4\beta/R^2`:
@@ -73,12 +73,11 @@ class ExponentiatedGradient(RowWise):
     )
 
     def __post_init__(self) -> None:
-        for name in ("feature_range", "rate"):
-            object.__setattr__(self, name, positive(name, getattr(self, name)))
+        coerce_positive(self, "feature_range", "rate")
         if self.rate >= 2:
             raise ValueError(f"rate is {self.rate:g}, which oscillates; pass a number below 2")
         if self.bound is not None:
-            object.__setattr__(self, "bound", positive("bound", self.bound))
+            coerce_positive(self, "bound")
 
     def start(self, dim: int) -> ExponentiatedGradientState:
         """Make the state of a fresh learner."""

@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from ..blas import matmul
-from ..inputs import dimension, positive
+from ..inputs import coerce_positive, dimension
 from ..linalg import scaled_spectrum
 from ..protocols import Array
 from ..states import COUNT, check_fields, check_semidefinite
@@ -34,7 +33,7 @@ class ForwardState:
 
 
 @dataclass(frozen=True)
-class Forward(RowWise):
+class Forward(RowWise[FTRLState | ForwardState]):
     r"""Ridge regression that counts the row to come, with label 0, before it predicts.
 
     .. math:: \hat y_t = x_t^\top(V_{t-1} + x_t x_t^\top)^{-1}\sum_{s<t} w_s y_s x_s
@@ -65,7 +64,7 @@ class Forward(RowWise):
     ridge: float = 0.5
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ridge", positive("ridge", self.ridge, zero=True))
+        coerce_positive(self, "ridge", zero=True)
 
     @cached_property
     def _ftrl(self) -> FTRL:
@@ -83,18 +82,18 @@ class Forward(RowWise):
         if isinstance(state, FTRLState) != (self.ridge > 0):
             raise ValueError(f"ridge is {self.ridge:g}, but the state a {type(state).__name__}")
 
-    def _refuse(self, state: Any, x: Array, y: Array, w: Array) -> None:
-        if self.ridge > 0:
+    def _refuse(self, state: FTRLState | ForwardState, x: Array, y: Array, w: Array) -> None:
+        if isinstance(state, FTRLState):
             self._ftrl._refuse(state, x, y, w)
 
-    def _scores(self, state: Any, x: Array) -> Array:
-        if self.ridge > 0:
+    def _scores(self, state: FTRLState | ForwardState, x: Array) -> Array:
+        if isinstance(state, FTRLState):
             leverage = np.einsum("ij,jk,ik->i", x, state.inverse(), x)
             return matmul(x, state.theta) / (1 + leverage)
         return np.array([_free_score(state, row)[0] for row in x])
 
-    def _learn(self, state: Any, x: Array, y: float, w: float) -> float:
-        if self.ridge > 0:
+    def _learn(self, state: FTRLState | ForwardState, x: Array, y: float, w: float) -> float:
+        if isinstance(state, FTRLState):
             leverage = float(matmul(x, state.inverse()) @ x)
             return float(self._ftrl.update(state, x, y, w)) / (1 + leverage)
         score, rank = _free_score(state, x)

@@ -34,7 +34,7 @@ class MinimaxState:
 
 
 @dataclass(frozen=True)
-class Minimax(RowWise):
+class Minimax(RowWise[MinimaxState]):
     r"""The minimax strategy of online least squares for a known sequence of features.
 
     .. math:: \hat y_t = x_t^\top P_t \sum_{s<t} y_s x_s,\quad

@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..glm import GLM
-from ..inputs import coerce_positive, positive
-from ..protocols import Array
+from ..inputs import coerce_positive
+from ..protocols import Array, Numbers
 from .ftrl import FTRL
 from .state import FTRLState
 
@@ -53,7 +52,7 @@ class Ridge:
             raise ValueError("ridge is 0, which leaves the first rounds undefined; use Forward(0)")
         coerce_positive(self, "ridge")
         if self.clip is not None:
-            object.__setattr__(self, "clip", positive("clip", self.clip))
+            coerce_positive(self, "clip")
 
     @cached_property
     def _ftrl(self) -> FTRL:
@@ -63,18 +62,20 @@ class Ridge:
         """Make the state of a fresh learner."""
         return self._ftrl.start(dim)
 
-    def predict(self, state: FTRLState, x: ArrayLike) -> Any:
+    def predict(self, state: FTRLState, x: ArrayLike) -> Numbers:
         """Return the predicted mean at each row of ``x``."""
         return self._clipped(self._ftrl.predict(state, x))
 
-    def update(self, state: FTRLState, x: ArrayLike, y: ArrayLike, weight: ArrayLike = 1.0) -> Any:
+    def update(
+        self, state: FTRLState, x: ArrayLike, y: ArrayLike, weight: ArrayLike = 1.0
+    ) -> Numbers:
         """Learn the rows in order; return the mean predicted for each before its label."""
         return self._clipped(self._ftrl.update(state, x, y, weight))
 
     def _refuse(self, state: FTRLState, x: Array, y: Array, w: Array) -> None:
         self._ftrl._refuse(state, x, y, w)
 
-    def _clipped(self, mean: Any) -> Any:
+    def _clipped(self, mean: Numbers) -> Numbers:
         if self.clip is None:
             return mean
         if isinstance(mean, float):

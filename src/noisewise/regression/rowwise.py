@@ -1,6 +1,6 @@
 """RowWise: `predict` and `update` for methods that learn one row after the other."""
 
-from typing import Any
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,11 +8,20 @@ from numpy.typing import ArrayLike
 from ..glm import GLM
 from ..inputs import features, rows
 from ..ownership import Owned
-from ..protocols import Array
+from ..protocols import Array, Numbers
 from .state import FTRLState
 
 
-class RowWise:
+class Learner(Protocol):
+    """A state: it knows its number of features."""
+
+    dim: int
+
+
+State = TypeVar("State", bound=Learner)
+
+
+class RowWise(Generic[State]):
     """A method says how it scores rows and how it learns one; this is the rest.
 
     Scores are means unless the spec has a ``glm``. `_refuse` may reject checked rows before the
@@ -21,21 +30,21 @@ class RowWise:
 
     glm: GLM | None = None
 
-    def _scores(self, state: Any, x: Array) -> Array:
+    def _scores(self, state: State, x: Array) -> Array:
         """Return the score of each row of ``x`` as the state is."""
         raise NotImplementedError
 
-    def _learn(self, state: Any, x: Array, y: float, w: float) -> float:
+    def _learn(self, state: State, x: Array, y: float, w: float) -> float:
         """Learn one row of positive weight; return its score before.
 
         Fields of the state are set, not written into: then those of before are still there.
         """
         raise NotImplementedError
 
-    def _refuse(self, state: Any, x: Array, y: Array, w: Array) -> None:
+    def _refuse(self, state: State, x: Array, y: Array, w: Array) -> None:
         """Raise `ValueError` if the rows are outside what the method is for."""
 
-    def predict(self, state: Any, x: ArrayLike) -> Any:
+    def predict(self, state: State, x: ArrayLike) -> Numbers:
         """Return the predicted mean at each row of ``x``."""
         x, single = features(x, state.dim)
         means = self._scores(state, x)
@@ -45,13 +54,13 @@ class RowWise:
 
     def update(
         self,
-        state: Any,
+        state: State,
         x: ArrayLike,
         y: ArrayLike,
         weight: ArrayLike = 1.0,
         *,
         scores: bool = False,
-    ) -> Any:
+    ) -> Numbers:
         """Learn the rows in order; return the mean predicted for each before its label.
 
         With ``scores`` the linear scores are returned instead of the means.
@@ -68,11 +77,10 @@ class RowWise:
                 except BaseException:  # an interrupt too: a block is learnt whole or not at all
                     vars(state).update(before)
                     raise
-        if self.glm is not None and not scores:
-            played = self.glm.mean(played)
-        return float(played[0]) if single else np.array(played)
+        found = self.glm.mean(played) if self.glm is not None and not scores else played
+        return float(found[0]) if single else np.array(found)
 
-    def _learn_all(self, state: Any, x: Array, y: Array, w: Array) -> Any:
+    def _learn_all(self, state: State, x: Array, y: Array, w: Array) -> list[float]:
         """Learn checked rows; return their scores."""
         return [  # each row in memory of its own: products round alike wherever it came from
             self._learn(state, row.copy(), label, factor)

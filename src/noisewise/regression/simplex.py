@@ -30,7 +30,7 @@ class SimplexFTRLState:
 
 
 @dataclass(frozen=True)
-class SimplexFTRL(RowWise):
+class SimplexFTRL(RowWise[SimplexFTRLState]):
     r"""The best mixture so far, drawn towards the uniform one.
 
     .. math:: \theta_t = \arg\min_{\theta\ge0,\ \sum\theta_i=1}

@@ -3,14 +3,15 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
+
+from ..experiments import Record
 
 NAME = re.compile(r"[A-Za-z0-9_-]+")
 WORDS = ("study", "title", "claim", "command", "digest", "sources")
 WANTED = {*WORDS[:-1], "trials", "seconds", "holds", "measured", "numbers", "versions"}
 
 
-def read(path: Path) -> dict[str, Any] | None:
+def read(path: Path) -> Record | None:
     """Return a study's summary, None if the file is something else."""
     if not path.is_file():  # a pipe would keep us waiting
         return None
@@ -24,7 +25,7 @@ def read(path: Path) -> dict[str, Any] | None:
     return found if _sound(found) and found["study"] == path.stem else None
 
 
-def _sound(found: dict[str, Any]) -> bool:
+def _sound(found: Record) -> bool:
     """Tell whether everything is of the kind that a study writes."""
     holds, measured, machines = found["holds"], found["measured"], found["machines"]
     return (
@@ -42,15 +43,15 @@ def _sound(found: dict[str, Any]) -> bool:
     )
 
 
-def _number(value: Any) -> bool:
+def _number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _named(value: Any, kind: type) -> bool:
+def _named(value: object, kind: type) -> bool:
     return isinstance(value, dict) and all(isinstance(each, kind) for each in value.values())
 
 
-def _rows(numbers: Any) -> bool:
+def _rows(numbers: object) -> bool:
     """Tell whether it is a table: rows as long as the head, of single values."""
     if not isinstance(numbers, dict) or numbers.keys() != {"columns", "data"}:
         return False

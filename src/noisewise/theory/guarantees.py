@@ -6,7 +6,6 @@ the length of the comparator u, ``loss`` its total loss :math:`\frac12\sum(y - u
 """
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +13,7 @@ from numpy.typing import ArrayLike
 from ..glm import GLM
 from ..inputs import column, dimension, features, integer, numbers, positive, probability
 from ..linalg import minimax_directions, scaled_spectrum
-from ..protocols import Array
+from ..protocols import Array, Numbers
 from .regret import design_terms
 
 
@@ -35,7 +34,9 @@ def worst_log_det(dim: int, horizon: int, feature_bound: float = 1.0, ridge: flo
     return d * math.log1p(T * A * A / (2 * lam * d))
 
 
-def ridge_bound(log_det: ArrayLike, residual: ArrayLike, norm: float, ridge: float = 0.5) -> Any:
+def ridge_bound(
+    log_det: ArrayLike, residual: ArrayLike, norm: float, ridge: float = 0.5
+) -> Numbers:
     r"""Return Ridge's bound :math:`\lambda\|u\|^2 + \frac12\max_t(y_t-\hat y_t)^2\log\det`.
 
     ``residual`` is the largest \|y - prediction\| so far; 2Y where labels and predictions, clipped
@@ -48,7 +49,9 @@ def ridge_bound(log_det: ArrayLike, residual: ArrayLike, norm: float, ridge: flo
     return ridge * norm**2 + 0.5 * r**2 * numbers("log_det", log_det)
 
 
-def forward_bound(log_det: ArrayLike, label_bound: float, norm: float, ridge: float = 0.5) -> Any:
+def forward_bound(
+    log_det: ArrayLike, label_bound: float, norm: float, ridge: float = 0.5
+) -> Numbers:
     r"""Return Forward's bound :math:`\lambda\|u\|^2 + \frac12 Y^2\log\det`."""
     return ridge_bound(log_det, positive("label_bound", label_bound), norm, ridge)
 
