@@ -5,18 +5,20 @@ from instances import sphere
 
 import noisewise as nw
 from noisewise.theory import lemmas
+from noisewise.turns import turns
 
 
 def play(policy, rounds, look=None):
     """Play round by round; ``look(state, arm)`` sees the state before each reward."""
-    rng, T = np.random.default_rng(0), len(rounds.means)
-    state, played = policy.start(rounds.arms.shape[-1]), []
-    for t in range(T):
-        arms = rounds.arms if rounds.arms.ndim == 2 else rounds.arms[t]
-        k = policy.select(state, arms, rng)
+    return play_on(policy, policy.start(rounds.arms.shape[-1]), rounds, look)
+
+
+def play_on(policy, state, rounds, look=None):
+    """The same from a state that is given."""
+    played = []
+    for _, arms, k in turns(policy, state, rounds, np.random.default_rng(0)):
         if look is not None:
             look(state, arms[k])
-        policy.update(state, arms[k], float(rounds.rewards[t, k]), float(rounds.sigma[t]))
         played.append(k)
     return state, np.array(played)
 

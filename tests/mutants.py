@@ -18,6 +18,7 @@ import numpy as np
 from instances import CAUCHIT, POLICIES, REGRESSORS, sphere
 
 import noisewise as nw
+from noisewise.agent.agent import AgentState
 from noisewise.agent.reasons import reasons
 from noisewise.simulate import started
 
@@ -36,6 +37,8 @@ WORDS = [
     {"link": "probit", "own": False}, {"link": [], "own": True}, {"type": "Rows", "fields": {}},
     {"type": "os:system", "fields": {}}, {"type": ["FTRL"], "fields": {}},
 ]  # fmt: skip
+
+STATES = "AgentState", "FTRLState", "Layers", "LinearState", "OptimismState", "Rows", "UniformState"
 
 
 @cache
@@ -193,7 +196,7 @@ def fields_edited(rng, raw):
             pick(rng, WORDS)
         )
     elif way == 2:
-        one["type"] = pick(rng, [*nw.__all__, "os:Popen", "builtins:dict", ""])
+        one["type"] = pick(rng, [*nw.__all__, *STATES, "os:Popen", "builtins:dict", ""])
     elif way == 3 and fields:
         a, b = pick(rng, sorted(fields)), pick(rng, sorted(fields))
         fields[a], fields[b] = fields[b], fields[a]
@@ -291,7 +294,7 @@ def mutant(seed, index):
 def used(spec, state):
     """Use what was loaded as its owner would."""
     rng = np.random.default_rng(0)
-    inner = state.state if isinstance(state, nw.AgentState) else state
+    inner = state.state if isinstance(state, AgentState) else state
     if not hasattr(spec, "start"):
         return
     d = inner.dim

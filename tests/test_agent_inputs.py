@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from histories import play
 
 import noisewise as nw
 from noisewise import environments as env
@@ -116,11 +117,8 @@ def test_the_kernels_take_no_reward_outside_the_family(radius):
 def test_whole_worlds_are_played_as_round_by_round(policy):
     """Also where every arm has an sd of its own; arms beyond the bound are refused."""
     world = env.NoisyBandit(fixed=True, tied=True, dim=3, arms=5, rounds=200)
-    rounds, state, wanted = world.draw(RNG(3)), policy.start(3), []
-    for t in range(200):
-        k = policy.select(state, rounds.arms, RNG(0))
-        policy.update(state, rounds.arms[k], float(rounds.rewards[t, k]), float(rounds.sigma[t, k]))
-        wanted.append(k)
+    rounds = world.draw(RNG(3))
+    _, wanted = play(policy, rounds)
     np.testing.assert_array_equal(nw.choices(policy, rounds, RNG(0)), wanted)
     with pytest.raises(ValueError, match="feature_bound"):
         nw.choices(policy, dataclasses.replace(rounds, arms=1.1 * rounds.arms), RNG(0))

@@ -5,11 +5,14 @@ import os
 import sys
 from pathlib import Path
 
+import earlier
 import numpy as np
 import pytest
 from instances import BARE, CAUCHIT, FTRLS, sphere
 
 import noisewise as nw
+from noisewise.bandits import POLICIES
+from noisewise.regression import REGRESSORS
 
 OLD = Path(__file__).parent / "data"
 CONTINUED = json.loads((OLD / "continued.json").read_text())
@@ -176,6 +179,21 @@ def test_an_agent_of_version_0_1_0_continues_to_the_same_numbers():
         agent.learn(key, 0.4)
     found = [*agent.state.theta, agent.rng.random()]
     np.testing.assert_allclose(found, CONTINUED["agent"], rtol=1e-9)
+
+
+EARLIER = json.loads((earlier.FOLDER / "continued.json").read_text())
+
+
+@pytest.mark.parametrize("name", EARLIER)
+def test_files_of_an_earlier_commit_continue_to_the_same_numbers(name):
+    np.testing.assert_allclose(earlier.continue_from(name), EARLIER[name], rtol=1e-9, atol=1e-9)
+
+
+def test_every_algorithm_has_a_file_of_earlier():
+    held = "".join(
+        str(np.load(path)["header"]) for path in (*OLD.glob("*.npz"), *earlier.FOLDER.glob("*.npz"))
+    )
+    assert not [name for name in (*POLICIES, *REGRESSORS) if f'"type": "{name}"' not in held]
 
 
 def rewritten(path, edit):

@@ -10,6 +10,7 @@ from instances import small
 import noisewise as nw
 from noisewise.bandits import POLICIES
 from noisewise.theory import bandit_regret
+from noisewise.turns import turns
 
 RNG = np.random.default_rng
 
@@ -92,6 +93,15 @@ def test_the_loop_shows_noise_before_choosing_only_where_it_is_known(monkeypatch
     np.testing.assert_array_equal(log[2], per_arm[1])
     np.testing.assert_array_equal(log[3][0], arms[0, 1])
     assert log[3][2] == per_arm[1, 1]
+
+
+def test_turns_are_seen_between_choosing_and_learning():
+    rounds, state = small(rounds=3), []
+    for t, arms, k in turns(Recorder(), state, rounds, RNG(0)):
+        assert (k, len(state)) == (1, 2 * t + 1)
+        np.testing.assert_array_equal(arms, rounds.arms[t])
+    np.testing.assert_array_equal(state[-1][0], rounds.arms[2, 1])
+    assert state[-1][1:] == (rounds.rewards[2, 1], rounds.sigma[2])
 
 
 def test_a_compiled_loop_is_used_where_there_is_one():

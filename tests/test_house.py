@@ -95,6 +95,19 @@ def test_every_public_name_is_there_and_documented():
         noisewise.nothing  # noqa: B018
 
 
+def test_rooms_know_their_algorithms_and_states_are_not_public():
+    assert noisewise.bandits.OFUL is noisewise.OFUL
+    assert noisewise.regression.Ridge is noisewise.Ridge
+    with pytest.raises(AttributeError, match=r"'noisewise\.bandits' has no attribute 'Ridge'"):
+        noisewise.bandits.Ridge  # noqa: B018
+    assert not [name for name in noisewise.__all__ if name.endswith("State")]
+
+
+def test_listing_names_imports_nothing_heavy():
+    words = "import sys, noisewise; assert noisewise.POLICIES; assert 'numpy' not in sys.modules"
+    subprocess.run([sys.executable, "-c", words], check=True)
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
 def test_examples_run(path):
     subprocess.run([sys.executable, path], check=True, capture_output=True, cwd=path.parent)

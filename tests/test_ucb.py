@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from histories import play
+from histories import play, play_on
 from instances import CAUCHIT, sphere
 
 import noisewise as nw
@@ -34,12 +34,7 @@ def test_kernels_choose_and_learn_as_the_readable_way(link, kind):
         state, called = play(policy, rounds)
         slow = policy.start(5)
         slow.kernels = None
-        readable = []
-        for t in range(700):
-            arms = rounds.arms if fixed else rounds.arms[t]
-            k = policy.select(slow, arms, np.random.default_rng(0))
-            policy.update(slow, arms[k], float(rounds.rewards[t, k]), float(rounds.sigma[t]))
-            readable.append(k)
+        _, readable = play_on(policy, slow, rounds)
         np.testing.assert_array_equal(quick, called)
         np.testing.assert_array_equal(quick, readable)
         np.testing.assert_allclose(state.theta, slow.theta, atol=1e-9)

@@ -4,36 +4,43 @@ import dataclasses
 import json
 import os
 import re
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, TypeGuard, get_args, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import files
 from .links import LINKS, Link
 from .members import read_members
+from .protocols import trait
 
 FORMAT = "noisewise-2"
 FOREIGN = "was not written by noisewise.save"
 DEEPEST = 32  # levels of classes and lists in each other
 RENAMED = {"Layers": "OptimismState", "Forms": "EllipsoidStack"}  # classes by their earlier names
+HOLDERS = {"AgentState": "noisewise.agent.agent"}  # what files hold around a state, and its home
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+Arrays = dict[str, NDArray[np.generic]]
 
 
-def save(path: str | os.PathLike[str], spec: Any, state: Any) -> None:
+def save(path: str | os.PathLike[str], spec: object, state: object) -> None:
     """Write ``spec`` and ``state`` to ``path``; an old file is replaced only once all is on disk.
 
     The file holds a member ``header`` (JSON) and one array a member; `numpy.load` opens it. An old
     file keeps its mode and a link its target; what a killed `save` left is removed by the next.
     """
-    arrays: dict[str, Any] = {}
+    arrays: Arrays = {}
     body = {"spec": _encode("spec", spec, arrays), "state": _encode("state", state, arrays)}
     version = import_module("noisewise").__version__
     header = json.dumps({"format": FORMAT, "version": version, **body})
 
     def write(part: Path) -> None:
         with part.open("wb") as file:  # given a name, savez would add a suffix
-            np.savez(file, header=np.array(header), **arrays)
+            np.savez(file, header=np.array(header), **arrays)  # type: ignore[arg-type]
 
     files.replace(path, write)
 
@@ -51,7 +58,8 @@ def load(
         raise ValueError(f"types is {types!r}; pass a tuple of dataclasses of your own")
     header, arrays = _open(path)
     try:
-        spec, state = (_decode(header[part], arrays, link, own) for part in ("spec", "state"))
+        decoder = _Decoder(arrays, link, own)
+        spec, state = (decoder.decode(header[part]) for part in ("spec", "state"))
         suit(spec, state)
     except _Wanting:
         raise
@@ -71,30 +79,29 @@ def damaged(path: str | os.PathLike[str], why: object) -> ValueError:
     return ValueError(f"{str(path)!r} is cut short or damaged ({why}); load another copy")
 
 
-def suit(spec: Any, state: Any) -> None:
+def suit(spec: object, state: object) -> None:
     """Raise unless the state is of the class that the spec's `start` says it makes.
 
     A spec may look closer in a method ``check_state``. An agent's file holds the state inside.
     """
     if isinstance(spec, type) or not dataclasses.is_dataclass(spec):
         raise ValueError(f"it holds a {type(spec).__name__} where a spec belongs")
-    start = getattr(type(spec), "start", None)
+    start: object = trait(spec, "start", None)
     if start is None or not start.__module__.startswith("noisewise."):
         return
-    wanted = get_type_hints(start)["return"]
-    inner = getattr(state, "state", state)
-    if not isinstance(inner, wanted):
+    inner = trait(state, "state", state)
+    if not isinstance(inner, get_type_hints(start)["return"]):
         kinds = f"{type(inner).__name__} and the spec a {type(spec).__name__}"
         raise ValueError(f"the state is a {kinds}, which do not belong together")
-    if hasattr(spec, "check_state"):
-        spec.check_state(inner)
+    check: Callable[[object], object] = trait(spec, "check_state", lambda _: None)
+    check(inner)
 
 
 class _Wanting(ValueError):
     """What the caller must pass before a good file can be read."""
 
 
-def _open(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _open(path: str | os.PathLike[str]) -> tuple[dict[str, Json], Arrays]:
     """Return the header, of a format that is known, and the arrays."""
     foreign = ValueError(f"{str(path)!r} {FOREIGN}")
     try:
@@ -133,7 +140,7 @@ def _newer(version: str) -> bool:
     return _number(version) > _number(_version())
 
 
-def _encode(name: str, value: Any, arrays: dict[str, Any]) -> Any:
+def _encode(name: str, value: object, arrays: Arrays) -> Json:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.integer | np.floating):
@@ -158,38 +165,95 @@ def _encode(name: str, value: Any, arrays: dict[str, Any]) -> Any:
     )
 
 
-def _decode(
-    value: Any, arrays: dict[str, Any], link: Link | None, own: dict[str, type], depth: int = 0
-) -> Any:
-    if depth > DEEPEST:
-        raise ValueError(f"its header is more than {DEEPEST} levels deep")
-    if isinstance(value, list):
-        for i, part in enumerate(value):  # in place: a long list is held once
-            value[i] = _decode(part, arrays, link, own, depth + 1)
+@dataclasses.dataclass
+class _Decoder:
+    """Makes what a header describes, of arrays, of ``link`` and of classes ``known``.
+
+    A file never decides what is imported: known are the classes that were passed, public ones, and
+    those that a spec, once it is made, says its states consist of.
+    """
+
+    arrays: Arrays
+    link: Link | None
+    known: dict[str, type]
+
+    def decode(self, value: Json, depth: int = 0) -> Any:
+        if depth > DEEPEST:
+            raise ValueError(f"its header is more than {DEEPEST} levels deep")
+        if isinstance(value, list):
+            for i, part in enumerate(value):  # in place: a long list is held once
+                value[i] = self.decode(part, depth + 1)
+            return value
+        match value:
+            case {"tuple": list(parts), **rest} if not rest:
+                return tuple(self.decode(parts, depth + 1))
+            case {"array": str(name), **rest} if not rest:
+                if name not in self.arrays:
+                    raise ValueError(f"it lacks {name!r}, or holds it twice")
+                return self.arrays.pop(name)
+            case {"link": name, "own": own, **rest} if not rest:
+                return self._find_link(name, own)
+            case {"type": name, "fields": dict(fields), **rest} if not rest:
+                return self._make(self._find_class(name), fields, depth + 1)
+            case dict():
+                raise ValueError(f"its header holds {sorted(value)[:4]!r}")
         return value
-    if not isinstance(value, dict):
-        return value
-    if value.keys() == {"tuple"} and isinstance(value["tuple"], list):
-        return tuple(_decode(value["tuple"], arrays, link, own, depth + 1))
-    if value.keys() == {"array"} and isinstance(value["array"], str):
-        if value["array"] not in arrays:
-            raise ValueError(f"it lacks {value['array']!r}, or holds it twice")
-        return arrays.pop(value["array"])
-    if value.keys() == {"link", "own"}:
-        return _find_link(value["link"], value["own"], link)
-    if value.keys() != {"type", "fields"} or not isinstance(value["fields"], dict):
-        raise ValueError(f"its header holds {sorted(value)[:4]!r}")
-    kind = _find_class(value["type"], own)
-    known, given = {f.name: f for f in dataclasses.fields(kind)}, value["fields"]
-    if known.keys() != given.keys():
-        names = ", ".join(sorted(known.keys() ^ given.keys())[:4])
-        raise ValueError(f"a {kind.__name__} lacks, or has too many, fields: {names[:100]}")
-    fields = {name: _decode(part, arrays, link, own, depth + 1) for name, part in given.items()}
-    thing = kind(**{name: part for name, part in fields.items() if known[name].init})
-    for name, part in fields.items():
-        if not known[name].init:
-            setattr(thing, name, part)
-    return thing
+
+    def _make(self, kind: type, given: dict[str, Json], depth: int) -> Any:
+        known = {field.name: field.init for field in dataclasses.fields(kind)}
+        if known.keys() != given.keys():
+            names = ", ".join(sorted(known.keys() ^ given.keys())[:4])
+            raise ValueError(f"a {kind.__name__} lacks, or has too many, fields: {names[:100]}")
+        parts = {name: self.decode(part, depth) for name, part in given.items()}
+        thing = kind(**{name: part for name, part in parts.items() if known[name]})
+        for name, part in parts.items():
+            if not known[name]:
+                setattr(thing, name, part)
+        if hasattr(kind, "start"):
+            self._learn_classes(_hints(kind.start).get("return"))
+        return thing
+
+    def _learn_classes(self, hint: object) -> None:
+        """Know the classes of noisewise in a type hint, and in those of their fields."""
+        for part in get_args(hint):
+            self._learn_classes(part)
+        if _is_class(hint) and (name := _public_name(hint)) not in self.known and ":" not in name:
+            self.known[name] = hint
+            for part in _hints(hint).values():
+                self._learn_classes(part)
+
+    def _find_class(self, name: Json) -> type:
+        found: object = None
+        if isinstance(name, str):
+            name = RENAMED.get(name, name)
+            home = import_module(HOLDERS.get(name, "noisewise"))
+            public = name in HOLDERS or name in home.__all__
+            found = self.known.get(name) or (getattr(home, name) if public else None)
+        if _is_class(found):
+            return found
+        if isinstance(name, str) and ":" in name:
+            raise _Wanting(
+                f"the file holds a {name[:100]!r}, which is not of noisewise; if you trust it, "
+                f"pass types=({name[:100].rpartition(':')[2]},)"
+            )
+        raise ValueError(f"it holds a {str(name)[:100]!r}, which this version does not know")
+
+    def _find_link(self, name: Json, own: Json) -> Link:
+        if not isinstance(name, str) or not isinstance(own, bool):
+            raise ValueError("the name of its link is none")
+        if not own:
+            if name not in LINKS:
+                raise ValueError(f"it uses link {name[:100]!r}, which this version does not know")
+            return LINKS[name]
+        if self.link is None:
+            raise _Wanting(
+                f"the file was saved with your own link {name[:100]!r}; pass it as link="
+            )
+        if self.link.name != name:
+            raise _Wanting(
+                f"link is {self.link.name!r}, but the file was saved with {name[:100]!r}; pass that"
+            )
+        return self.link
 
 
 def _public_name(kind: type) -> str:
@@ -197,38 +261,13 @@ def _public_name(kind: type) -> str:
     return kind.__name__ if module.startswith("noisewise.") else f"{module}:{kind.__qualname__}"
 
 
-def _is_class(kind: object) -> bool:
+def _is_class(kind: object) -> TypeGuard[type]:
     return isinstance(kind, type) and dataclasses.is_dataclass(kind)
 
 
-def _find_class(name: object, own: dict[str, type]) -> Any:
-    """Return a class that was passed, or noisewise's own: a file never decides what is imported."""
-    if isinstance(name, str) and name in own:
-        return own[name]
-    home = import_module("noisewise")
-    name = RENAMED.get(name, name) if isinstance(name, str) else name
-    kind = getattr(home, name) if isinstance(name, str) and name in home.__all__ else None
-    if _is_class(kind):
-        return kind
-    if isinstance(name, str) and ":" in name:
-        raise _Wanting(
-            f"the file holds a {name[:100]!r}, which is not of noisewise; if you trust it, pass "
-            f"types=({name[:100].rpartition(':')[2]},)"
-        )
-    raise ValueError(f"it holds a {str(name)[:100]!r}, which this version does not know")
-
-
-def _find_link(name: object, own: object, link: Link | None) -> Link:
-    if not isinstance(name, str) or not isinstance(own, bool):
-        raise ValueError("the name of its link is none")
-    if not own:
-        if name not in LINKS:
-            raise ValueError(f"it uses link {name[:100]!r}, which this version does not know")
-        return LINKS[name]
-    if link is None:
-        raise _Wanting(f"the file was saved with your own link {name[:100]!r}; pass it as link=")
-    if link.name != name:
-        raise _Wanting(
-            f"link is {link.name!r}, but the file was saved with {name[:100]!r}; pass that"
-        )
-    return link
+def _hints(thing: object) -> dict[str, object]:
+    """Return type hints; none where a user's own can't be evaluated here."""
+    try:
+        return get_type_hints(thing)
+    except (NameError, AttributeError):
+        return {}

@@ -4,11 +4,11 @@ import os
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import click
 
-from . import __version__
+from . import POLICIES, REGRESSORS, __version__
+from .experiments import EXPERIMENTS, Record
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -58,8 +58,6 @@ def reproduce(
     stays 0.
     """
     from time import perf_counter
-
-    from .experiments import EXPERIMENTS
 
     if listing:
         for name in EXPERIMENTS:
@@ -114,7 +112,7 @@ def reproduce(
     click.echo(f"{mark}{rest}; {perf_counter() - began:.0f} s")
 
 
-def _verdicts(name: str, summary: dict[str, Any]) -> None:
+def _verdicts(name: str, summary: Record) -> None:
     words = {True: ("holds", "green"), False: ("FAILS", "red"), None: ("?", "yellow")}
     for claim, measured in summary["measured"].items():
         word, colour = words[summary["holds"].get(claim)]
@@ -171,7 +169,7 @@ def bound(
                 f"--noise-bound {noise_bound:g} is below --sigma {sigma:g}; noise within a bound "
                 "has at most the bound as standard deviation"
             )
-        at: dict[str, Any] = {"dim": dim, "horizon": rounds, "delta": delta, "ridge": ridge}
+        at: Record = {"dim": dim, "horizon": rounds, "delta": delta, "ridge": ridge}
         rows = {}
         if noise_bound is None:  # the lower bound is for Gaussian noise
             rows["lower"] = glm.min_slope * theory.basis_lower_bound(
@@ -211,10 +209,7 @@ def info() -> None:
     import platform
     from importlib.metadata import PackageNotFoundError, version
 
-    from .bandits import POLICIES
-    from .experiments import EXPERIMENTS
     from .links import LINKS
-    from .regression import REGRESSORS
 
     click.echo(f"noisewise {__version__}, python {platform.python_version()}")
     for package in ("numpy", "scipy", "numba", "pandas", "pyarrow", "matplotlib", "joblib"):

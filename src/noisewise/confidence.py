@@ -1,6 +1,7 @@
 """Ellipsoid: where the parameter lies, and what that says of a score."""
 
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,7 +9,7 @@ from numpy.typing import ArrayLike
 from . import linalg
 from .blas import matmul
 from .inputs import features, numbers
-from .protocols import Array, FloatOrArray
+from .protocols import Array, FloatOrArray, Given
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,7 @@ class Ellipsoid:
         return self.distance(theta) <= self.radius
 
 
-class Interval(tuple[Any, Any]):
+class Interval(tuple[FloatOrArray, FloatOrArray]):
     """Bounds of a mean, or of the mean at each of many rows: unpacks into lower and upper.
 
     Attributes
@@ -80,29 +81,37 @@ class Interval(tuple[Any, Any]):
     note: str
 
     def __new__(
-        cls, lower: Any, upper: Any, promise: str, rests_on: str, note: str = ""
+        cls, lower: FloatOrArray, upper: FloatOrArray, promise: str, rests_on: str, note: str = ""
     ) -> "Interval":
         """Make it of its two ends and what they promise."""
         self = super().__new__(cls, (lower, upper))
         self.promise, self.rests_on, self.note = promise, rests_on, note
         return self
 
-    def __getnewargs__(self) -> tuple[Any, ...]:
+    def __getnewargs__(self) -> tuple[FloatOrArray | str, ...]:
         return (*self, self.promise, self.rests_on, self.note)
 
     @property
-    def lower(self) -> Any:
+    def lower(self) -> FloatOrArray:
         """The lower bound."""
         return self[0]
 
     @property
-    def upper(self) -> Any:
+    def upper(self) -> FloatOrArray:
         """The upper bound."""
         return self[1]
 
     def __repr__(self) -> str:
         words = "; ".join(filter(None, (self.promise, self.rests_on, self.note)))
         return f"Interval({self.lower}, {self.upper}; {words})"
+
+
+@runtime_checkable
+class Confident(Protocol[Given]):
+    """A policy with confidence sets."""
+
+    def confidence(self, state: Given) -> tuple[Ellipsoid, ...]:
+        """Return the sets, which hold the parameter together and in all rounds."""
 
 
 def score_bounds(

@@ -47,8 +47,9 @@ An attribute ``not_promised`` names those checks of `noisewise.checks` that a me
 such as that weight 2 equals the row twice.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -56,6 +57,13 @@ from numpy.typing import ArrayLike, NDArray
 Array = NDArray[np.float64]
 FloatOrArray = float | Array  # for one row, for many
 State = TypeVar("State")
+Given = TypeVar("Given", contravariant=True)
+Trait = TypeVar("Trait")
+
+
+def trait(thing: object, name: str, default: Trait) -> Trait:
+    """Return an attribute that not every regressor, policy or state has, else the default."""
+    return getattr(thing, name, default)
 
 
 @runtime_checkable
@@ -74,13 +82,6 @@ class Regressor(Protocol[State]):
         """Learn the rows in order; return the mean predicted for each before its label."""
 
 
-class Environment(Protocol):
-    """What `check_environment` and the studies need of a world."""
-
-    def draw(self, rng: np.random.Generator, rounds: int, dim: int) -> "Rounds":
-        """Draw a table of rounds."""
-
-
 @dataclass(frozen=True, eq=False)
 class Rounds:
     """A drawn regression world: one row a round, ready to be played by any regressor.
@@ -97,23 +98,32 @@ class Rounds:
     theta: Array | None = None
 
 
-class Policy(Protocol[State]):
-    """What `choices`, `check_policy` and the studies need of a bandit algorithm."""
-
-    def start(self, dim: int) -> State:
-        """Make the state of a fresh learner for ``dim`` features."""
+class Player(Protocol[Given]):
+    """What chooses and learns in the rounds of a table."""
 
     def select(
         self,
-        state: State,
+        state: Given,
         arms: ArrayLike,
         rng: np.random.Generator,
         sigma: ArrayLike | None = None,
     ) -> int:
         """Return the index of the arm to play; the state is only read."""
 
-    def update(self, state: State, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+    def update(self, state: Given, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn the reward of an arm, ``sigma`` the standard deviation of its noise."""
+
+
+@runtime_checkable
+class Policy(Player[State], Protocol[State]):
+    """What `choices`, `check_policy` and the studies need of a bandit algorithm."""
+
+    def start(self, dim: int) -> State:
+        """Make the state of a fresh learner for ``dim`` features."""
+
+
+AnyRegressor = Regressor[Any]
+AnyPolicy = Policy[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,3 +140,15 @@ class BanditRounds:
     rewards: Array
     sigma: Array
     theta: Array | None = None
+
+
+@runtime_checkable
+class Environment(Protocol):
+    """What `check_environment` and the studies need of a world.
+
+    Its ``draw`` takes a generator and, unless it is a bandit's world, how many rounds and features.
+    """
+
+    @property
+    def draw(self) -> Callable[..., Rounds | BanditRounds]:
+        """Draw a table of rounds."""

@@ -3,17 +3,17 @@
 import os
 from concurrent.futures import ThreadPoolExecutor
 from inspect import signature
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .inputs import integer, numbers, weights
-from .protocols import Array, BanditRounds, Policy, Regressor
+from .protocols import AnyPolicy, AnyRegressor, Array, BanditRounds, Regressor, State, trait
+from .turns import turns
 
 
 def predictions(
-    regressor: Regressor[Any],
+    regressor: AnyRegressor,
     x: ArrayLike,
     y: ArrayLike,
     weight: ArrayLike | None = None,
@@ -43,23 +43,23 @@ def predictions(
         raise ValueError(
             f"x has shape {x.shape}; pass (T, d) or (trials, T, d), at least one row and column"
         )
-    w: Any = 1.0 if weight is None else weight
+    w = 1.0 if weight is None else weight
     if x.ndim == 2:
         return _play(regressor, x, y, w, scores)
     y = numbers("y", y)
     if y.shape != x.shape[:2]:
         raise ValueError(f"y has shape {y.shape}; pass {x.shape[:2]}, one number a row of x")
-    w = numbers("weight", w)
-    if w.shape not in ((), y.shape[1:], y.shape):
-        raise ValueError(f"weight has shape {w.shape}; pass {y.shape} or one number")
-    w = np.broadcast_to(w, y.shape)
+    each = numbers("weight", w)
+    if each.shape not in ((), y.shape[1:], y.shape):
+        raise ValueError(f"weight has shape {each.shape}; pass {y.shape} or one number")
+    each = np.broadcast_to(each, y.shape)
     count = os.cpu_count() if threads is None else integer("threads", threads)
     with ThreadPoolExecutor(count) as pool:
-        jobs = [pool.submit(_play, regressor, x[i], y[i], w[i], scores) for i in range(len(x))]
+        jobs = [pool.submit(_play, regressor, x[i], y[i], each[i], scores) for i in range(len(x))]
         return np.stack([job.result() for job in jobs])
 
 
-def started(regressor: Regressor[Any], x: Array, weight: ArrayLike = 1.0) -> Any:
+def started(regressor: Regressor[State], x: Array, weight: ArrayLike = 1.0) -> State:
     """Return a fresh state for the rows to come, which `start` is told if it takes a design."""
     if "design" not in signature(regressor.start).parameters:
         return regressor.start(x.shape[1])
@@ -69,10 +69,11 @@ def started(regressor: Regressor[Any], x: Array, weight: ArrayLike = 1.0) -> Any
 
 
 def _play(
-    regressor: Regressor[Any], x: Array, y: ArrayLike, weight: ArrayLike, scores: bool
+    regressor: AnyRegressor, x: Array, y: ArrayLike, weight: ArrayLike, scores: bool
 ) -> Array:
     state = started(regressor, x, weight)
-    if scores and getattr(regressor, "glm", None) is not None:
+    glm: object = trait(regressor, "glm", None)
+    if scores and glm is not None:
         if "scores" not in signature(regressor.update).parameters:
             raise ValueError(
                 f"scores is True, but {type(regressor).__name__}.update does not take scores=; "
@@ -82,9 +83,7 @@ def _play(
     return np.asarray(regressor.update(state, x, y, weight))
 
 
-def choices(
-    policy: Policy[Any], rounds: BanditRounds, rng: np.random.Generator
-) -> NDArray[np.int64]:
+def choices(policy: AnyPolicy, rounds: BanditRounds, rng: np.random.Generator) -> NDArray[np.int64]:
     """Return the index of the arm played in every round, ``(T,)``; the policy starts afresh.
 
     Standard deviations of shape ``(T, K)`` are shown before choosing; ``(T,)`` come with the
@@ -99,15 +98,12 @@ def choices(
     """
     table = _checked(rounds)
     state = policy.start(table.arms.shape[-1])
-    if hasattr(policy, "play"):
-        return np.asarray(policy.play(state, table, rng), dtype=np.int64)
-    played = np.empty(len(table.means), dtype=np.int64)
-    for t, (rewards, sigma) in enumerate(zip(table.rewards, table.sigma, strict=True)):
-        arms = table.arms if table.arms.ndim == 2 else table.arms[t]
-        k = policy.select(state, arms, rng, sigma if sigma.ndim else None)
-        policy.update(state, arms[k], float(rewards[k]), float(sigma[k] if sigma.ndim else sigma))
-        played[t] = k
-    return played
+
+    def one_by_one(state: object, rounds: BanditRounds, rng: np.random.Generator) -> list[int]:
+        return [k for _, _, k in turns(policy, state, rounds, rng)]
+
+    play = trait(policy, "play", one_by_one)
+    return np.asarray(play(state, table, rng), dtype=np.int64)
 
 
 def _checked(rounds: BanditRounds) -> BanditRounds:

@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike
 from ..blas import matmul
 from ..glm import GLM
 from ..inputs import coerce_positive, column, dimension, features, short_rows
-from ..protocols import Array
+from ..protocols import Array, FloatOrArray
 from ..regression.ftrl import FTRL
 from ..regression.state import FTRLState
 
@@ -82,13 +81,13 @@ class VarianceModel:
         """Make the state of a fresh learner: the variance of every arm is the largest."""
         return self._ftrl.start(dimension(dim) + 1)
 
-    def variance(self, state: FTRLState, x: ArrayLike) -> Any:
+    def variance(self, state: FTRLState, x: ArrayLike) -> FloatOrArray:
         """Return the fitted variance at each row of ``x``."""
         rows, single = features(x, state.dim - 1)
         v = np.exp(2 * math.log(self.noise_bound) - matmul(self._row(rows), state.theta))
         return float(v[0]) if single else v
 
-    def sigma(self, state: FTRLState, x: ArrayLike) -> Any:
+    def sigma(self, state: FTRLState, x: ArrayLike) -> FloatOrArray:
         """Return the standard deviation that a reward of each row of ``x`` counts with."""
         rows, single = features(x, state.dim - 1)
         sds = [self.of_row(state, row) for row in rows]

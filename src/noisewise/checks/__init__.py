@@ -7,9 +7,9 @@ tuple ``not_promised``.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 from ..links import LINKS, Link
+from ..protocols import AnyPolicy, AnyRegressor, Environment, Policy, Regressor
 from .comparison import Check, not_promised, run
 from .environments import environment_checks
 from .finding import FAULTS, find
@@ -34,30 +34,30 @@ def check_link(link: Link | str, score_bound: float = 2.0) -> None:
     run(link_checks(LINKS[link] if isinstance(link, str) else link, score_bound))
 
 
-def check_regressor(regressor: Any) -> None:
+def check_regressor(regressor: AnyRegressor) -> None:
     """Check that a regressor keeps the contract of `noisewise.protocols`."""
     run(regressor_checks(regressor))
 
 
-def check_policy(policy: Any) -> None:
+def check_policy(policy: AnyPolicy) -> None:
     """Check that a policy keeps the contract of `noisewise.protocols`."""
     run(policy_checks(policy))
 
 
-def check_environment(environment: Any) -> None:
+def check_environment(environment: Environment) -> None:
     """Check that an environment draws honest tables of rounds from nothing but its generator."""
     run(environment_checks(environment))
 
 
-def yield_checks(thing: Any) -> Iterator[tuple[str, Check]]:
+def yield_checks(thing: object) -> Iterator[tuple[str, Check]]:
     """Yield the name and the function of every check that applies to ``thing``."""
     if isinstance(thing, Link):
         yield from link_checks(thing, 2.0)
-    elif _has(thing, "start", "predict", "update"):
+    elif isinstance(thing, Regressor):
         yield from regressor_checks(thing)
-    elif _has(thing, "start", "select", "update"):
+    elif isinstance(thing, Policy):
         yield from policy_checks(thing)
-    elif _has(thing, "draw"):
+    elif isinstance(thing, Environment):
         yield from environment_checks(thing)
     else:
         raise ValueError(
@@ -65,7 +65,3 @@ def yield_checks(thing: Any) -> Iterator[tuple[str, Check]]:
             "select and update, or draw; pass a link, a regressor, a policy or an environment "
             "(an instance, not a class)"
         )
-
-
-def _has(thing: Any, *verbs: str) -> bool:
-    return all(callable(getattr(thing, verb, None)) for verb in verbs)

@@ -6,6 +6,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+from ..glm import GLM
+from ..links import Link
+from ..protocols import trait
 
 Check = Callable[[], None]
 
@@ -16,7 +21,7 @@ def run(checks: Iterator[tuple[str, Check]]) -> None:
         check()
 
 
-def named(*checks: Callable[..., None], args: tuple[Any, ...]) -> Iterator[tuple[str, Check]]:
+def named(*checks: Callable[..., None], args: tuple[object, ...]) -> Iterator[tuple[str, Check]]:
     """Yield each check with its name, but those the object names in its ``not_promised``."""
     table = {
         check.__name__.lstrip("_").replace("_", " "): partial(check, *args) for check in checks
@@ -28,15 +33,15 @@ def named(*checks: Callable[..., None], args: tuple[Any, ...]) -> Iterator[tuple
     yield from ((name, check) for name, check in table.items() if name not in waived)
 
 
-def not_promised(thing: Any) -> tuple[str, ...]:
+def not_promised(thing: object) -> tuple[str, ...]:
     """Return the names of the checks that ``thing`` says it does not keep."""
-    names = getattr(thing, "not_promised", ())
+    names: object = trait(thing, "not_promised", ())
     if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"not_promised is {names!r}; pass a tuple of names of checks")
     return names
 
 
-def dataclasses_in(*things: Any) -> tuple[type, ...]:
+def dataclasses_in(*things: object) -> tuple[type, ...]:
     """Return the dataclasses that these, and what they hold, are of."""
     found: dict[type, None] = {}
     for thing in things:
@@ -48,7 +53,12 @@ def dataclasses_in(*things: Any) -> tuple[type, ...]:
     return tuple(found)
 
 
-def close(a: Any, b: Any, tolerance: float, sentence: str) -> None:
+def link_of(thing: object) -> Link:
+    """Return the link of a regressor or policy; the identity where it has none."""
+    return (trait(thing, "glm", None) or GLM()).link
+
+
+def close(a: ArrayLike, b: ArrayLike, tolerance: float, sentence: str) -> None:
     """Fail with the sentence where two results differ."""
     assert np.allclose(a, b, rtol=tolerance, atol=tolerance), (
         f"{sentence}: they differ by {np.abs(np.asarray(a) - np.asarray(b)).max():.3g}"

@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator
 from inspect import signature
-from typing import Any
 
 import numpy as np
 
-from ..protocols import BanditRounds, Rounds
+from ..protocols import BanditRounds, Environment, Rounds, trait
 from .comparison import Check, named, same
 
 
-def environment_checks(environment: Any) -> Iterator[tuple[str, Check]]:
+def environment_checks(environment: Environment) -> Iterator[tuple[str, Check]]:
     """Yield the checks of an environment."""
     if len(signature(environment.draw).parameters) not in (1, 3):
         raise ValueError(
@@ -25,20 +24,20 @@ def environment_checks(environment: Any) -> Iterator[tuple[str, Check]]:
     )
 
 
-def _size(environment: Any) -> tuple[int, int]:
+def _size(environment: Environment) -> tuple[int, int]:
     """Return how many rounds and features to draw: all there are of rows that are given."""
-    given = getattr(getattr(environment, "features", None), "rows", None)
-    return (4000, 3) if given is None else np.shape(given)
+    T, d = np.shape(trait(trait(environment, "features", None), "rows", np.empty((4000, 3))))
+    return T, d
 
 
-def _drawn(environment: Any, seed: int = 20220213) -> Any:
+def _drawn(environment: Environment, seed: int = 20220213) -> Rounds | BanditRounds:
     rng = np.random.default_rng(seed)
     if len(signature(environment.draw).parameters) == 1:  # a bandit world knows its size
         return environment.draw(rng)
     return environment.draw(rng, *_size(environment))
 
 
-def _rounds_have_their_shapes(environment: Any) -> None:
+def _rounds_have_their_shapes(environment: Environment) -> None:
     rounds = _drawn(environment)
     if isinstance(rounds, BanditRounds):
         T, K = rounds.means.shape
@@ -52,15 +51,15 @@ def _rounds_have_their_shapes(environment: Any) -> None:
         shapes = {"x": [(T, d)], "mean": [(T,)], "y": [(T,)], "weight": [(T,)]}
         if (T, d) == (4000, 3):  # any size may be asked for
             one = environment.draw(np.random.default_rng(0), 1, 1)
-            assert one.x.shape == (1, 1), "one round of one feature does not work"
+            assert vars(one)["x"].shape == (1, 1), "one round of one feature does not work"
     for name, allowed in shapes.items():
-        array = np.asarray(getattr(rounds, name))
+        array = np.asarray(vars(rounds)[name])
         assert array.shape in allowed, f"{name} has shape {array.shape}, not {allowed[0]}"
         assert np.isfinite(array).all(), f"{name} holds NaN or infinity"
         assert name not in ("weight", "sigma") or (array >= 0).all(), f"a {name} is negative"
 
 
-def _the_generator_decides_everything(environment: Any) -> None:
+def _the_generator_decides_everything(environment: Environment) -> None:
     before = np.random.get_state(legacy=False)  # noqa: NPY002
     first, again, other = _drawn(environment), _drawn(environment), _drawn(environment, 7)
     after = np.random.get_state(legacy=False)  # noqa: NPY002
@@ -69,7 +68,7 @@ def _the_generator_decides_everything(environment: Any) -> None:
     assert not same(first, other), "another seed gives the same table"
 
 
-def _noise_has_mean_zero_whatever_is_known(environment: Any) -> None:
+def _noise_has_mean_zero_whatever_is_known(environment: Environment) -> None:
     """Residuals average to zero, alone and times what is known before them: six errors each."""
     rounds = _drawn(environment)
     if isinstance(rounds, BanditRounds):

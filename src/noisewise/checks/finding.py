@@ -32,9 +32,10 @@ def find(target: str) -> Any:
         home = import_module(module)
     except (ImportError, SyntaxError, *FAULTS) as error:
         raise ValueError(f"can't import {module!r}: {error!r}") from None
-    if not hasattr(home, name):
-        raise ValueError(f"module {module!r} has no {name!r}")
-    thing = getattr(home, name)
+    try:
+        thing = getattr(home, name)
+    except AttributeError:
+        raise ValueError(f"module {module!r} has no {name!r}") from None
     try:
         return thing() if isinstance(thing, type) else thing
     except FAULTS as error:

@@ -2,20 +2,21 @@
 
 import copy
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from .. import archive
 from ..bandits.arms import norm_bound
-from ..confidence import Ellipsoid
-from ..protocols import Array
-from .comparison import Check, close, dataclasses_in, named, same
+from ..confidence import Confident, Ellipsoid
+from ..glm import GLM
+from ..protocols import AnyPolicy, Array, Policy, State, trait
+from .comparison import Check, close, dataclasses_in, link_of, named, same
 
 
-def policy_checks(policy: Any) -> Iterator[tuple[str, Check]]:
+def policy_checks(policy: AnyPolicy) -> Iterator[tuple[str, Check]]:
     """Yield the checks of a policy."""
     yield from named(
         _select_writes_nothing,
@@ -36,39 +37,41 @@ def policy_checks(policy: Any) -> Iterator[tuple[str, Check]]:
     )
 
 
-def _reach(policy: Any) -> float | None:
+def _reach(policy: AnyPolicy) -> float | None:
     """The longest arm the policy takes, where it knows one."""
     return norm_bound(policy, "feature_bound")
 
 
-def _rows(policy: Any, count: int, dim: int = 3, seed: int = 0) -> Array:
+def _rows(policy: AnyPolicy, count: int, dim: int = 3, seed: int = 0) -> Array:
     """Arms of different norms, or unit vectors where the policy takes nothing else."""
     rng = np.random.default_rng([20220213, seed])
-    if getattr(policy, "one_hot", False):
+    if trait(policy, "one_hot", False):
         return np.eye(dim)[rng.integers(dim, size=count)]
     x = rng.normal(size=(count, dim))
     length = (_reach(policy) or 1.0) * rng.uniform(0.3, 1.0, size=(count, 1))
     return np.asarray(x * length / np.linalg.norm(x, axis=1, keepdims=True))
 
 
-def _played(policy: Any, turn: Array | None = None, order: Any = None) -> Any:
+def _played(
+    policy: Policy[State], turn: Array | None = None, order: Iterable[int] = range(12)
+) -> State:
     """A state that has learnt a dozen rewards."""
     rng = np.random.default_rng(3)
     x, y, s = _rows(policy, 12), rng.uniform(size=12), rng.uniform(0.2, 1.0, size=12)
     state = policy.start(3)
-    for i in range(12) if order is None else order:
+    for i in order:
         policy.update(state, x[i] if turn is None else x[i] @ turn, y[i], s[i])
     return state
 
 
-def _choices(policy: Any, state: Any, turn: Array | None = None) -> list[int]:
+def _choices(policy: Policy[State], state: State, turn: Array | None = None) -> list[int]:
     """What the policy chooses from thirty sets of arms."""
     one = np.eye(3) if turn is None else turn
     sets = (_rows(policy, 7, seed=i) @ one for i in range(1, 31))
     return [_select(policy, state, arms, i) for i, arms in enumerate(sets)]
 
 
-def _select(policy: Any, state: Any, arms: Any, seed: int = 0) -> int:
+def _select(policy: Policy[State], state: State, arms: NDArray[np.floating], seed: int = 0) -> int:
     sigma = np.full(len(arms), 0.5)
     k = policy.select(state, arms, np.random.default_rng(seed), sigma)
     assert isinstance(k, int), f"select returns {type(k).__name__}, not int"
@@ -76,20 +79,20 @@ def _select(policy: Any, state: Any, arms: Any, seed: int = 0) -> int:
     return k
 
 
-def _select_writes_nothing(policy: Any) -> None:
+def _select_writes_nothing(policy: AnyPolicy) -> None:
     state = _played(policy)
     before = copy.deepcopy(state)
     _choices(policy, state)
     assert same(before, state), "select changed the state"
 
 
-def _select_is_decided_by_the_generator(policy: Any) -> None:
+def _select_is_decided_by_the_generator(policy: AnyPolicy) -> None:
     state = _played(policy)
     assert _choices(policy, state) == _choices(policy, state), "equal seeds, unequal choices"
     assert _choices(policy, _played(policy)) == _choices(policy, state), "a replay chooses else"
 
 
-def _inputs_are_neither_kept_nor_changed(policy: Any) -> None:
+def _inputs_are_neither_kept_nor_changed(policy: AnyPolicy) -> None:
     state, arms = _played(policy), _rows(policy, 5)
     copies = arms.copy()
     policy.update(state, arms[_select(policy, state, arms)], 0.5, 0.5)
@@ -101,7 +104,7 @@ def _inputs_are_neither_kept_nor_changed(policy: Any) -> None:
     assert _choices(policy, state) == _choices(policy, other), "update kept its input"
 
 
-def _permuting_arms_permutes_choices(policy: Any) -> None:
+def _permuting_arms_permutes_choices(policy: AnyPolicy) -> None:
     state = _played(policy)
     for i in range(20):
         arms, order = _rows(policy, 7, seed=i), np.random.default_rng(i).permutation(7)
@@ -110,24 +113,22 @@ def _permuting_arms_permutes_choices(policy: Any) -> None:
         assert same_arm, "permuting the arms changes which one is chosen"
 
 
-def _rotation_leaves_choices_alone(policy: Any) -> None:
+def _rotation_leaves_choices_alone(policy: AnyPolicy) -> None:
     turn = np.linalg.qr(np.random.default_rng(7).normal(size=(3, 3)))[0]
     plain, turned = _choices(policy, _played(policy)), _choices(policy, _played(policy, turn), turn)
     assert plain == turned, "rotating the features changes choices"
 
 
-def _late_rewards_give_the_same_estimate(policy: Any) -> None:
+def _late_rewards_give_the_same_estimate(policy: AnyPolicy) -> None:
     """Only asked of linear estimates: others are known to a tolerance."""
-    glm = getattr(policy, "glm", None)
-    state = _played(policy)
-    if not hasattr(state, "theta") or not getattr(glm, "linear", True):
-        return
-    late = _played(policy, order=np.random.default_rng(8).permutation(12))
-    close(late.theta, state.theta, 1e-9, "the order of rewards changes the estimate")
+    if trait(policy, "glm", GLM()).linear:
+        orders = range(12), np.random.default_rng(8).permutation(12).tolist()
+        usual, late = (trait(_played(policy, order=each), "theta", 0.0) for each in orders)
+        close(late, usual, 1e-9, "the order of rewards changes the estimate")
 
 
-def _confidence_sets_are_ellipsoids(policy: Any) -> None:
-    if not hasattr(policy, "confidence"):
+def _confidence_sets_are_ellipsoids(policy: AnyPolicy) -> None:
+    if not isinstance(policy, Confident):
         return
     for state in (policy.start(3), _played(policy)):
         sets = policy.confidence(state)
@@ -139,13 +140,12 @@ def _confidence_sets_are_ellipsoids(policy: Any) -> None:
             assert each.contains(each.centre), "a confidence set does not hold its centre"
 
 
-def _saved_state_continues_to_the_same_choices(policy: Any) -> None:
+def _saved_state_continues_to_the_same_choices(policy: AnyPolicy) -> None:
     state = _played(policy)
-    link = getattr(getattr(policy, "glm", None), "link", None)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "state.npz"
         archive.save(path, policy, state)
-        spec, loaded = archive.load(path, link, dataclasses_in(policy, state))
+        spec, loaded = archive.load(path, link_of(policy), dataclasses_in(policy, state))
     assert spec == policy, "the loaded spec differs from the saved one"
     for arm in _rows(policy, 4, seed=40):
         for each in (state, loaded):
@@ -154,18 +154,18 @@ def _saved_state_continues_to_the_same_choices(policy: Any) -> None:
     assert _choices(policy, state) == _choices(policy, loaded), "a loaded state chooses else"
 
 
-def _one_arm_works(policy: Any) -> None:
+def _one_arm_works(policy: AnyPolicy) -> None:
     for state in (policy.start(3), _played(policy)):
         assert _select(policy, state, _rows(policy, 1)) == 0, "the only arm is not chosen"
 
 
-def _one_dimension_works(policy: Any) -> None:
+def _one_dimension_works(policy: AnyPolicy) -> None:
     state, arms = policy.start(1), _rows(policy, 4, dim=1)
     for _ in range(6):
         policy.update(state, arms[_select(policy, state, arms)], 0.5, 0.5)
 
 
-def _ties_give_the_lowest_index(policy: Any) -> None:
+def _ties_give_the_lowest_index(policy: AnyPolicy) -> None:
     for state in (policy.start(3), _played(policy)):
         arms = _rows(policy, 5)
         assert _select(policy, state, np.tile(arms[:1], (4, 1))) == 0, "equal arms: not the first"
@@ -173,13 +173,13 @@ def _ties_give_the_lowest_index(policy: Any) -> None:
         assert twice == _select(policy, state, arms), "of two equal arms not the first is chosen"
 
 
-def _a_zero_arm_is_legal(policy: Any) -> None:
+def _a_zero_arm_is_legal(policy: AnyPolicy) -> None:
     state = _played(policy)
     policy.update(state, np.zeros(3), 1.0, 0.5)
     _select(policy, state, np.zeros((2, 3)))
 
 
-def _arms_of_single_precision_may_be_of_the_largest_norm(policy: Any) -> None:
+def _arms_of_single_precision_may_be_of_the_largest_norm(policy: AnyPolicy) -> None:
     """Scaled in float32 about half of them exceed it by rounding."""
     state, arms = _played(policy), _rows(policy, 40).astype(np.float32)
     arms *= np.float32(_reach(policy) or 1.0) / np.linalg.norm(arms, axis=1, keepdims=True)
@@ -188,10 +188,10 @@ def _arms_of_single_precision_may_be_of_the_largest_norm(policy: Any) -> None:
         policy.update(state, arm, 0.5, 0.5)
 
 
-def _bad_input_leaves_the_state_alone(policy: Any) -> None:
+def _bad_input_leaves_the_state_alone(policy: AnyPolicy) -> None:
     state, arms = _played(policy), _rows(policy, 3)
     before, row = copy.deepcopy(state), arms[0]
-    updates: list[tuple[Any, ...]] = [
+    updates: list[tuple[ArrayLike, ...]] = [
         (row * np.nan, 1.0, 0.5),
         (row[:2], 1.0, 0.5),
         (arms, 1.0, 0.5),
@@ -204,23 +204,24 @@ def _bad_input_leaves_the_state_alone(policy: Any) -> None:
         ("words", 1.0, 0.5),
     ]
     endless = np.full_like(arms, np.inf)
-    selects: list[Any] = [np.empty((0, 3)), arms[:, :2], row, arms * np.nan, endless, "words"]
+    selects: list[ArrayLike] = [np.empty((0, 3)), arms[:, :2], row, arms * np.nan, endless, "words"]
     if _reach(policy):
         updates.append((9 * row, 1.0, 0.5))
         selects.append(9 * arms)
-    if getattr(policy, "one_hot", False):
+    if trait(policy, "one_hot", False):
         updates.append((row / 2, 1.0, 0.5))
         selects.append(arms / 2)
     rng, sigma = np.random.default_rng(0), np.full(3, 0.5)
-    calls = [("update", case) for case in updates]
-    calls += [("select", (case, rng, sigma)) for case in selects]
-    if getattr(policy, "needs_sigma", False):
+    calls: list[tuple[Callable[..., object], tuple[object, ...]]]
+    calls = [(policy.update, case) for case in updates]
+    calls += [(policy.select, (case, rng, sigma)) for case in selects]
+    if trait(policy, "needs_sigma", False):
         bad = (None, sigma[:2], 0.5, -sigma, sigma * np.nan)
-        calls += [("select", (arms, rng, case)) for case in bad]
+        calls += [(policy.select, (arms, rng, case)) for case in bad]
     for verb, case in calls:
         try:
-            getattr(policy, verb)(state, *case)
+            verb(state, *case)
         except ValueError:
-            assert same(before, state), f"the state changed although {verb}{case} failed"
+            assert same(before, state), f"the state changed although {verb.__name__}{case} failed"
         else:
-            raise AssertionError(f"{verb}{case} was accepted")
+            raise AssertionError(f"{verb.__name__}{case} was accepted")

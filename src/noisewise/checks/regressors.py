@@ -2,19 +2,19 @@
 
 import copy
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import archive
-from ..protocols import Array
+from ..protocols import AnyRegressor, Array, Regressor, State, trait
 from ..simulate import started
-from .comparison import Check, close, dataclasses_in, named, same
+from .comparison import Check, close, dataclasses_in, link_of, named, same
 
 
-def regressor_checks(regressor: Any) -> Iterator[tuple[str, Check]]:
+def regressor_checks(regressor: AnyRegressor) -> Iterator[tuple[str, Check]]:
     """Yield the checks of a regressor."""
     yield from named(
         _predict_writes_nothing,
@@ -32,16 +32,15 @@ def regressor_checks(regressor: Any) -> Iterator[tuple[str, Check]]:
     )
 
 
-def _stream(regressor: Any, dim: int = 3, rounds: int = 12) -> tuple[Array, Array, Array]:
+def _stream(regressor: AnyRegressor, dim: int = 3, rounds: int = 12) -> tuple[Array, Array, Array]:
     rng = np.random.default_rng(20220213)
-    bounded = getattr(regressor, "glm", None) or regressor
-    A = getattr(bounded, "feature_bound", 1.0)
+    A = trait(trait(regressor, "glm", None) or regressor, "feature_bound", 1.0)
     x = rng.normal(size=(rounds, dim))
     x *= A / np.linalg.norm(x, axis=1, keepdims=True)
     return x, rng.normal(size=rounds), rng.uniform(0.5, 2.0, size=rounds)
 
 
-def _played(regressor: Any, later: Array | None = None) -> tuple[Any, Array]:
+def _played(regressor: Regressor[State], later: Array | None = None) -> tuple[State, Array]:
     """Play the stream; ``later`` are the rows that will be learnt after it."""
     x, y, w = _stream(regressor)
     later = x[:0] if later is None else later
@@ -50,14 +49,14 @@ def _played(regressor: Any, later: Array | None = None) -> tuple[Any, Array]:
     return state, x
 
 
-def _settled(regressor: Any, state: Any, x: Array) -> Any:
+def _settled(regressor: Regressor[State], state: State, x: Array) -> Array:
     """Predictions once the state is solved exactly, where the regressor can do that."""
-    if hasattr(regressor, "solve"):
-        regressor.solve(state)
-    return regressor.predict(state, x)
+    solve: Callable[[State], object] = trait(regressor, "solve", lambda _: None)
+    solve(state)
+    return np.asarray(regressor.predict(state, x))
 
 
-def _predict_writes_nothing(regressor: Any) -> None:
+def _predict_writes_nothing(regressor: AnyRegressor) -> None:
     state, x = _played(regressor)
     before = copy.deepcopy(state)
     first = regressor.predict(state, x)
@@ -67,7 +66,7 @@ def _predict_writes_nothing(regressor: Any) -> None:
     assert isinstance(regressor.predict(state, x[0]), float), "predict of one row is not a float"
 
 
-def _inputs_are_neither_kept_nor_changed(regressor: Any) -> None:
+def _inputs_are_neither_kept_nor_changed(regressor: AnyRegressor) -> None:
     x, y, w = _stream(regressor)
     w[7:] = 1.0
     copies = x.copy(), y.copy(), w.copy()
@@ -87,7 +86,7 @@ def _inputs_are_neither_kept_nor_changed(regressor: Any) -> None:
     )
 
 
-def _update_returns_the_earlier_prediction(regressor: Any) -> None:
+def _update_returns_the_earlier_prediction(regressor: AnyRegressor) -> None:
     x, y, w = _stream(regressor)
     state = started(regressor, x, w)
     for row, label, weight in zip(x, y, w, strict=True):
@@ -96,16 +95,16 @@ def _update_returns_the_earlier_prediction(regressor: Any) -> None:
         close(returned, before, 1e-12, "update does not return what predict said before")
 
 
-def _block_equals_rows_one_by_one(regressor: Any) -> None:
+def _block_equals_rows_one_by_one(regressor: AnyRegressor) -> None:
     x, y, w = _stream(regressor)
     block, single = started(regressor, x, w), started(regressor, x, w)
     means = regressor.update(block, x, y, w)
     one_by_one = [regressor.update(single, a, b, c) for a, b, c in zip(x, y, w, strict=True)]
-    close(means, one_by_one, 1e-9, "a block differs from its rows")
+    close(means, np.array(one_by_one), 1e-9, "a block differs from its rows")
     close(regressor.predict(block, x), regressor.predict(single, x), 1e-9, "a block ends elsewhere")
 
 
-def _weight_two_equals_the_row_twice(regressor: Any) -> None:
+def _weight_two_equals_the_row_twice(regressor: AnyRegressor) -> None:
     x, y, _ = _stream(regressor)
     once, twice = started(regressor, x, 2.0), started(regressor, np.repeat(x, 2, axis=0))
     for row, label in zip(x, y, strict=True):
@@ -116,14 +115,14 @@ def _weight_two_equals_the_row_twice(regressor: Any) -> None:
     close(a, b, 1e-7, "weight 2 is not twice")
 
 
-def _weight_zero_changes_nothing(regressor: Any) -> None:
+def _weight_zero_changes_nothing(regressor: AnyRegressor) -> None:
     state, x = _played(regressor)
     before = copy.deepcopy(state)
     regressor.update(state, x[0], 5.0, 0.0)
     assert same(before, state), "a row of weight 0 changed the state"
 
 
-def _rotation_leaves_predictions_alone(regressor: Any) -> None:
+def _rotation_leaves_predictions_alone(regressor: AnyRegressor) -> None:
     x, y, w = _stream(regressor)
     turn = np.linalg.qr(np.random.default_rng(7).normal(size=(3, 3)))[0]
     plain, turned = started(regressor, x, w), started(regressor, x @ turn, w)
@@ -133,13 +132,12 @@ def _rotation_leaves_predictions_alone(regressor: Any) -> None:
     close(a, b, 1e-7, "rotating the features changes predictions")
 
 
-def _saved_state_continues_to_the_same_numbers(regressor: Any) -> None:
+def _saved_state_continues_to_the_same_numbers(regressor: AnyRegressor) -> None:
     state, x = _played(regressor, _stream(regressor)[0][:4])
-    link = getattr(getattr(regressor, "glm", None), "link", None)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "state.npz"
         archive.save(path, regressor, state)
-        spec, loaded = archive.load(path, link, dataclasses_in(regressor, state))
+        spec, loaded = archive.load(path, link_of(regressor), dataclasses_in(regressor, state))
     assert spec == regressor, "the loaded spec differs from the saved one"
     for each in (state, loaded):
         regressor.update(each, x[:4], [0.3, -0.2, 0.1, 0.9])
@@ -147,26 +145,26 @@ def _saved_state_continues_to_the_same_numbers(regressor: Any) -> None:
     assert equal, "a loaded state continues to other numbers"
 
 
-def _one_dimension_works(regressor: Any) -> None:
+def _one_dimension_works(regressor: AnyRegressor) -> None:
     x, y, w = _stream(regressor, dim=1)
     state = started(regressor, x, w)
     regressor.update(state, x, y, w)
     assert np.isfinite(regressor.predict(state, x)).all(), "one dimension gives no finite mean"
 
 
-def _a_zero_row_is_legal(regressor: Any) -> None:
+def _a_zero_row_is_legal(regressor: AnyRegressor) -> None:
     state, x = _played(regressor, np.zeros((1, 3)))
     before = _settled(regressor, state, x)
     regressor.update(state, np.zeros(3), 1.0)
     close(_settled(regressor, state, x), before, 1e-7, "a zero row moved the estimate")
 
 
-def _bad_input_leaves_the_state_alone(regressor: Any) -> None:
+def _bad_input_leaves_the_state_alone(regressor: AnyRegressor) -> None:
     state, x = _played(regressor, _stream(regressor)[0])
     before = copy.deepcopy(state)
     row, block = x[0], x[:2]
     nan = row * np.nan
-    cases: list[tuple[Any, ...]] = [
+    cases: list[tuple[ArrayLike, ...]] = [
         (nan, 1.0),
         (row, np.inf),
         (row, np.nan),

@@ -88,8 +88,7 @@ class LogLinearBandit(Arena):
     def draw(self, rng: np.random.Generator) -> BanditRounds:
         """Draw the world."""
         x, means, theta = self.means(rng)
-        low, high = positive("low", self.low), positive("high", self.high)
-        s = positive("strength", self.strength)
+        low, high, s = (positive(n, vars(self)[n]) for n in ("low", "high", "strength"))
         g = OnSphere(s / self.glm.feature_bound).draw(rng, x.shape[-1])
         sd = np.clip(np.sqrt(low * high) * np.exp(x @ g), low, high)
         sd = np.tile(sd, (len(means), 1)) if self.fixed else sd

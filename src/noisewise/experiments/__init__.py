@@ -1,5 +1,9 @@
 """Studies: one module each with ``cells``, ``data``, ``plot``, ``holds`` and ``numbers``."""
 
+from typing import Any
+
+Record = dict[str, Any]  # the settings of a cell, a row of a table, a summary
+
 # name -> module, so that listing them imports nothing
 EXPERIMENTS = {
     "links": "noisewise.experiments.links",

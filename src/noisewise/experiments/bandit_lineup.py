@@ -2,32 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
-from ..bandits.adaoful import AdaOFUL
-from ..bandits.ftrl_ucb import FTRLUCB
-from ..bandits.glb_omd import GLBOMD
-from ..bandits.glm_ucb import GLMUCB
-from ..bandits.gloc import GLOC
-from ..bandits.greedy import Greedy
-from ..bandits.ids import IDS
-from ..bandits.laplace_thompson import LaplaceThompson
-from ..bandits.linear_thompson import LinearThompson
-from ..bandits.linucb import LinUCB
-from ..bandits.losan import LOSAN
-from ..bandits.mor_ucb import MORUCB
-from ..bandits.normal_ucb import NormalUCB
-from ..bandits.ofuglb import OFUGLB
-from ..bandits.oful import OFUL
-from ..bandits.save import SAVE
-from ..bandits.ucb1_normal import UCB1Normal
-from ..bandits.ucb_glm import UCBGLM
-from ..bandits.uniform import Uniform
-from ..bandits.weighted_least_squares import WeightedLeastSquaresUCB
-from ..bandits.weighted_oful import WeightedOFUL
-from ..bandits.weighted_oful_plus import WeightedOFULPlus
+from .. import bandits
 from ..environments import WORLDS, ClippedGaussian, MostlyLoud, NoisyBandit
+from ..environments.bandits import World
 from ..glm import GLM
+from ..protocols import AnyPolicy
 
 NOISE_BOUND, NOISE_FLOOR, LAYER_FLOOR, LARGEST_SD = 1.0, 0.05, 0.1, 0.5
 # what a policy may need of a world, and the reason it stays away without
@@ -41,7 +21,7 @@ REASONS = {
 }
 
 
-def world(name: str, rounds: int) -> Any:
+def world(name: str, rounds: int) -> World:
     """Return a named world; noise is clipped to the bound.
 
     In ``"NAME, P% loud"`` that share of the rounds has the largest sd, the others the smallest.
@@ -71,25 +51,25 @@ class Setting:
         return "family" in self.has and not self.glm.linear
 
     @property
-    def layers(self) -> MORUCB:
+    def layers(self) -> bandits.MORUCB:
         """The policy of layers that others vary."""
-        return MORUCB(self.glm, NOISE_BOUND, LAYER_FLOOR)
+        return bandits.MORUCB(self.glm, NOISE_BOUND, LAYER_FLOOR)
 
-    def likelihood(self, policy: type, **more: Any) -> Any:
+    def likelihood(self, policy: Callable[..., AnyPolicy], **more: str) -> AnyPolicy:
         """Return a policy of a known family, told the largest dispersion."""
         g = LARGEST_SD**2 if self.glm.linear else 1.0
         return policy(self.glm, dispersion=g, **more)
 
-    def ftrl(self, **more: Any) -> FTRLUCB:
+    def ftrl(self, radius: str = "adaptive") -> bandits.FTRLUCB:
         """Return FTRL-UCB with what it may know of the noise."""
         kind = "likelihood" if self.binomial else "sub-gaussian"
-        return FTRLUCB(self.glm, kind, noise_floor=NOISE_FLOOR, **more)
+        return bandits.FTRLUCB(self.glm, kind, noise_floor=NOISE_FLOOR, radius=radius)
 
-    def thompson(self) -> Any:
+    def thompson(self) -> AnyPolicy:
         """Return Thompson sampling for the link."""
         if self.glm.linear:
-            return LinearThompson()
-        return LaplaceThompson(self.glm, scale=1.0 if self.binomial else 2.0)
+            return bandits.LinearThompson()
+        return bandits.LaplaceThompson(self.glm, scale=1.0 if self.binomial else 2.0)
 
 
 def setting(name: str, rounds: int) -> Setting:
@@ -102,7 +82,7 @@ def setting(name: str, rounds: int) -> Setting:
         # for the identity link the family's sets hold for any sub-Gaussian noise
         "family": linear or not noisy,
         "fixed": found.fixed,
-        "tied": noisy and found.tied,
+        "tied": isinstance(found, NoisyBandit) and found.tied,
     }
     return Setting(found.glm, rounds, frozenset(key for key, yes in has.items() if yes))
 
@@ -111,16 +91,16 @@ def setting(name: str, rounds: int) -> Setting:
 class Entry:
     """A policy in the study: how it is made, what it ``needs``, whether only ``all`` has it."""
 
-    make: Callable[[Setting], Any]
+    make: Callable[[Setting], AnyPolicy]
     needs: tuple[str, ...] = ()
     extra: bool = False
 
 
-def _usual(make: Callable[[Setting], Any], *needs: str) -> Entry:
+def _usual(make: Callable[[Setting], AnyPolicy], *needs: str) -> Entry:
     return Entry(make, needs)
 
 
-def _extra(make: Callable[[Setting], Any], *needs: str) -> Entry:
+def _extra(make: Callable[[Setting], AnyPolicy], *needs: str) -> Entry:
     """Return the entry of a policy that is slow, has far too large a radius, or needs more."""
     return Entry(make, needs, extra=True)
 
@@ -134,35 +114,41 @@ ENTRIES = {
         lambda s: replace(s.layers, radius="freedman", noise_floor=NOISE_FLOOR)
     ),
     "MOR-UCB, printed radius": _usual(lambda s: replace(s.layers, radius="printed")),
-    "OFUL": _usual(lambda s: OFUL(sigma=LARGEST_SD), "linear"),
-    "LinUCB": _usual(lambda s: LinUCB(), "linear"),
-    "weighted LinUCB": _usual(lambda s: WeightedLeastSquaresUCB(noise_floor=NOISE_FLOOR), "linear"),
-    "Thompson": _usual(lambda s: s.thompson()),
-    "greedy": _usual(lambda s: Greedy(s.glm)),
-    "uniform": _usual(lambda s: Uniform()),
-    "MOR-UCB, as printed": _extra(lambda s: replace(s.layers, as_printed=True)),
-    "GLM-UCB": _extra(lambda s: GLMUCB(s.glm, horizon=s.rounds)),
-    "UCB-GLM": _extra(lambda s: UCBGLM(s.glm, sigma=LARGEST_SD, horizon=s.rounds)),
-    "GLOC": _extra(lambda s: GLOC(s.glm, sigma=LARGEST_SD)),
-    "Weighted OFUL": _extra(lambda s: WeightedOFUL(noise_bound=NOISE_BOUND), "linear"),
-    "Weighted OFUL+": _extra(lambda s: WeightedOFULPlus(NOISE_BOUND, horizon=s.rounds), "linear"),
-    "LOSAN": _extra(lambda s: LOSAN(sigma=LARGEST_SD), "linear"),
-    "SAVE": _extra(lambda s: SAVE(NOISE_BOUND, horizon=s.rounds), "linear"),
-    "AdaOFUL": _extra(lambda s: AdaOFUL(horizon=s.rounds), "linear"),
-    "IDS": _extra(lambda s: IDS(noise_floor=NOISE_FLOOR), "linear", "tied"),
-    "IDS, randomised": _extra(
-        lambda s: IDS(noise_floor=NOISE_FLOOR, randomised=True), "linear", "tied"
+    "OFUL": _usual(lambda s: bandits.OFUL(sigma=LARGEST_SD), "linear"),
+    "LinUCB": _usual(lambda s: bandits.LinUCB(), "linear"),
+    "weighted LinUCB": _usual(
+        lambda s: bandits.WeightedLeastSquaresUCB(noise_floor=NOISE_FLOOR), "linear"
     ),
-    "Normal-UCB": _extra(lambda s: NormalUCB(), "fixed"),
-    "UCB1-Normal": _extra(lambda s: UCB1Normal(), "fixed"),
-    "GLB-OMD": _extra(lambda s: s.likelihood(GLBOMD), "family"),
-    "GLB-OMD, exact loss": _extra(lambda s: s.likelihood(GLBOMD, loss="exact"), "family", "curved"),
-    "OFUGLB": _extra(lambda s: s.likelihood(OFUGLB), "family"),
-    "OFUGLB, set": _extra(lambda s: s.likelihood(OFUGLB, form="set"), "family", "time"),
+    "Thompson": _usual(lambda s: s.thompson()),
+    "greedy": _usual(lambda s: bandits.Greedy(s.glm)),
+    "uniform": _usual(lambda s: bandits.Uniform()),
+    "MOR-UCB, as printed": _extra(lambda s: replace(s.layers, as_printed=True)),
+    "GLM-UCB": _extra(lambda s: bandits.GLMUCB(s.glm, horizon=s.rounds)),
+    "UCB-GLM": _extra(lambda s: bandits.UCBGLM(s.glm, sigma=LARGEST_SD, horizon=s.rounds)),
+    "GLOC": _extra(lambda s: bandits.GLOC(s.glm, sigma=LARGEST_SD)),
+    "Weighted OFUL": _extra(lambda s: bandits.WeightedOFUL(noise_bound=NOISE_BOUND), "linear"),
+    "Weighted OFUL+": _extra(
+        lambda s: bandits.WeightedOFULPlus(NOISE_BOUND, horizon=s.rounds), "linear"
+    ),
+    "LOSAN": _extra(lambda s: bandits.LOSAN(sigma=LARGEST_SD), "linear"),
+    "SAVE": _extra(lambda s: bandits.SAVE(NOISE_BOUND, horizon=s.rounds), "linear"),
+    "AdaOFUL": _extra(lambda s: bandits.AdaOFUL(horizon=s.rounds), "linear"),
+    "IDS": _extra(lambda s: bandits.IDS(noise_floor=NOISE_FLOOR), "linear", "tied"),
+    "IDS, randomised": _extra(
+        lambda s: bandits.IDS(noise_floor=NOISE_FLOOR, randomised=True), "linear", "tied"
+    ),
+    "Normal-UCB": _extra(lambda s: bandits.NormalUCB(), "fixed"),
+    "UCB1-Normal": _extra(lambda s: bandits.UCB1Normal(), "fixed"),
+    "GLB-OMD": _extra(lambda s: s.likelihood(bandits.GLBOMD), "family"),
+    "GLB-OMD, exact loss": _extra(
+        lambda s: s.likelihood(bandits.GLBOMD, loss="exact"), "family", "curved"
+    ),
+    "OFUGLB": _extra(lambda s: s.likelihood(bandits.OFUGLB), "family"),
+    "OFUGLB, set": _extra(lambda s: s.likelihood(bandits.OFUGLB, form="set"), "family", "time"),
 }
 
 
-def contestants(name: str, rounds: int, everyone: bool = False) -> dict[str, Any]:
+def contestants(name: str, rounds: int, everyone: bool = False) -> dict[str, AnyPolicy]:
     """Return the policies that play in a named world."""
     told = setting(name, rounds)
     return {

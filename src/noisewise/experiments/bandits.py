@@ -1,15 +1,19 @@
 """Study `bandits`: every policy on the same worlds, with and without honest variances."""
 
 import time
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
-from ..protocols import Array, BanditRounds
+from ..bandits.layers import OptimismState
+from ..confidence import Confident
+from ..glm import GLM
+from ..protocols import AnyPolicy, Array, BanditRounds, trait
 from ..theory.bandits import certificate
 from ..theory.regret import bandit_regret
-from . import bandit_lineup, checkpoints, plotting
+from ..turns import turns
+from . import Record, bandit_lineup, checkpoints, plotting
 from .verdicts import Verdict, rare
 
 TITLE = "Bandits that know the noise of every reward"
@@ -43,7 +47,7 @@ GUARANTEED = ("FTRL-UCB, guaranteed", "MOR-UCB", "MOR-UCB, nested", "MOR-UCB, Fr
 BLOCK = 100
 
 
-def cells(rounds: int, policies: str | None = None) -> list[dict[str, Any]]:
+def cells(rounds: int, policies: str | None = None) -> list[Record]:
     """One cell a world; for all ``policies`` also worlds that some of them need."""
     if policies is None:
         return [{"world": name, "rounds": rounds} for name in (*MAIN, *LOUD)]
@@ -51,7 +55,7 @@ def cells(rounds: int, policies: str | None = None) -> list[dict[str, Any]]:
     return [{"world": name, "rounds": rounds, "policies": policies} for name in names]
 
 
-def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]:
+def data(cell: Record, rng: np.random.Generator) -> list[Record]:
     """Play every policy on one drawn world; regret at 13 moments, sets and certificate beside."""
     rounds = bandit_lineup.world(cell["world"], cell["rounds"]).draw(rng)
     everyone = cell.get("policies") == "all"
@@ -69,7 +73,7 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
                 "rounds": t,
                 "regret": float(regret[t - 1]),
                 "certificate": float(certified[t - 1]) if name in GUARANTEED else np.nan,
-                "missed": bool(missed < t) if hasattr(policy, "confidence") else None,
+                "missed": bool(missed < t) if isinstance(policy, Confident) else None,
                 "total_variance": float((sd[:t] ** 2).sum()),
                 "microseconds": spent,
             }
@@ -79,37 +83,30 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
 
 
 def _play(
-    policy: Any, rounds: BanditRounds, rng: np.random.Generator
-) -> tuple[Any, float, Array, float]:
+    policy: AnyPolicy, rounds: BanditRounds, rng: np.random.Generator
+) -> tuple[list[int], float, Array, float]:
     """Return choices, the first round at which a set was seen to miss, the certificate, and the
     CPU time of a decision with its update, the median over blocks of rounds.
 
     Sets are looked at in every twentieth round.
     """
     T, K = rounds.means.shape
-    one_hot = np.eye(K) if getattr(policy, "one_hot", False) else None
-    state, first = policy.start(K if one_hot is not None else rounds.arms.shape[-1]), np.inf
-    played, spent = np.empty(T, dtype=np.int64), np.empty(T)
-    reach = np.full(T, np.inf)
-    for t, sigma in enumerate(rounds.sigma):
-        arms = rounds.arms if rounds.arms.ndim == 2 else rounds.arms[t]
-        arms = arms if one_hot is None else one_hot
-        began = time.process_time_ns()
-        k = policy.select(state, arms, rng, sigma if sigma.ndim else None)
-        spent[t] = time.process_time_ns() - began
-        if hasattr(state, "forms"):
+    if trait(policy, "one_hot", False):
+        rounds = replace(rounds, arms=np.eye(K))
+    state, theta = policy.start(rounds.arms.shape[-1]), np.asarray(rounds.theta)
+    played, spent, reach, first = list[int](), np.empty(T), np.full(T, np.inf), np.inf
+    began = time.process_time_ns()
+    for t, arms, k in turns(policy, state, rounds, rng):
+        spent[t] = time.process_time_ns() - began  # the update before, and this choice
+        if isinstance(state, OptimismState):
             reach[t] = state.forms.reach(arms[k])
-        if t % 20 == 0 and first == np.inf and hasattr(policy, "confidence"):
-            inside = all(each.contains(rounds.theta) for each in policy.confidence(state))
+        if t % 20 == 0 and first == np.inf and isinstance(policy, Confident):
+            inside = all(each.contains(theta) for each in policy.confidence(state))
             first = first if inside else t
-        reward, sd = float(rounds.rewards[t, k]), float(sigma[k] if sigma.ndim else sigma)
+        played.append(k)
         began = time.process_time_ns()
-        policy.update(state, arms[k], reward, sd)
-        spent[t] += time.process_time_ns() - began
-        played[t] = k
-    glm = getattr(policy, "glm", None)
     blocks = [spent[t : t + BLOCK].mean() for t in range(0, T, BLOCK)]
-    certified = reach if glm is None else certificate(glm, reach, np.ones(T))
+    certified = certificate(trait(policy, "glm", GLM()), reach, np.ones(T))
     return played, first, certified, float(np.median(blocks)) / 1000
 
 
@@ -124,7 +121,7 @@ def numbers(table: pd.DataFrame) -> pd.DataFrame:
     return lines.reset_index()
 
 
-def holds(table: pd.DataFrame) -> dict[str, Any]:
+def holds(table: pd.DataFrame) -> dict[str, Verdict]:
     """What theory promises, and what was measured on this run."""
     lines = numbers(table).set_index(["world", "policy"])
     sound = table[~table["world"].str.startswith("misreported")]
@@ -157,7 +154,7 @@ def holds(table: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _others(last: pd.DataFrame) -> dict[str, Any]:
+def _others(last: pd.DataFrame) -> dict[str, Verdict]:
     """Judge the sets of the policies beyond the usual ones, where they played."""
     usual = bandit_lineup.contestants(MAIN[1], 1)
     sets = last[last["missed"].notna() & ~last["policy"].isin([*usual, "MOR-UCB, as printed"])]
@@ -168,7 +165,7 @@ def _others(last: pd.DataFrame) -> dict[str, Any]:
     return {claim: rare(missed, 0.05)}
 
 
-def _printed(table: pd.DataFrame, lines: pd.DataFrame) -> dict[str, Any]:
+def _printed(table: pd.DataFrame, lines: pd.DataFrame) -> dict[str, Verdict]:
     """Compare MOR-UCB's radii on fresh arms, where the horizon is long enough to tell."""
     horizon = table["rounds"].max()
     if horizon < ROUNDS:
@@ -190,7 +187,7 @@ SHOWN = (
 )  # fmt: skip
 
 
-def plot(table: pd.DataFrame) -> Any:
+def plot(table: pd.DataFrame) -> plotting.Figure:
     """A panel a world with regret curves and bands; the last row: regret against the noise."""
     figure, axes = plotting.panels(3, 3, width=11.0, height=3.1)
     styles = {
@@ -226,7 +223,9 @@ def plot(table: pd.DataFrame) -> Any:
     return figure
 
 
-def _against_variance(axis: Any, table: pd.DataFrame, styles: dict[str, Any]) -> None:
+def _against_variance(
+    axis: plotting.Axes, table: pd.DataFrame, styles: dict[str, dict[str, str]]
+) -> None:
     last = checkpoints.last(table)
     last = last[last["world"].isin(LOUD)]
     for policy in SHOWN:
@@ -244,7 +243,9 @@ def _against_variance(axis: Any, table: pd.DataFrame, styles: dict[str, Any]) ->
     axis.xaxis.set_minor_formatter("")
 
 
-def _against_certificate(axis: Any, table: pd.DataFrame, styles: dict[str, Any]) -> None:
+def _against_certificate(
+    axis: plotting.Axes, table: pd.DataFrame, styles: dict[str, dict[str, str]]
+) -> None:
     part = table[table["world"] == "fixed-linear"]
     for policy in ("FTRL-UCB, guaranteed", "MOR-UCB"):
         mean = part[part["policy"] == policy].groupby("rounds")[["regret", "certificate"]].mean()

@@ -1,19 +1,20 @@
 """Study `bounds`: FTRL's regret between lower and upper bounds, and how often each lemma fails."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from ..environments import Gaussian, Levels, Noisy, OnSphere, Rademacher, Sparse, Sphere
+from ..environments.draws import Draw
 from ..glm import GLM
 from ..links import Link
-from ..noise import Bounded, Noise, SubGaussian
+from ..noise import Bounded, SubGaussian
 from ..protocols import Array, Rounds
 from ..regression.ftrl import FTRL
 from ..theory import bounds, glm_lower_bound, lemmas, regret
-from . import checkpoints, lemma_checks, plotting
+from . import Record, checkpoints, lemma_checks, plotting
 from .verdicts import Verdict, near, rare
 
 TITLE = "Regret between its bounds, and every lemma measured"
@@ -45,7 +46,7 @@ class World:
     sigma: float
     most: int = 10**9
     extend: bool = True
-    draw: Any = field(default_factory=Gaussian)
+    draw: Draw = field(default_factory=Gaussian)
     bound: float | None = None
 
     @property
@@ -54,7 +55,7 @@ class World:
         return GLM(FLAT if self.link == "flat" else self.link, extend=self.extend)
 
     @property
-    def noise(self) -> Noise:
+    def noise(self) -> SubGaussian | Bounded:
         """What is told of the noise."""
         return SubGaussian(self.sigma) if self.bound is None else Bounded(self.bound, self.sigma)
 
@@ -92,12 +93,12 @@ def flat_potential(z: Array) -> Array:
 FLAT = Link("flat", flat_mean, flat_slope, flat_potential, self_concordance=0.0)
 
 
-def cells(rounds: int) -> list[dict[str, Any]]:
+def cells(rounds: int) -> list[Record]:
     """One cell a world."""
     return [{"world": name, "rounds": min(rounds, w.most)} for name, w in WORLDS.items()]
 
 
-def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]:
+def data(cell: Record, rng: np.random.Generator) -> list[Record]:
     """Play one path; bounds at ten moments, and whether each lemma failed up to then."""
     world, T = WORLDS[cell["world"]], cell["rounds"]
     glm, noise = world.glm, world.noise
@@ -150,21 +151,20 @@ def _play(glm: GLM, rounds: Rounds) -> Array:
 def _bounds(world: World, glm: GLM, path: lemmas.Path) -> dict[str, float]:
     """Return the bounds; none without the extension, and no lower one but for Gaussian noise."""
     B, sigma, noise = glm.parameter_bound, world.sigma, world.noise
-    at: dict[str, Any] = {"dim": world.dim, "horizon": len(path.x), "delta": DELTA}
     found = dict.fromkeys(("lower", "exact"), np.nan)
     if isinstance(world.draw, Gaussian):
-        slopes: dict[str, Any] = {"min_slope": glm.min_slope, "max_slope": glm.max_slope}
-        found["lower"] = glm_lower_bound(path.x, sigma=sigma, parameter_bound=B, **slopes)
+        found["lower"] = glm_lower_bound(
+            path.x, sigma=sigma, parameter_bound=B, min_slope=glm.min_slope, max_slope=glm.max_slope
+        )
     if glm.linear:
         found["exact"] = regret.worst_mean_regret(
             path.x, sigma=sigma, parameter_bound=B, ridge=glm.ridge
         )
     for name in ("mean", *UPPER):
-        bound, design = getattr(bounds, f"{name}_bound"), f"{name}_of_design"
-        found[name] = found[design] = np.nan
-        if world.extend:
-            found[name] = bound(glm, noise, **at)
-            found[design] = bound(glm, noise, **at, leverages=path.leverages)
+        upper, design = vars(bounds)[f"{name}_bound"], f"{name}_of_design"
+        bound = partial(upper, glm, noise, dim=world.dim, horizon=len(path.x), delta=DELTA)
+        found[name] = bound() if world.extend else np.nan
+        found[design] = bound(leverages=path.leverages) if world.extend else np.nan
     return found
 
 
@@ -183,7 +183,7 @@ def _failed(table: pd.DataFrame) -> pd.DataFrame:
     return known.groupby([table["world"], table["trial"]], sort=False).max()
 
 
-def holds(table: pd.DataFrame) -> dict[str, Any]:
+def holds(table: pd.DataFrame) -> dict[str, Verdict]:
     """The order of the bounds, how often each was exceeded, and which lemmas fail."""
     wild = table["world"] == "loud, not extended"
     sound, failed = table[~wild], _failed(table)
@@ -194,7 +194,7 @@ def holds(table: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _orders(sound: pd.DataFrame) -> dict[str, Any]:
+def _orders(sound: pd.DataFrame) -> dict[str, Verdict]:
     slack = 1 + 1e-12
     up = sound[["mean", *UPPER]].to_numpy()
     design = sound[[f"{name}_of_design" for name in ("mean", *UPPER)]].to_numpy()
@@ -216,7 +216,7 @@ def _orders(sound: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _exceeded(sound: pd.DataFrame) -> dict[str, Any]:
+def _exceeded(sound: pd.DataFrame) -> dict[str, Verdict]:
     """Each theorem over all worlds, whose runs are independent; sharp may fail with delta."""
     over = {
         (name, world, trial): (run["regret"] > run[f"{name}_of_design"]).any()
@@ -239,7 +239,7 @@ def _both(sharp: Verdict, others: Verdict) -> Verdict:
     return Verdict(sharp.held and others.held, f"sharp {sharp.measured}; others {others.measured}")
 
 
-def _lemmas(failed: pd.DataFrame, wild: pd.DataFrame) -> dict[str, Any]:
+def _lemmas(failed: pd.DataFrame, wild: pd.DataFrame) -> dict[str, Verdict]:
     may = failed[list(lemma_checks.MAY_FAIL)].stack(future_stack=True).dropna()
     may = may.reorder_levels([2, 0, 1])
     loud = failed.loc["one loud label", "decomposition_printed"].mean()
@@ -272,7 +272,7 @@ def _lemmas(failed: pd.DataFrame, wild: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def plot(table: pd.DataFrame) -> Any:
+def plot(table: pd.DataFrame) -> plotting.Figure:
     """A panel a world: mean regret with its band between the bounds, each labelled."""
     names = {
         "lower": "no learner below", "exact": "exact mean", "mean": "bound of the mean",

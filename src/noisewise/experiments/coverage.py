@@ -1,7 +1,5 @@
 """Study `coverage`: how often every confidence set misses, over all rounds at once."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -18,11 +16,12 @@ from ..environments import (
     Sphere,
     Uniform,
 )
+from ..environments.draws import Draw
 from ..glm import GLM
 from ..noise import Bounded, Likelihood, Noise, SubGaussian
 from ..protocols import Rounds
 from ..regression.ftrl import FTRL
-from . import plotting
+from . import Record, plotting
 from .verdicts import Verdict, rare
 
 TITLE = "Confidence that holds at all rounds at once"
@@ -51,7 +50,7 @@ NOISES = {
     "family": ("identity", "logistic", "probit", "tanh", "exponential"),
 }
 # within 1, of sds from 0.2 to 0.4 under weights of at most 25
-BOUNDED: dict[str, Any] = {
+BOUNDED: dict[str, Draw] = {
     "uniform": Uniform(),
     "sparse": Sparse(1.0),
     "sign": Rademacher(),
@@ -59,7 +58,7 @@ BOUNDED: dict[str, Any] = {
 }
 
 
-def cells(rounds: int) -> list[dict[str, Any]]:
+def cells(rounds: int) -> list[Record]:
     """One cell a noise and a link."""
     return [
         {"link": link, "noise": noise, "rounds": rounds}
@@ -68,7 +67,7 @@ def cells(rounds: int) -> list[dict[str, Any]]:
     ]
 
 
-def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]:
+def data(cell: Record, rng: np.random.Generator) -> list[Record]:
     """Play one stream; for every set the largest distance of the truth over its radius."""
     glm = GLM(cell["link"], parameter_bound=BOUND)
     noise, rounds = _draw(glm, cell["noise"], cell["rounds"], rng)
@@ -120,7 +119,7 @@ def numbers(table: pd.DataFrame) -> pd.DataFrame:
     return lines.reset_index()
 
 
-def holds(table: pd.DataFrame) -> dict[str, Any]:
+def holds(table: pd.DataFrame) -> dict[str, Verdict]:
     """No set misses more often than it may, and the adaptive one is not idle."""
     missed = table.set_index(["radius", "noise", "link", "trial"])["missed"]
     third = (3 * table["largest_ratio"] > 1).groupby([table["radius"], table["noise"]]).mean()
@@ -138,7 +137,7 @@ def holds(table: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def plot(table: pd.DataFrame) -> Any:
+def plot(table: pd.DataFrame) -> plotting.Figure:
     """A panel a noise: the runs' largest ratios, a row a link, a colour a set."""
     forms = list(table["radius"].unique())
     colours = dict(zip(forms, plotting.COLOURS, strict=False))

@@ -1,7 +1,5 @@
 """Study `figure-2`: stochastic labels against adversarial ones, the same learner and bound."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -11,7 +9,7 @@ from ..protocols import Array
 from ..regression.ftrl import FTRL
 from ..simulate import predictions
 from ..theory.regret import adversarial_regret, stochastic_regret
-from . import checkpoints, plotting
+from . import Record, checkpoints, plotting
 from .verdicts import Verdict, near
 
 TITLE = "Stochastic labels cost far less than adversarial ones"
@@ -32,12 +30,12 @@ REFERENCE = {"sd-1": (9.52, 0.04), "sd-2": (31.56, 0.10), "sd-4": (69.24, 0.13),
              "adversarial": (273.84, 1.39)}  # fmt: skip
 
 
-def cells(rounds: int) -> list[dict[str, Any]]:
+def cells(rounds: int) -> list[Record]:
     """One cell a kind of label."""
     return [{"labels": labels, "rounds": rounds} for labels in (*SDS, "adversarial")]
 
 
-def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]:
+def data(cell: Record, rng: np.random.Generator) -> list[Record]:
     """Play one stream; both regrets at 25 moments, and in how many rounds the adversary clipped."""
     T, ftrl = cell["rounds"], FTRL(GLM(), RIDGE)
     x = Sphere().draw(rng, T, DIM)
@@ -77,7 +75,7 @@ def numbers(table: pd.DataFrame) -> pd.DataFrame:
     return lines.reset_index()
 
 
-def holds(table: pd.DataFrame) -> dict[str, Any]:
+def holds(table: pd.DataFrame) -> dict[str, Verdict]:
     """The order of the four, and agreement with the reference where the horizon is its own."""
     lines = numbers(table).set_index("labels")
     means = lines["regret"].reindex([*SDS, "adversarial"])
@@ -96,7 +94,7 @@ def holds(table: pd.DataFrame) -> dict[str, Any]:
     return claims
 
 
-def plot(table: pd.DataFrame) -> Any:
+def plot(table: pd.DataFrame) -> plotting.Figure:
     """Both regrets over time with bands: all labels, and the stochastic ones enlarged."""
     figure, axes = plotting.panels(1, 2, width=9.6, height=3.6)
     colours = dict(zip((*SDS, "adversarial"), plotting.COLOURS, strict=False))

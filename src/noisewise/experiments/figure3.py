@@ -1,7 +1,5 @@
 """Study `figure-3`: FTRL's regret against dimension, horizon and variance, with its exact mean."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -10,7 +8,7 @@ from ..glm import GLM
 from ..regression.ftrl import FTRL
 from ..simulate import predictions
 from ..theory.regret import mean_regret_parts, stochastic_regret
-from . import plotting
+from . import Record, plotting
 from .verdicts import Verdict, near
 
 TITLE = "Regret against dimension, horizon and variance"
@@ -30,13 +28,13 @@ DIMENSIONS = tuple(range(5, 55, 5))
 RIDGE = 4.0
 
 
-def cells(rounds: int | tuple[int, ...]) -> list[dict[str, Any]]:
+def cells(rounds: int | tuple[int, ...]) -> list[Record]:
     """One cell a dimension: a trial serves every horizon and variance with the same rows."""
     horizons = [rounds] if isinstance(rounds, int) else list(rounds)
     return [{"dimension": d, "rounds": horizons} for d in DIMENSIONS]
 
 
-def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]:
+def data(cell: Record, rng: np.random.Generator) -> list[Record]:
     """Play one design at every variance; regret and its exact mean at every horizon."""
     d, horizons = cell["dimension"], cell["rounds"]
     x = Sphere().draw(rng, max(horizons), d)
@@ -74,7 +72,7 @@ def numbers(table: pd.DataFrame) -> pd.DataFrame:
     return lines.reset_index()
 
 
-def holds(table: pd.DataFrame) -> dict[str, Any]:
+def holds(table: pd.DataFrame) -> dict[str, Verdict]:
     """Agreement with the exact mean, affine in the variance, concave in the dimension."""
     lines, trials = numbers(table), table["trial"].nunique()
     # dimensions are independent: a common lean of theirs shows in the sum
@@ -121,7 +119,7 @@ def _linear_fit(lines: pd.DataFrame) -> float:
     return float(np.mean([np.corrcoef(p["dimension"], p["mean_regret"])[0, 1] ** 2 for p in parts]))
 
 
-def plot(table: pd.DataFrame) -> Any:
+def plot(table: pd.DataFrame) -> plotting.Figure:
     """A panel a variance: measured regret with errors, exact mean, and proportion to dimension."""
     lines = numbers(table)
     figure, axes = plotting.panels(1, len(VARIANCES), width=10.4, height=3.4)

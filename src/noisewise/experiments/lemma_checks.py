@@ -1,12 +1,14 @@
 """Which lemmas fail on a played path, and when the truth leaves an ellipsoid."""
 
-from typing import Any
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..environments import Gaussian, Rademacher
+from ..environments.draws import Draw
 from ..glm import GLM
-from ..noise import Bounded, Noise
+from ..noise import Bounded, SubGaussian
 from ..protocols import Array, Rounds
 from ..theory import lemmas, radii
 
@@ -36,25 +38,27 @@ ALWAYS = tuple(name for name in WORDS if name not in (*FALSE, *MAY_FAIL))
 ONE_SIDED = tuple(name for name in WORDS if name.startswith(("decomp", "bregman", "potential")))
 WALKS = 100
 
+Known = SubGaussian | Bounded
 
-def on_path(path: lemmas.Path, noise: Noise, delta: float) -> dict[str, bool | None]:
+
+def on_path(path: lemmas.Path, noise: Known, delta: float) -> dict[str, bool | None]:
     """Return whether each lemma about a path failed, None where it says nothing."""
     glm = path.glm
     sigma, R = _scales(noise)
     found: dict[str, bool | None]
-    found = {name: not getattr(lemmas, name)(path).holds for name in ONE_SIDED}
+    found = {name: not vars(lemmas)[name](path).holds for name in ONE_SIDED}
     size = 1 + float(np.abs(path.y).sum())
     found["ftrl_identity"] = _apart(lemmas.ftrl_identity(path), size)
     found["azoury_warmuth"] = _apart(lemmas.azoury_warmuth(path), size) if glm.linear else None
     found["square_root_trick"] = _square_root(path)
     scale = sigma if R is None else R
     for name in ("connection", "connection_printed"):
-        found[name] = not getattr(lemmas, name)(path, scale, delta).holds
+        found[name] = not vars(lemmas)[name](path, scale, delta).holds
     found["noise_sum"] = not lemmas.noise_sum(path, sigma, delta, R).holds
     return found
 
 
-def _scales(noise: Any) -> tuple[float, float | None]:
+def _scales(noise: Known) -> tuple[float, float | None]:
     return noise.sigma, noise.bound if isinstance(noise, Bounded) else None
 
 
@@ -76,7 +80,7 @@ def _square_root(path: lemmas.Path) -> bool | None:
 
 
 def of_noise(
-    rng: np.random.Generator, draw: Any, noise: Noise, horizon: int, delta: float
+    rng: np.random.Generator, draw: Draw, noise: Known, horizon: int, delta: float
 ) -> dict[str, float | bool]:
     """Return whether the moment bound fails at a random tilt, and a share of failing walks."""
     sigma, R = _scales(noise)
@@ -89,7 +93,7 @@ def of_noise(
     }
 
 
-def _quadrature(draw: Any, sigma: float, bound: float) -> Array:
+def _quadrature(draw: Draw, sigma: float, bound: float) -> Array:
     """Return points of equal weight that stand for the law of the noise."""
     from scipy.special import ndtri
 
@@ -102,7 +106,7 @@ def _quadrature(draw: Any, sigma: float, bound: float) -> Array:
 
 
 def first_miss(
-    glm: GLM, noise: Noise, rounds: Rounds, thetas: Array, delta: float
+    glm: GLM, noise: Known, rounds: Rounds, thetas: Array, delta: float
 ) -> dict[str, float]:
     """Return the first round at which the parameter left each ellipsoid, infinity if never."""
     x, lam = rounds.x, glm.ridge
@@ -117,12 +121,12 @@ def first_miss(
     found = {"ellipsoid": _first(distance > own)}
     if isinstance(noise, Bounded):
         start = np.sqrt(2 * lam) * glm.parameter_bound
-        at: dict[str, Any] = {"dim": d, "ridge": lam, "delta": delta}
-        whole = np.array([radii.printed(glm, noise, count=t, **at) for t in range(1, T + 1)])
+        printed = partial(radii.printed, glm, noise, dim=d, ridge=lam, delta=delta)
+        whole = np.array([printed(count=t) for t in range(1, T + 1)])
         without = (whole - start) * np.sqrt(glm.min_slope) + start
         found["ellipsoid_printed"] = _first(distance > without)
     return found
 
 
-def _first(missed: Any) -> float:
+def _first(missed: NDArray[np.bool_]) -> float:
     return float(np.argmax(missed)) + 1 if np.any(missed) else np.inf

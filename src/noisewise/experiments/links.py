@@ -1,7 +1,5 @@
 """Study `links`: FTRL learns one mean under every link, from labels of unequal precision."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -11,7 +9,7 @@ from ..links import LINKS
 from ..noise import Likelihood, Noise, SubGaussian
 from ..protocols import Array, Rounds
 from ..regression.ftrl import FTRL
-from . import checkpoints, plotting
+from . import Record, checkpoints, plotting
 from .verdicts import Verdict, rare
 
 TITLE = "One estimator, every link"
@@ -30,12 +28,12 @@ BOUND = 1.5
 PROBE = 0.6
 
 
-def cells(rounds: int) -> list[dict[str, Any]]:
+def cells(rounds: int) -> list[Record]:
     """One cell a link."""
     return [{"link": name, "rounds": rounds} for name in LINKS]
 
 
-def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]:
+def data(cell: Record, rng: np.random.Generator) -> list[Record]:
     """Play one stream; one row a checkpoint, with estimate and interval at the probe."""
     glm = GLM(cell["link"], feature_bound=1.0, parameter_bound=BOUND)
     truth = OnSphere(BOUND).draw(rng, DIM)
@@ -78,7 +76,7 @@ def _draw(glm: GLM, truth: Array, T: int, rng: np.random.Generator) -> tuple[Noi
     return Likelihood(), Family(glm, most=100).label(rng, x, truth)
 
 
-def plot(table: pd.DataFrame) -> Any:
+def plot(table: pd.DataFrame) -> plotting.Figure:
     """One panel a link with estimate and interval over time; width, error and gap for all links."""
     figure, axes = plotting.panels(3, 3)
     colours = dict(zip(table["link"].unique(), plotting.COLOURS, strict=False))
@@ -111,7 +109,7 @@ def plot(table: pd.DataFrame) -> Any:
     return figure
 
 
-def holds(table: pd.DataFrame) -> dict[str, Any]:
+def holds(table: pd.DataFrame) -> dict[str, Verdict]:
     """What the study claims, decided on this run."""
     last = checkpoints.last(table)
     first = table[table["rounds"] == table["rounds"].min()]

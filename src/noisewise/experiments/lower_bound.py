@@ -1,7 +1,5 @@
 """Study `lower-bound`: what no learner can beat, and who attains it."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -13,7 +11,7 @@ from ..simulate import predictions
 from ..theory import basis_lower_bound
 from ..theory.lower import prior_precision
 from ..theory.regret import pseudo_regret
-from . import checkpoints, plotting
+from . import Record, checkpoints, plotting
 from .verdicts import Verdict, near
 
 TITLE = "The lower bound, and how close FTRL comes"
@@ -30,14 +28,14 @@ ROUNDS = 1000
 DIMENSIONS = (2, 5, 20)
 
 
-def cells(rounds: int) -> list[dict[str, Any]]:
+def cells(rounds: int) -> list[Record]:
     """One cell a prior and a dimension."""
     return [
         {"prior": prior, "dimension": d, "rounds": rounds} for prior in PRIORS for d in DIMENSIONS
     ]
 
 
-def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]:
+def data(cell: Record, rng: np.random.Generator) -> list[Record]:
     """Play three learners on one draw of the parameter; regret at twelve moments."""
     d, prior = cell["dimension"], cell["prior"]
     rounds = Hard(prior=prior).draw(rng, cell["rounds"], d)
@@ -75,7 +73,7 @@ def numbers(table: pd.DataFrame) -> pd.DataFrame:
     return lines.reset_index()
 
 
-def holds(table: pd.DataFrame) -> dict[str, Any]:
+def holds(table: pd.DataFrame) -> dict[str, Verdict]:
     """Nobody below the bound, and the matched learner on it under the Gaussian prior."""
     lines, trials = numbers(table), table["trial"].nunique()
     away = (lines["regret"] - lines["lower"]) / lines["standard error"]
@@ -92,7 +90,7 @@ def holds(table: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def plot(table: pd.DataFrame) -> Any:
+def plot(table: pd.DataFrame) -> plotting.Figure:
     """A row a prior, a column a dimension: mean regret with bands above the dashed bound."""
     dims = sorted(table["dimension"].unique())
     figure, axes = plotting.panels(len(PRIORS), len(dims), width=10.0, height=2.7)

@@ -1,12 +1,10 @@
 """Judging a policy by a log of decisions, for the study `replay`."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ..protocols import Array
-from . import datasets
+from ..protocols import AnyPolicy, Array
+from . import Record, datasets
 
 BASE, SPREAD = 0.0046, 0.7  # rate and sd of scores of drawn clicks, before the level
 WAYS = ("replay", "whole log")
@@ -28,13 +26,13 @@ def drawn_rates(x: Array, level: float, rng: np.random.Generator) -> Array:
 
 
 def judged(
-    policy: Any,
+    policy: AnyPolicy,
     x: Array,
     item: NDArray[np.int64],
     click: Array,
     rng: np.random.Generator,
     rates: Array | None = None,
-) -> list[dict[str, Any]]:
+) -> list[Record]:
     """Judge a policy on a log of an even draw in both ways; with ``rates`` known, its value."""
     K, N = len(x), len(item)
     rows = []
@@ -54,7 +52,7 @@ def judged(
 
 
 def ask(
-    policy: Any,
+    policy: AnyPolicy,
     x: Array,
     item: NDArray[np.int64],
     click: Array,
@@ -83,7 +81,7 @@ def poisson_interval(count: float, level: float = 0.95) -> tuple[float, float]:
     return float(gamma.ppf(tail, count)) if count else 0.0, float(gamma.isf(tail, count + 1))
 
 
-def across(campaign: str) -> list[dict[str, Any]]:
+def across(campaign: str) -> list[Record]:
     """Value of each logging policy from its own log and, by propensities, from the other's.
 
     ``matched`` is the effective number of events. The shop's policy moved during the week and its

@@ -12,12 +12,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from .. import files
-from . import provenance
+from . import Record, provenance
 
 NAME = re.compile(r"(\d+)-(\d+)-(\d+)-([0-9a-f]{16})\.parquet")
 
@@ -37,7 +36,7 @@ class Held:
         return table.reset_index(drop=True)
 
 
-def write(folder: Path, cell: int, trials: list[int], rows: list[dict[str, Any]]) -> None:
+def write(folder: Path, cell: int, trials: list[int], rows: list[Record]) -> None:
     """Write the rows of consecutive trials of a cell."""
     frame = pd.DataFrame(rows)
     frame.attrs["machine"] = provenance.machine()

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+import pandas as pd
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -13,6 +14,9 @@ from cycler import cycler
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from .. import files
+
+Figure = Any  # matplotlib's types do not know the arrays of `subplots`
+Axes = Any
 
 # Okabe and Ito's palette, black last
 BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"
@@ -39,14 +43,16 @@ RC = {
 }
 
 
-def panels(rows: int, columns: int, width: float = 10.0, height: float = 2.6) -> tuple[Any, Any]:
+def panels(
+    rows: int, columns: int, width: float = 10.0, height: float = 2.6
+) -> tuple[Figure, Axes]:
     """Return a figure with a grid of axes, each row ``height`` inches high."""
     size = (width, height * rows)
     figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
     return figure, axes
 
 
-def band(axis: Any, table: Any, column: str, **style: Any) -> Any:
+def band(axis: Axes, table: pd.DataFrame, column: str, **style: object) -> pd.Series:
     """Draw the mean of a column over the rounds with two standard errors; return the mean."""
     grouped = table.groupby("rounds")[column]
     mean, error = grouped.mean(), 2 * grouped.sem().fillna(0.0)
@@ -56,7 +62,7 @@ def band(axis: Any, table: Any, column: str, **style: Any) -> Any:
     return mean
 
 
-def label_ends(axis: Any, ends: dict[str, tuple[float, str]], gap: float = 0.065) -> None:
+def label_ends(axis: Axes, ends: dict[str, tuple[float, str]], gap: float = 0.065) -> None:
     """Write each label right of the axis, at the height and in the colour of its curve's end.
 
     Labels that would touch are moved apart; call it when scales and limits are set.
@@ -78,7 +84,7 @@ def label_ends(axis: Any, ends: dict[str, tuple[float, str]], gap: float = 0.065
         )  # fmt: skip
 
 
-def log_rounds(axis: Any, last: float) -> None:
+def log_rounds(axis: Axes, last: float) -> None:
     """Make the horizontal axis logarithmic in the rounds, marked at powers of ten."""
     axis.set(xscale="log", xlabel="rounds")
     axis.set_xticks([10**k for k in range(9) if 10**k <= last])
@@ -86,7 +92,7 @@ def log_rounds(axis: Any, last: float) -> None:
     axis.minorticks_off()
 
 
-def plain_logs(axis: Any) -> None:
+def plain_logs(axis: Axes) -> None:
     """Label a logarithmic axis 1, 3, 10, 30, ..., or less densely where it is long."""
     low, high = axis.get_view_interval()
     axis.set_major_locator(LogLocator(subs=(1.0, 3.0) if high < 1000 * low else (1.0,)))
@@ -94,7 +100,7 @@ def plain_logs(axis: Any) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def write(plot: Callable[[Any], Any], table: Any, path: Path) -> None:
+def write(plot: Callable[[pd.DataFrame], Figure], table: pd.DataFrame, path: Path) -> None:
     """Write ``plot(table)`` as SVG, byte for byte the same for the same table."""
     with plt.rc_context({**RC, "svg.hashsalt": path.stem}):
         figure = plot(table)

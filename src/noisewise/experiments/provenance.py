@@ -8,11 +8,12 @@ import re
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import numpy as np
 
 from .. import __version__
+from . import Record
 
 PACKAGE = Path(__file__).parents[1]
 
@@ -46,7 +47,7 @@ def machine() -> dict[str, str]:
     """Return what may change the last bit of a number: processor, BLAS, kinds of instructions."""
     import llvmlite.binding as llvm
 
-    config: Any = np.show_config(mode="dicts")
+    config = cast(dict[str, dict[str, Record]], np.show_config(mode="dicts"))
     blas, simd = config["Build Dependencies"]["blas"], config["SIMD Extensions"]
     return {
         "processor": _processor(),

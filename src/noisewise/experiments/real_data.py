@@ -1,12 +1,10 @@
 """Study `real-data`: shares of pupils in school districts, whose variance is not the binomial."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
 from ..protocols import Array
-from . import checkpoints, datasets, plotting, schools
+from . import Record, checkpoints, datasets, plotting, schools
 from .plotting import BLACK, BLUE, GREEN, ORANGE, PINK, SKY, VERMILION
 from .schools import FITTED
 from .verdicts import Verdict, rare
@@ -36,13 +34,13 @@ BINS = 6
 LIMIT = 3.0  # standard errors of a paired difference that count as a difference
 
 
-def cells(rounds: int) -> list[dict[str, Any]]:
+def cells(rounds: int) -> list[Record]:
     """One cell a part."""
     datasets.require("statsmodels")
     return [{"part": part, "rounds": rounds} for part in PARTS]
 
 
-def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]:
+def data(cell: Record, rng: np.random.Generator) -> list[Record]:
     """One trial of a part."""
     part, T = cell["part"], cell["rounds"]
     if part == "one pass":
@@ -63,9 +61,9 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
     return [{"part": part, **row} for row in rows]
 
 
-def _scores(passes: dict[str, tuple[Array, Array, Array]]) -> list[dict[str, Any]]:
+def _scores(passes: dict[str, tuple[Array, Array, Array]]) -> list[Record]:
     """Error of rates and deviance a pupil; squared residuals over p(1 - p) by size of district."""
-    rows: list[dict[str, Any]] = []
+    rows: list[Record] = []
     for name, (y, n, made) in passes.items():
         p = np.clip(made, 0.005, 0.995)
         deviance = 2 * n * (y * np.log(y / p) + (1 - y) * np.log((1 - y) / (1 - p)))
@@ -116,7 +114,7 @@ def _ends(table: pd.DataFrame) -> pd.DataFrame:
     return table[(last | (table["part"] == "one pass")) & (table["player"] != "residuals")]
 
 
-def holds(table: pd.DataFrame) -> dict[str, Any]:
+def holds(table: pd.DataFrame) -> dict[str, Verdict]:
     """What was measured on these districts."""
     ends = _ends(table)
     passed, lost = (
@@ -200,7 +198,7 @@ STYLES = {
 }
 
 
-def plot(table: pd.DataFrame) -> Any:
+def plot(table: pd.DataFrame) -> plotting.Figure:
     """Residuals, one pass; coverage, width; what is lost over time and at the end."""
     figure, axes = plotting.panels(3, 2, width=10.0, height=3.2)
     figure.get_layout_engine().set(wspace=0.06, hspace=0.06)
@@ -231,7 +229,7 @@ def plot(table: pd.DataFrame) -> Any:
     return figure
 
 
-def _passes(axis: Any, part: pd.DataFrame) -> None:
+def _passes(axis: plotting.Axes, part: pd.DataFrame) -> None:
     """Errors of one pass less that of the binomial fit, paired; the baseline is far off."""
     errors = 100 * part.pivot(index="trial", columns="player", values="error")
     base = errors.pop("share of all so far").mean()
@@ -243,7 +241,7 @@ def _passes(axis: Any, part: pd.DataFrame) -> None:
                     f"(share of all so far: {base:.1f} points)")  # fmt: skip
 
 
-def _residuals(axis: Any, part: pd.DataFrame) -> None:
+def _residuals(axis: plotting.Axes, part: pd.DataFrame) -> None:
     """Squared residuals against the size of the district, beside what the binomial says."""
     group = part.groupby(part.groupby("trial").cumcount())
     size, square = np.exp(np.log(part["size"]).groupby(group.ngroup()).mean()), group["square"]
@@ -264,7 +262,7 @@ def _residuals(axis: Any, part: pd.DataFrame) -> None:
         axis.annotate(words, (middle, y), color=colour, fontsize=8)
 
 
-def _kinds(axis: Any, part: pd.DataFrame, column: str) -> None:
+def _kinds(axis: plotting.Axes, part: pd.DataFrame, column: str) -> None:
     for name, (colour, dash) in KINDS.items():
         shown = part[part["kind"] + ", " + part["player"] == name]
         shown = shown.assign(**{column: 100 * shown[column]})
@@ -273,7 +271,7 @@ def _kinds(axis: Any, part: pd.DataFrame, column: str) -> None:
     plotting.plain_logs(axis.xaxis)
 
 
-def _dots(axis: Any, values: pd.DataFrame, styles: dict[str, Any]) -> None:
+def _dots(axis: plotting.Axes, values: pd.DataFrame, styles: dict[str, tuple[str, str]]) -> None:
     """Draw the mean of every column with two standard errors, the least on top."""
     means, errors = values.mean().sort_values(ascending=False), values.sem().fillna(0.0)
     for place, (name, mean) in enumerate(means.items()):

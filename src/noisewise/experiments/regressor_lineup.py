@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from ..environments import (
 from ..environments.features import shorten
 from ..glm import GLM
 from ..noise import SubGaussian
-from ..protocols import Array
+from ..protocols import AnyRegressor, Array
 from ..regression.aggregating import Aggregating
 from ..regression.descent import GradientDescent
 from ..regression.exponentiated import ExponentiatedGradient
@@ -120,7 +119,7 @@ def draw(name: str, T: int, rng: np.random.Generator) -> World:
     return World(WEIGHTED, x, rounds.y, w, theta, linear, QUIET, loss, 1 + 4 * LOUD)
 
 
-def learners(world: World) -> dict[str, Any]:
+def learners(world: World) -> dict[str, AnyRegressor]:
     """Return who may play: all for whom the stream is legal."""
     glm = world.glm
     if not glm.linear:
@@ -130,7 +129,7 @@ def learners(world: World) -> dict[str, Any]:
             "NewtonStep": NewtonStep(glm),
         }
     norm = glm.parameter_bound
-    played = {
+    played: dict[str, AnyRegressor] = {
         "FTRL": FTRL(glm),
         "Ridge": Ridge(),
         "Forward": Forward(),
@@ -150,7 +149,7 @@ def learners(world: World) -> dict[str, Any]:
     return played | {"ExponentiatedGradient": ExponentiatedGradient(2.0, U, rate)}
 
 
-def play(learner: Any, world: World) -> Array:
+def play(learner: AnyRegressor, world: World) -> Array:
     """Return the scores a learner plays; means are turned into scores unless it has the link."""
     x, y, w, glm = world.x, world.y, world.weight, world.glm
     if glm.linear:
@@ -160,7 +159,7 @@ def play(learner: Any, world: World) -> Array:
     return np.asarray(glm.score(predictions(learner, x, y, w)))
 
 
-def guarantee(learner: Any, world: World, scores: Array) -> float:
+def guarantee(learner: AnyRegressor, world: World, scores: Array) -> float:
     """Return the bound of the regret at the end on this stream, NaN where no theorem applies.
 
     Weighted rows are the rows times the root of the weight, for those methods to which they are.

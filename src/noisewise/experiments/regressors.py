@@ -1,13 +1,11 @@
 """Study `regressors`: every regressor on the same streams, its guarantee beside its regret."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
 from ..checks import find
-from ..protocols import Array
-from . import checkpoints, plotting, regressor_lineup
+from ..protocols import AnyRegressor, Array
+from . import Record, checkpoints, plotting, regressor_lineup
 from .plotting import BLACK, BLUE, GREEN, ORANGE, PINK, SKY, VERMILION
 from .regressor_lineup import WEIGHTED
 from .verdicts import Verdict, near, rare
@@ -56,12 +54,12 @@ STYLES = {
 OWN = ((BLACK, ":"), (PINK, ":"), (GREEN, ":"), (VERMILION, ":"))
 
 
-def cells(rounds: int) -> list[dict[str, Any]]:
+def cells(rounds: int) -> list[Record]:
     """One cell a world; the heteroscedastic one is played twice, without weights and with."""
     return [{"world": world, "rounds": rounds} for world in regressor_lineup.WORLDS]
 
 
-def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]:
+def data(cell: Record, rng: np.random.Generator) -> list[Record]:
     """Play everyone on one draw: regret at twelve moments, the guarantee at the last."""
     world = regressor_lineup.draw(cell["world"], cell["rounds"], rng)
     worlds = [world.unweighted, world] if world.name == WEIGHTED else [world]
@@ -76,7 +74,7 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
     return rows
 
 
-def _guest(world: regressor_lineup.World, name: str, learner: Any) -> list[dict[str, Any]]:
+def _guest(world: regressor_lineup.World, name: str, learner: AnyRegressor) -> list[Record]:
     """Play a user's regressor, of which no guarantee is known and which may refuse the stream."""
     try:
         scores = regressor_lineup.play(learner, world)
@@ -89,9 +87,7 @@ def _guest(world: regressor_lineup.World, name: str, learner: Any) -> list[dict[
     return _rows(world, name, scores, np.nan)
 
 
-def _rows(
-    world: regressor_lineup.World, name: str, scores: Array, bound: float
-) -> list[dict[str, Any]]:
+def _rows(world: regressor_lineup.World, name: str, scores: Array, bound: float) -> list[Record]:
     regret, expected = world.regret(scores), world.expected(scores)
     T, weighs = len(regret), world.name == WEIGHTED
     weighted = world.rescaled.regret(np.sqrt(world.weight) * scores) if weighs else regret
@@ -146,13 +142,13 @@ def _short(value: float) -> str:
     return f"{value:,.2f}" if value < 10 else f"{value:,.1f}" if value < 100 else f"{value:,.0f}"
 
 
-def holds(table: pd.DataFrame) -> dict[str, Any]:
+def holds(table: pd.DataFrame) -> dict[str, Verdict]:
     """No guarantee broken; the game's value; what weights and the simplex are worth."""
     last = checkpoints.last(table)
     return {**_guaranteed(last), **_game(last[last["stream"] == "adversarial"]), **_worth(last)}
 
 
-def _guaranteed(last: pd.DataFrame) -> dict[str, Any]:
+def _guaranteed(last: pd.DataFrame) -> dict[str, Verdict]:
     """Weighted learners by the weighted loss; FTRL's bound may fail where labels are random."""
     regret = last["regret"].where(last["stream"] != WEIGHTED, last["weighted_regret"])
     bound = last["bound"].fillna(last["weighted_bound"])
@@ -169,7 +165,7 @@ def _guaranteed(last: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _game(last: pd.DataFrame) -> dict[str, Any]:
+def _game(last: pd.DataFrame) -> dict[str, Verdict]:
     minimax = last[last["regressor"] == "Minimax"]
     value = minimax["bound"]
     off = (minimax["regret"] - value).abs().max()
@@ -188,7 +184,7 @@ SOLVERS = ("FTRL", "Ridge", "Forward", "Forward, ridge 0", "Minimax", "HorizonFr
            "Aggregating", "NewtonStep")  # fmt: skip
 
 
-def _worth(last: pd.DataFrame) -> dict[str, Any]:
+def _worth(last: pd.DataFrame) -> dict[str, Verdict]:
     expected = last.set_index(["stream", "regressor", "trial"])["expected"].sort_index()
     means = expected.groupby(level=["stream", "regressor"]).mean()
     gain = (means["heteroscedastic"] / means[WEIGHTED])[list(SOLVERS)].min()
@@ -204,7 +200,7 @@ def _worth(last: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def plot(table: pd.DataFrame) -> Any:
+def plot(table: pd.DataFrame) -> plotting.Figure:
     """A row a stream: regret over time with bands, and at the end beside the guarantee."""
     own = [name for name in table["regressor"].unique() if name not in STYLES]
     styles = STYLES | {name: OWN[i % len(OWN)] for i, name in enumerate(own)}

@@ -1,14 +1,12 @@
 """Study `replay`: what a log of 10,000 real decisions can say of another policy, and what not."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
-from ..bandits.ftrl_ucb import FTRLUCB
-from ..bandits.greedy import Greedy
+from ..bandits import FTRLUCB, Greedy
 from ..glm import GLM
-from . import datasets, offline_evaluation, plotting
+from ..protocols import AnyPolicy
+from . import Record, datasets, offline_evaluation, plotting
 from .plotting import BLACK, BLUE, GREEN, ORANGE, PINK, SKY, VERMILION
 from .verdicts import Verdict, rare
 
@@ -35,7 +33,7 @@ LEVELS = (1, 20)
 GLM_BOUNDS = (2.0, 4.0)
 
 
-def cells(rounds: int) -> list[dict[str, Any]]:
+def cells(rounds: int) -> list[Record]:
     """One cell a campaign, and one a level of drawn clicks."""
     datasets.require("obp")
     real = [{"campaign": name, "rounds": rounds} for name in datasets.CAMPAIGNS]
@@ -43,13 +41,13 @@ def cells(rounds: int) -> list[dict[str, Any]]:
     return [*real, *drawn]
 
 
-def policies() -> dict[str, Any]:
+def policies() -> dict[str, AnyPolicy]:
     """Return those that learn."""
     glm = GLM("logistic", *GLM_BOUNDS)
     return {"FTRL-UCB": FTRLUCB(glm, "likelihood", radius="practical"), "greedy": Greedy(glm)}
 
 
-def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]:
+def data(cell: Record, rng: np.random.Generator) -> list[Record]:
     """Judge the policies on one order of a real log, or on several drawn ones."""
     log = datasets.open_bandit(cell["campaign"])
     level = cell.get("level", 0)
@@ -68,7 +66,7 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
     rows = []
     for draw in range(DRAWS):
         rates = offline_evaluation.drawn_rates(x, level, rng)
-        item = rng.integers(len(x), size=cell["rounds"])
+        item = rng.integers(len(x), size=int(cell["rounds"]))
         click = (rng.random(len(item)) < rates[item]).astype(np.float64)
         made = offline_evaluation.judged(policies()["FTRL-UCB"], x, item, click, rng, rates)
         even = float(rates.mean())
@@ -106,7 +104,7 @@ def _interval(group: pd.DataFrame, level: float = 0.95) -> tuple[float, float, f
     return scale * clicks, scale * low, scale * high
 
 
-def holds(table: pd.DataFrame) -> dict[str, Any]:
+def holds(table: pd.DataFrame) -> dict[str, Verdict]:
     """Whether the logs are what they say, what they tell, and whether intervals cover."""
     real, drawn = table[table["level"] == 0], table[table["level"] > 0]
     uneven = real.groupby("campaign")["uneven"].mean()
@@ -152,7 +150,7 @@ STYLES = {
 }
 
 
-def plot(table: pd.DataFrame) -> Any:
+def plot(table: pd.DataFrame) -> plotting.Figure:
     """A panel a campaign with all estimates; drawn clicks against the truth; how long a log."""
     figure, axes = plotting.panels(2, 3, width=10.5, height=3.1)
     figure.get_layout_engine().set(wspace=0.05, hspace=0.08)
@@ -169,7 +167,7 @@ def plot(table: pd.DataFrame) -> Any:
     return figure
 
 
-def _estimates(axis: Any, part: pd.DataFrame) -> None:
+def _estimates(axis: plotting.Axes, part: pd.DataFrame) -> None:
     groups = list(part.groupby(["policy", "way"], sort=False))
     for place, ((policy, _), group) in enumerate(groups):
         rate, low, high = (1000 * each for each in _interval(group))
@@ -182,7 +180,7 @@ def _estimates(axis: Any, part: pd.DataFrame) -> None:
     axis.grid(axis="y", visible=False)
 
 
-def _drawn(axis: Any, part: pd.DataFrame) -> None:
+def _drawn(axis: plotting.Axes, part: pd.DataFrame) -> None:
     """Estimates with intervals against what the policy was worth."""
     for way, colour in zip(offline_evaluation.WAYS, (SKY, BLUE), strict=True):
         shown = 1000 * part.loc[part["way"] == way, ["truth", "rate", "low", "high"]]
@@ -200,7 +198,7 @@ def _drawn(axis: Any, part: pd.DataFrame) -> None:
     axis.legend(loc="upper left", fontsize=8)
 
 
-def _lengths(axis: Any, real: pd.DataFrame) -> None:
+def _lengths(axis: plotting.Axes, real: pd.DataFrame) -> None:
     """How far the ends of an interval lie from a rate as real ones, by the length of the log."""
     events = np.geomspace(1e3, 1e8, 60)
     for campaign, colour in zip(datasets.CAMPAIGNS, (BLUE, VERMILION, GREEN), strict=True):

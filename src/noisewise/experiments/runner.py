@@ -41,7 +41,6 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import joblib
 import numpy as np
@@ -51,8 +50,9 @@ from tqdm import tqdm
 
 from .. import files
 from ..checks import find
+from ..protocols import Regressor, trait
 from ..regression import REGRESSORS
-from . import EXPERIMENTS, digest, parts, plotting, provenance, workers
+from . import EXPERIMENTS, Record, digest, parts, plotting, provenance, workers
 from .datasets import MissingData
 from .parts import Held
 from .verdicts import Verdict
@@ -78,13 +78,13 @@ def user_regressors(targets: Sequence[str]) -> tuple[UserRegressor, ...]:
     found: dict[str, UserRegressor] = {}
     for target in dict.fromkeys(targets):
         thing = find(target)
-        if not all(callable(getattr(thing, verb, None)) for verb in ("start", "predict", "update")):
+        if not isinstance(thing, Regressor):
             raise ValueError(f"{target} is {thing!r}; a regressor has start, predict and update")
         name = target.partition(":")[2]
         if name in REGRESSORS or name in found:
             name = target
         spec = re.sub(r" at 0x[0-9a-f]+", "", repr(thing))
-        home = getattr(sys.modules[type(thing).__module__], "__file__", None)
+        home = sys.modules[type(thing).__module__].__dict__.get("__file__")
         source = hashlib.sha256(Path(home).read_bytes() if home else b"").hexdigest()[:16]
         found[name] = UserRegressor(name, target, spec, source)
     return tuple(found.values())
@@ -104,7 +104,7 @@ class Run:
     policies: str | None = None
 
     @property
-    def study(self) -> Any:
+    def study(self) -> ModuleType:
         """The module of the study."""
         return import_module(EXPERIMENTS[self.name])
 
@@ -126,7 +126,7 @@ class Run:
         return self.trials or int(self.study.TRIALS)
 
     @property
-    def cells(self) -> list[dict[str, Any]]:
+    def cells(self) -> list[Record]:
         """The settings of the study."""
         more = {"policies": self.policies} if self.policies else {}
         cells = list(self.study.cells(self.rounds or self.study.ROUNDS, **more))
@@ -149,7 +149,7 @@ class Run:
         key = json.dumps([self.name, self.seed, self.cells, own, provenance.key()], sort_keys=True)
         return self.out / "parts" / self.name / hashlib.sha256(key.encode()).hexdigest()[:16]
 
-    def execute(self, tell: Callable[[str], object] = note) -> dict[str, Any]:
+    def execute(self, tell: Callable[[str], object] = note) -> Record:
         """Run what is missing, then write table, figure and summary; return the summary.
 
         ``tell`` hears of parts of an earlier run that are damaged.
@@ -200,14 +200,12 @@ class Run:
 
     def _summary(
         self, table: pd.DataFrame, seconds: float, machines: list[dict[str, str]]
-    ) -> dict[str, Any]:
+    ) -> Record:
         study = self.study
-        drawn = table.drop(columns=list(getattr(study, "CLOCKED", ())))
+        drawn = table.drop(columns=list(trait(study, "CLOCKED", ())))
         table = table.drop(columns="_cell")
-        verdicts = study.holds(table)
-        judged = {
-            claim: verdict for claim, verdict in verdicts.items() if _held(verdict) is not None
-        }
+        found: dict[str, Verdict | bool] = study.holds(table)
+        verdicts = {c: v if isinstance(v, Verdict) else Verdict(v) for c, v in found.items()}
         return {
             "study": self.name,
             "title": study.TITLE,
@@ -217,11 +215,11 @@ class Run:
             "trials": self.scale,
             "specs": self.cells,
             "constants": _constants(study),
-            "holds": {claim: bool(verdict) for claim, verdict in judged.items()},
-            "measured": {claim: getattr(v, "measured", "") for claim, v in verdicts.items()},
+            "holds": {c: bool(v.held) for c, v in verdicts.items() if v.held is not None},
+            "measured": {claim: verdict.measured for claim, verdict in verdicts.items()},
             "numbers": json.loads(study.numbers(table).to_json(orient="split", index=False)),
             "digest": digest.of_table(drawn),
-            "decisions": bool(getattr(study, "DECISIONS", False)),
+            "decisions": trait(study, "DECISIONS", False),
             "seconds": round(seconds, 1),
             "sources": provenance.sources(),
             "versions": provenance.versions(),
@@ -246,11 +244,7 @@ def _batch(run: Run, folder: Path, driver: int, cell: int, trials: list[int]) ->
     return len(trials)
 
 
-def _held(verdict: Any) -> Any:
-    return verdict.held if isinstance(verdict, Verdict) else verdict
-
-
-def _constants(study: ModuleType) -> dict[str, Any]:
+def _constants(study: ModuleType) -> Record:
     """Return the numbers a study is set up with, its names in capitals."""
     named = {n: v for n, v in vars(study).items() if n.isupper() and n not in ("TITLE", "CLAIM")}
     return json.loads(json.dumps(named, default=repr))

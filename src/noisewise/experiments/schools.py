@@ -1,25 +1,16 @@
 """What is done with the school districts of the study `real-data`: three parts, one trial each."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bandits.ftrl_ucb import FTRLUCB
-from ..bandits.greedy import Greedy
-from ..bandits.laplace_thompson import LaplaceThompson
-from ..bandits.linucb import LinUCB
-from ..bandits.mor_ucb import MORUCB
-from ..bandits.oful import OFUL
-from ..bandits.uniform import Uniform
-from ..bandits.weighted_least_squares import WeightedLeastSquaresUCB
+from .. import bandits
 from ..glm import GLM
 from ..noise import Likelihood
-from ..protocols import Array, BanditRounds
+from ..protocols import AnyPolicy, Array, BanditRounds, trait
 from ..regression.ftrl import FTRL
 from ..regression.state import FTRLState
 from ..simulate import choices, predictions
-from . import checkpoints
+from . import Record, checkpoints
 from .datasets import Districts, star98
 
 FIRST, CLIP, LENGTH, RIDGE = 20, 3.0, 5.0, 0.5
@@ -98,7 +89,7 @@ def best_fit(x: Array, y: Array, w: Array) -> Array:
     return state.theta.copy()
 
 
-def intervals(rounds: int, rng: np.random.Generator) -> list[dict[str, Any]]:
+def intervals(rounds: int, rng: np.random.Generator) -> list[Record]:
     """Learn districts drawn with replacement; how often intervals hold what all 303 would give."""
     data = star98()
     count = len(data.rate)
@@ -164,22 +155,22 @@ def _anytime(ftrl: FTRL, state: FTRLState, x: Array, truth: Array) -> dict[str, 
     }
 
 
-def policies() -> dict[str, tuple[Any, str]]:
+def policies() -> dict[str, tuple[AnyPolicy, str]]:
     """Return the policies with what each is told: n, its mean over rounds, or nothing."""
-    practical = FTRLUCB(LOGISTIC, "likelihood", radius="practical")
+    practical = bandits.FTRLUCB(LOGISTIC, "likelihood", radius="practical")
     return {
         "FTRL-UCB": (practical, "n"),
         "FTRL-UCB, told one n": (practical, "mean"),
         "FTRL-UCB, not told n": (practical, "none"),
-        "FTRL-UCB, guaranteed": (FTRLUCB(LOGISTIC, "likelihood"), "n"),
-        "MOR-UCB": (MORUCB(LOGISTIC, 1.0, 0.05), "sd"),
-        "Thompson": (LaplaceThompson(LOGISTIC), "n"),
-        "greedy": (Greedy(LOGISTIC), "n"),
-        "linear FTRL-UCB": (FTRLUCB(LINEAR, radius="practical"), "sd"),
-        "weighted LinUCB": (WeightedLeastSquaresUCB(), "sd"),
-        "LinUCB": (LinUCB(), "sd"),
-        "OFUL": (OFUL(sigma=0.5), "sd"),
-        "uniform": (Uniform(), "n"),
+        "FTRL-UCB, guaranteed": (bandits.FTRLUCB(LOGISTIC, "likelihood"), "n"),
+        "MOR-UCB": (bandits.MORUCB(LOGISTIC, 1.0, 0.05), "sd"),
+        "Thompson": (bandits.LaplaceThompson(LOGISTIC), "n"),
+        "greedy": (bandits.Greedy(LOGISTIC), "n"),
+        "linear FTRL-UCB": (bandits.FTRLUCB(LINEAR, radius="practical"), "sd"),
+        "weighted LinUCB": (bandits.WeightedLeastSquaresUCB(), "sd"),
+        "LinUCB": (bandits.LinUCB(), "sd"),
+        "OFUL": (bandits.OFUL(sigma=0.5), "sd"),
+        "uniform": (bandits.Uniform(), "n"),
     }
 
 
@@ -201,7 +192,7 @@ def bandit(rounds: int, rng: np.random.Generator) -> dict[str, Array]:
     }
     lost = {}
     for name, (policy, what) in policies().items():
-        shift = HALF if what == "sd" and getattr(policy, "glm", LINEAR).linear else 0.0
+        shift = HALF if what == "sd" and trait(policy, "glm", LINEAR).linear else 0.0
         table = BanditRounds(x[offered], means - shift, rewards - shift, told[what])
         lost[name] = _lost(means, choices(policy, table, rng))
     theta = best_fit(x, data.rate, np.ones(count))

@@ -1,26 +1,26 @@
 """Study `unknown-variance`: what can be done without being told the noise, and what it costs."""
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike, NDArray
 
 from ..agent.agent import Agent
-from ..bandits.ftrl_ucb import FTRLUCB
-from ..bandits.losan import LOSAN
-from ..bandits.mor_ucb import MORUCB
-from ..bandits.save import SAVE
+from ..bandits import FTRLUCB, LOSAN, MORUCB, SAVE
+from ..bandits.layers import OptimismState
 from ..bandits.variance import INFLATION
-from ..confidence import Ellipsoid
+from ..confidence import Confident, Ellipsoid
 from ..environments import WORLDS, FamilyBandit
 from ..glm import GLM
-from ..protocols import Array, BanditRounds
+from ..protocols import AnyPolicy, Array, BanditRounds
 from ..theory.bandits import family_sigma
 from ..theory.regret import bandit_regret
-from . import checkpoints, plotting
+from ..turns import turns
+from . import Record, checkpoints, plotting
 from .verdicts import Verdict, rare
 
 TITLE = "Bandits that are not told the noise"
@@ -54,7 +54,7 @@ SURE = {who: f"{who}, guaranteed" for who in (TOLD, ROUGH, LIKELIHOOD)}
 LAYERS = "MOR-UCB, sd from a set"
 
 
-def cells(rounds: int) -> list[dict[str, Any]]:
+def cells(rounds: int) -> list[Record]:
     """One cell a world."""
     return [{"world": name, "rounds": rounds} for name in (*FIXED, FRESH, UNEXPLAINED, BINARY)]
 
@@ -82,7 +82,7 @@ def draw(name: str, rounds: int, rng: np.random.Generator) -> tuple[GLM, BanditR
 
 
 @dataclass(frozen=True)
-class Door:
+class Unaware:
     """An `Agent` that learns rewards without a sd, so that it counts with a running one."""
 
     policy: FTRLUCB
@@ -91,13 +91,22 @@ class Door:
         """Make an agent."""
         return Agent(self.policy, dim, sigma="estimated")
 
-    def select(self, state: Agent, arms: Array, rng: np.random.Generator) -> int:
+    def select(
+        self,
+        state: Agent,
+        arms: ArrayLike,
+        rng: np.random.Generator,
+        sigma: ArrayLike | None = None,
+    ) -> int:
         """Ask the agent."""
         return state.choose(arms)
 
-    def update(self, state: Agent, arm: Array, reward: float, sigma: float) -> None:
+    def update(self, state: Agent, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Tell the agent all but the standard deviation."""
         state.learn(arm, reward)
+
+
+Both = tuple[OptimismState, OptimismState]
 
 
 @dataclass(frozen=True)
@@ -111,24 +120,30 @@ class SetThenLayers:
         half = DELTA / 2
         return FTRLUCB(self.glm, "likelihood", delta=half), MORUCB(self.glm, 1.0, 0.1, half)
 
-    def start(self, dim: int) -> tuple[Any, Any]:
+    def start(self, dim: int) -> Both:
         """Start both."""
         known, layers = self._parts
         return known.start(dim), layers.start(dim)
 
-    def select(self, state: tuple[Any, Any], arms: Array, rng: np.random.Generator) -> int:
+    def select(
+        self,
+        state: Both,
+        arms: ArrayLike,
+        rng: np.random.Generator,
+        sigma: ArrayLike | None = None,
+    ) -> int:
         """Ask the layers."""
         return self._parts[1].select(state[1], arms, rng)
 
-    def update(self, state: tuple[Any, Any], arm: Array, reward: float, sigma: float) -> None:
+    def update(self, state: Both, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Teach both."""
         known, layers = self._parts
-        forms = state[0].forms
-        sd = family_sigma(self.glm, -forms.upper(-arm[None]), forms.upper(arm[None]))
+        x, forms = np.atleast_2d(arm), state[0].forms
+        sd = family_sigma(self.glm, -forms.upper(-x), forms.upper(x))
         layers.update(state[1], arm, reward, float(sd[0]))
         known.update(state[0], arm, reward)
 
-    def confidence(self, state: tuple[Any, Any]) -> tuple[Ellipsoid, ...]:
+    def confidence(self, state: Both) -> tuple[Ellipsoid, ...]:
         """Return the sets of both, which hold together."""
         known, layers = self._parts
         return known.confidence(state[0]) + layers.confidence(state[1])
@@ -139,16 +154,16 @@ def bound(name: str) -> float:
     return 0.5 if name == BINARY else CRUDE
 
 
-def contestants(name: str, glm: GLM, rounds: int) -> dict[str, Any]:
+def contestants(name: str, glm: GLM, rounds: int) -> dict[str, AnyPolicy]:
     """Return the policies that play in a world; of those not `TOLD`, none sees a true sd."""
     plain = told = FTRLUCB(glm, noise_floor=FLOOR, delta=DELTA)
     if name == BINARY:  # the sd of a 0/1 reward is no sub-Gaussian scale
         told = FTRLUCB(glm, "bounded", 1.0, FLOOR, DELTA)
-    found: dict[str, Any] = {
+    found: dict[str, AnyPolicy] = {
         TOLD: dataclasses.replace(told, radius="practical"),
         ESTIMATED: FTRLUCB(glm, "estimated", bound(name), FLOOR, DELTA, "practical"),
         NARROW: FTRLUCB(glm, "estimated", bound(name), FLOOR, DELTA, "practical", 0.5**0.5),
-        RUNNING: Door(dataclasses.replace(plain, radius="practical")),
+        RUNNING: Unaware(dataclasses.replace(plain, radius="practical")),
         ROUGH: dataclasses.replace(plain, radius="practical"),
         SURE[TOLD]: told,
         SURE[ROUGH]: plain,
@@ -167,7 +182,7 @@ def contestants(name: str, glm: GLM, rounds: int) -> dict[str, Any]:
     return found
 
 
-def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]:
+def data(cell: Record, rng: np.random.Generator) -> list[Record]:
     """Play everyone on one drawn world; regret at 13 moments, and how sets and variances did."""
     name, T = cell["world"], cell["rounds"]
     glm, rounds = draw(name, T, rng)
@@ -192,28 +207,27 @@ def data(cell: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]
     return rows
 
 
-def _share(true: Any, among: Array) -> float:
+def _share(true: NDArray[np.bool_], among: Array) -> float:
     return float("nan") if np.isnan(among).all() else float(np.mean(true))
 
 
-def _play(policy: Any, rounds: BanditRounds, told: Array) -> tuple[Any, bool | None, Array]:
+def _play(
+    policy: AnyPolicy, rounds: BanditRounds, told: Array
+) -> tuple[list[int], bool | None, Array]:
     """Return choices, whether a set missed, and the fitted over the true variance of each reward.
 
     Sets are looked at in every twentieth round.
     """
-    T, rng = len(rounds.means), np.random.default_rng(0)  # no policy here draws
-    state, sure = policy.start(rounds.arms.shape[-1]), hasattr(policy, "confidence")
-    played, ratio, missed = np.empty(T, dtype=np.int64), np.full(T, np.nan), False
-    for t in range(T):
-        arms = rounds.arms if rounds.arms.ndim == 2 else rounds.arms[t]
-        k = policy.select(state, arms, rng)
-        if t % 20 == 0 and sure and not missed:
-            missed = not all(each.contains(rounds.theta) for each in policy.confidence(state))
-        if getattr(policy, "noise", "") == "estimated":
+    state, sure = policy.start(rounds.arms.shape[-1]), isinstance(policy, Confident)
+    played, ratio, missed = list[int](), np.full(len(rounds.means), np.nan), False
+    table, theta = dataclasses.replace(rounds, sigma=told), np.asarray(rounds.theta)
+    for t, arms, k in turns(policy, state, table, np.random.default_rng(0)):  # none here draws
+        if t % 20 == 0 and isinstance(policy, Confident) and not missed:
+            missed = not all(each.contains(theta) for each in policy.confidence(state))
+        if isinstance(policy, FTRLUCB) and policy.noise == "estimated":
             fitted = policy.variances.variance(state.variance, arms[k])
             ratio[t] = fitted / rounds.sigma[t, k] ** 2
-        policy.update(state, arms[k], float(rounds.rewards[t, k]), float(told[t, k]))
-        played[t] = k
+        played.append(k)
     return played, missed if sure else None, ratio
 
 
@@ -229,7 +243,7 @@ def numbers(table: pd.DataFrame) -> pd.DataFrame:
     return lines.reset_index()
 
 
-def holds(table: pd.DataFrame) -> dict[str, Any]:
+def holds(table: pd.DataFrame) -> dict[str, Verdict]:
     """What theory promises, and what estimating variances was worth on this run."""
     last = checkpoints.last(table)
     sets = last.dropna(subset="missed").set_index(["policy", "trial"])["missed"].astype("bool")
@@ -257,7 +271,9 @@ def holds(table: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _ratio(last: pd.DataFrame, who: str, whom: str, worlds: Any, limit: float) -> Verdict:
+def _ratio(
+    last: pd.DataFrame, who: str, whom: str, worlds: tuple[str, ...], limit: float
+) -> Verdict:
     """Judge the geometric mean of the ratio of regrets on the same drawn worlds.
 
     The chance is Student's, of a mean so far below the limit if that were the true one.
@@ -282,7 +298,7 @@ BARE = (ESTIMATED, NARROW, RUNNING, ROUGH, LIKELIHOOD)
 ORDER = (TOLD, *BARE, *SURE.values(), LAYERS, "LOSAN", "SAVE")
 
 
-def plot(table: pd.DataFrame) -> Any:
+def plot(table: pd.DataFrame) -> plotting.Figure:
     """A panel a world: regret of every run, a row a policy; the last: variances near the truth."""
     last = checkpoints.last(table)
     figure, axes = plotting.panels(2, 4, width=11.0, height=3.3)
@@ -316,7 +332,9 @@ def plot(table: pd.DataFrame) -> Any:
     return figure
 
 
-def _dots(axis: Any, values: pd.Series, place: float, colour: str, least: float = 0.0) -> None:
+def _dots(
+    axis: plotting.Axes, values: pd.Series, place: float, colour: str, least: float = 0.0
+) -> None:
     """Draw a dot a run, an arrow where it is below ``least``, and a line at the mean."""
     look = {"ms": 4, "alpha": 0.35, "mew": 0, "color": colour}
     low = values < least
@@ -325,7 +343,7 @@ def _dots(axis: Any, values: pd.Series, place: float, colour: str, least: float 
     axis.plot(values.mean(), place, "|", ms=9, mew=2, color=colour)
 
 
-def _rows(axis: Any, labels: Any, *, shown: bool) -> None:
+def _rows(axis: plotting.Axes, labels: Sequence[str], *, shown: bool) -> None:
     axis.set_yticks(range(len(labels)), labels if shown else [""] * len(labels), fontsize=8)
     axis.set_ylim(len(labels) - 0.5, -0.7)
     axis.tick_params(axis="y", length=0)

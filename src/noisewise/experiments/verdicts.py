@@ -4,7 +4,6 @@ The text of a claim does not change from run to run; the numbers behind it are t
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,7 @@ ERRORS = 4.5  # standard errors of a normal mean: a chance of 7 in a million
 class Verdict:
     """Whether a claim ``held``, None where the run is too small to tell, and what was measured."""
 
-    held: Any
+    held: bool | None
     measured: str = ""
 
     def __bool__(self) -> bool:

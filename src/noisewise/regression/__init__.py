@@ -1,15 +1,7 @@
 """Online regressors: one file per algorithm."""
 
-# name -> module and class, so that listing them imports nothing
-REGRESSORS = {
-    "FTRL": "noisewise.regression.ftrl:FTRL",
-    "Ridge": "noisewise.regression.ridge:Ridge",
-    "Forward": "noisewise.regression.forward:Forward",
-    "Aggregating": "noisewise.regression.aggregating:Aggregating",
-    "Minimax": "noisewise.regression.minimax:Minimax",
-    "HorizonFreeMinimax": "noisewise.regression.horizon_free:HorizonFreeMinimax",
-    "GradientDescent": "noisewise.regression.descent:GradientDescent",
-    "ExponentiatedGradient": "noisewise.regression.exponentiated:ExponentiatedGradient",
-    "SimplexFTRL": "noisewise.regression.simplex:SimplexFTRL",
-    "NewtonStep": "noisewise.regression.newton_step:NewtonStep",
-}
+from ..lazy import importer, listed
+
+# name -> module and class, from the stub beside: one line there is all that an algorithm needs
+REGRESSORS = listed(__spec__)
+__getattr__ = importer(__name__, REGRESSORS)

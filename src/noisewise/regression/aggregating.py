@@ -3,15 +3,15 @@
 import copy
 import warnings
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..archive import suit
-from ..inputs import dimension, features, positive, rows
+from ..inputs import coerce_positive, dimension, features, positive, rows
 from ..ownership import writes
-from ..protocols import Array, FloatOrArray, Regressor
+from ..protocols import AnyRegressor, Array, FloatOrArray, Regressor, trait
 from ..states import COUNT, check_fields
 from .rowwise import HasDim
 from .state import FTRLState
@@ -91,7 +91,7 @@ class Aggregating:
     Gaussian prior it is `Forward`.
     """
 
-    experts: tuple[Regressor[Any], ...]
+    experts: tuple[AnyRegressor, ...]
     label_bound: float
     prior: tuple[float, ...] | None = None
 
@@ -103,7 +103,7 @@ class Aggregating:
             if isinstance(expert, type) or not isinstance(expert, Regressor):
                 raise ValueError(f"experts holds {expert!r}; pass regressors, such as Ridge()")
         object.__setattr__(self, "experts", tuple(experts))
-        object.__setattr__(self, "label_bound", positive("label_bound", self.label_bound))
+        coerce_positive(self, "label_bound")
         if self.prior is None:
             return
         given = self.prior if isinstance(self.prior, tuple | list) else (self.prior,)
@@ -117,7 +117,8 @@ class Aggregating:
     @property
     def not_promised(self) -> tuple[str, ...]:
         """A row twice is two losses of two predictions; for the rest, what the experts promise."""
-        theirs = (name for e in self.experts for name in getattr(e, "not_promised", ()))
+        none: tuple[str, ...] = ()
+        theirs = (name for e in self.experts for name in trait(e, "not_promised", none))
         return tuple(dict.fromkeys(("weight two equals the row twice", *theirs)))
 
     def start(self, dim: int) -> AggregatingState:

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from ..blas import matmul
-from ..inputs import dimension, positive
+from ..inputs import coerce_positive, dimension
 from ..linalg import scaled_spectrum
 from ..protocols import Array
 from ..states import COUNT, check_fields, check_semidefinite
@@ -64,7 +64,7 @@ class Forward(RowWise[FTRLState | ForwardState]):
     ridge: float = 0.5
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ridge", positive("ridge", self.ridge, zero=True))
+        coerce_positive(self, "ridge", zero=True)
 
     @cached_property
     def _ftrl(self) -> FTRL:

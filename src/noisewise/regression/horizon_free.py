@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..blas import matmul, one_thread
-from ..inputs import dimension, numbers, positive
+from ..inputs import coerce_positive, dimension, numbers
 from ..protocols import Array
 from ..states import COUNT, check_fields, check_semidefinite
 from .rowwise import RowWise
@@ -74,7 +74,7 @@ class HorizonFreeMinimax(RowWise[HorizonFreeMinimaxState]):
     not_promised: ClassVar[tuple[str, ...]] = ("weight two equals the row twice",)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "budget", positive("budget", self.budget))
+        coerce_positive(self, "budget")
 
     @one_thread
     def start(self, dim: int, covariance: ArrayLike | None = None) -> HorizonFreeMinimaxState:

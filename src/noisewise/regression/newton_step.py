@@ -8,7 +8,7 @@ import numpy as np
 from .. import linalg
 from ..blas import matmul
 from ..glm import GLM
-from ..inputs import dimension, positive, short_rows
+from ..inputs import coerce_positive, dimension, short_rows
 from ..protocols import Array
 from ..states import COUNT, check_fields, check_semidefinite
 from .rowwise import RowWise
@@ -71,7 +71,7 @@ class NewtonStep(RowWise[NewtonStepState]):
     def __post_init__(self) -> None:
         if not isinstance(self.glm, GLM):
             raise ValueError(f"glm is {self.glm!r}; pass a noisewise.GLM")
-        object.__setattr__(self, "initial", positive("initial", self.initial))
+        coerce_positive(self, "initial")
 
     def start(self, dim: int) -> NewtonStepState:
         """Make the state of a fresh learner."""

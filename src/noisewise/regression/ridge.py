@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..glm import GLM
-from ..inputs import coerce_positive, positive
+from ..inputs import coerce_positive
 from ..protocols import Array, FloatOrArray
 from .ftrl import FTRL
 from .state import FTRLState
@@ -52,7 +52,7 @@ class Ridge:
             raise ValueError("ridge is 0, which leaves the first rounds undefined; use Forward(0)")
         coerce_positive(self, "ridge")
         if self.clip is not None:
-            object.__setattr__(self, "clip", positive("clip", self.clip))
+            coerce_positive(self, "clip")
 
     @cached_property
     def _ftrl(self) -> FTRL:

@@ -5,10 +5,9 @@ from collections.abc import Callable
 from importlib.resources import files as resources
 from pathlib import Path
 from string import Template
-from typing import Any
 
 from .. import files
-from ..experiments import EXPERIMENTS, provenance
+from ..experiments import EXPERIMENTS, Record, provenance
 from . import figures, summaries
 
 AMPLIFIED = " (on this kind of processor: choices amplify the last bit of a number)"
@@ -47,7 +46,7 @@ def write(folder: Path, tell: Callable[[str], object] = print) -> Path:
     return files.replace(folder / "index.html", lambda part: part.write_bytes(content))
 
 
-def _section(study: dict[str, Any], folder: Path) -> str:
+def _section(study: Record, folder: Path) -> str:
     picture = folder / f"{study['study']}.svg"
     figure = figures.inline(picture) or (
         f"<p>The figure {picture.name} is not there, or is none of ours; run the command again.</p>"
@@ -77,7 +76,7 @@ def _listed(named: dict[str, str], between: str = " ") -> str:
     return ", ".join(f"{name}{between}{value}" for name, value in named.items())
 
 
-def _claim(study: dict[str, Any], claim: str) -> str:
+def _claim(study: Record, claim: str) -> str:
     mark = {True: "yes", False: "no", None: "open"}[study["holds"].get(claim)]
     measured = html.escape(study["measured"][claim])
     found = f' <span class="small">{measured}</span>' if measured else ""
@@ -88,7 +87,7 @@ def _template(name: str) -> Template:
     return Template((resources(__package__) / name).read_text())
 
 
-def _table(columns: list[str], data: list[list[Any]]) -> str:
+def _table(columns: list[str], data: list[list[object]]) -> str:
     words = [any(isinstance(row[i], str) for row in data) for i in range(len(columns))]
     side = [' class="words"' if word else "" for word in words]
     names = [html.escape(str(name)).replace(" = ", "&nbsp;=&nbsp;") for name in columns]
@@ -100,7 +99,7 @@ def _table(columns: list[str], data: list[list[Any]]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if value is None:
         return "–"
     return f"{value:.4g}" if isinstance(value, float) else html.escape(str(value))

@@ -3,14 +3,15 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
+
+from ..experiments import Record
 
 NAME = re.compile(r"[A-Za-z0-9_-]+")
 WORDS = ("study", "title", "claim", "command", "digest", "sources")
 WANTED = {*WORDS[:-1], "trials", "seconds", "holds", "measured", "numbers", "versions"}
 
 
-def read(path: Path) -> dict[str, Any] | None:
+def read(path: Path) -> Record | None:
     """Return a study's summary, None if the file is something else."""
     if not path.is_file():  # a pipe would keep us waiting
         return None
@@ -24,7 +25,7 @@ def read(path: Path) -> dict[str, Any] | None:
     return found if _sound(found) and found["study"] == path.stem else None
 
 
-def _sound(found: dict[str, Any]) -> bool:
+def _sound(found: Record) -> bool:
     """Tell whether everything is of the kind that a study writes."""
     holds, measured, machines = found["holds"], found["measured"], found["machines"]
     return (

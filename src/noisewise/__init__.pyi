@@ -1,0 +1,25 @@
+# Public names, besides the regressors and policies that the stubs of their rooms list.
+from . import checks as checks
+from . import environments as environments
+from . import theory as theory
+from .agent.agent import Agent as Agent
+from .agent.reasons import Reason as Reason
+from .agent.residuals import ResidualScale as ResidualScale
+from .archive import load as load
+from .archive import save as save
+from .bandits import *
+from .bandits.variance import VarianceModel as VarianceModel
+from .confidence import Ellipsoid as Ellipsoid
+from .glm import GLM as GLM
+from .links import LINKS as LINKS
+from .links import Link as Link
+from .noise import Bounded as Bounded
+from .noise import Likelihood as Likelihood
+from .noise import SubGaussian as SubGaussian
+from .protocols import BanditRounds as BanditRounds
+from .protocols import Rounds as Rounds
+from .regression import *
+from .simulate import choices as choices
+from .simulate import predictions as predictions
+
+__version__: str
