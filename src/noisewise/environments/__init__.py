@@ -1,41 +1,30 @@
 """Worlds: features, parameters, noise and labels, drawn first and played later."""
 
-from .adversary import Adversary
-from .bandits import WORLDS, FamilyBandit, LogLinearBandit, NoisyBandit
-from .draws import ClippedGaussian, Gaussian, Rademacher, Sparse, Uniform
-from .features import Ball, Correlated, CyclicBasis, Drifting, GaussianRows, Given, Sphere
-from .glm import Family, Noisy, Stream
-from .hard import Hard, HardPrior
-from .parameters import Cube, OnSphere
-from .scales import Levels, LogUniform, MostlyLoud, geometric
-
-__all__ = [
-    "WORLDS",
-    "Adversary",
-    "Ball",
-    "ClippedGaussian",
-    "Correlated",
-    "Cube",
-    "CyclicBasis",
-    "Drifting",
-    "Family",
-    "FamilyBandit",
-    "Gaussian",
-    "GaussianRows",
-    "Given",
-    "Hard",
-    "HardPrior",
-    "Levels",
-    "LogLinearBandit",
-    "LogUniform",
-    "MostlyLoud",
-    "Noisy",
-    "NoisyBandit",
-    "OnSphere",
-    "Rademacher",
-    "Sparse",
-    "Sphere",
-    "Stream",
-    "Uniform",
-    "geometric",
-]
+from .adversary import Adversary as Adversary
+from .bandits import WORLDS as WORLDS
+from .bandits import FamilyBandit as FamilyBandit
+from .bandits import LogLinearBandit as LogLinearBandit
+from .bandits import NoisyBandit as NoisyBandit
+from .draws import ClippedGaussian as ClippedGaussian
+from .draws import Gaussian as Gaussian
+from .draws import Rademacher as Rademacher
+from .draws import Sparse as Sparse
+from .draws import Uniform as Uniform
+from .features import Ball as Ball
+from .features import Correlated as Correlated
+from .features import CyclicBasis as CyclicBasis
+from .features import Drifting as Drifting
+from .features import GaussianRows as GaussianRows
+from .features import Given as Given
+from .features import Sphere as Sphere
+from .glm import Family as Family
+from .glm import Noisy as Noisy
+from .glm import Stream as Stream
+from .hard import Hard as Hard
+from .hard import HardPrior as HardPrior
+from .parameters import Cube as Cube
+from .parameters import OnSphere as OnSphere
+from .scales import Levels as Levels
+from .scales import LogUniform as LogUniform
+from .scales import MostlyLoud as MostlyLoud
+from .scales import geometric as geometric

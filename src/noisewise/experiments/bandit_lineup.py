@@ -87,65 +87,58 @@ def setting(name: str, rounds: int) -> Setting:
     return Setting(found.glm, rounds, frozenset(key for key, yes in has.items() if yes))
 
 
-@dataclass(frozen=True)
 class Entry:
-    """A policy in the study: how it is made, what it ``needs``, whether only ``all`` has it."""
+    """A policy in the study: how to ``make`` it, and what it ``needs``."""
 
-    make: Callable[[Setting], AnyPolicy]
-    needs: tuple[str, ...] = ()
-    extra: bool = False
-
-
-def _usual(make: Callable[[Setting], AnyPolicy], *needs: str) -> Entry:
-    return Entry(make, needs)
+    def __init__(self, make: Callable[[Setting], AnyPolicy], *needs: str) -> None:
+        self.make, self.needs = make, needs
 
 
-def _extra(make: Callable[[Setting], AnyPolicy], *needs: str) -> Entry:
-    """Return the entry of a policy that is slow, has far too large a radius, or needs more."""
-    return Entry(make, needs, extra=True)
-
-
-ENTRIES = {
-    "FTRL-UCB": _usual(lambda s: s.ftrl(radius="practical")),
-    "FTRL-UCB, guaranteed": _usual(lambda s: s.ftrl()),
-    "MOR-UCB": _usual(lambda s: s.layers),
-    "MOR-UCB, nested": _usual(lambda s: replace(s.layers, nested=True)),
-    "MOR-UCB, Freedman radius": _usual(
+USUAL = {
+    "FTRL-UCB": Entry(lambda s: s.ftrl(radius="practical")),
+    "FTRL-UCB, guaranteed": Entry(lambda s: s.ftrl()),
+    "MOR-UCB": Entry(lambda s: s.layers),
+    "MOR-UCB, nested": Entry(lambda s: replace(s.layers, nested=True)),
+    "MOR-UCB, Freedman radius": Entry(
         lambda s: replace(s.layers, radius="freedman", noise_floor=NOISE_FLOOR)
     ),
-    "MOR-UCB, printed radius": _usual(lambda s: replace(s.layers, radius="printed")),
-    "OFUL": _usual(lambda s: bandits.OFUL(sigma=LARGEST_SD), "linear"),
-    "LinUCB": _usual(lambda s: bandits.LinUCB(), "linear"),
-    "weighted LinUCB": _usual(
+    "MOR-UCB, printed radius": Entry(lambda s: replace(s.layers, radius="printed")),
+    "OFUL": Entry(lambda s: bandits.OFUL(sigma=LARGEST_SD), "linear"),
+    "LinUCB": Entry(lambda s: bandits.LinUCB(), "linear"),
+    "weighted LinUCB": Entry(
         lambda s: bandits.WeightedLeastSquaresUCB(noise_floor=NOISE_FLOOR), "linear"
     ),
-    "Thompson": _usual(lambda s: s.thompson()),
-    "greedy": _usual(lambda s: bandits.Greedy(s.glm)),
-    "uniform": _usual(lambda s: bandits.Uniform()),
-    "MOR-UCB, as printed": _extra(lambda s: replace(s.layers, as_printed=True)),
-    "GLM-UCB": _extra(lambda s: bandits.GLMUCB(s.glm, horizon=s.rounds)),
-    "UCB-GLM": _extra(lambda s: bandits.UCBGLM(s.glm, sigma=LARGEST_SD, horizon=s.rounds)),
-    "GLOC": _extra(lambda s: bandits.GLOC(s.glm, sigma=LARGEST_SD)),
-    "Weighted OFUL": _extra(lambda s: bandits.WeightedOFUL(noise_bound=NOISE_BOUND), "linear"),
-    "Weighted OFUL+": _extra(
+    "Thompson": Entry(lambda s: s.thompson()),
+    "greedy": Entry(lambda s: bandits.Greedy(s.glm)),
+    "uniform": Entry(lambda s: bandits.Uniform()),
+}
+# slow, of far too large a radius, or in need of more
+EXTRA = {
+    "MOR-UCB, as printed": Entry(lambda s: replace(s.layers, as_printed=True)),
+    "GLM-UCB": Entry(lambda s: bandits.GLMUCB(s.glm, horizon=s.rounds)),
+    "UCB-GLM": Entry(lambda s: bandits.UCBGLM(s.glm, sigma=LARGEST_SD, horizon=s.rounds)),
+    "GLOC": Entry(lambda s: bandits.GLOC(s.glm, sigma=LARGEST_SD)),
+    "Weighted OFUL": Entry(lambda s: bandits.WeightedOFUL(noise_bound=NOISE_BOUND), "linear"),
+    "Weighted OFUL+": Entry(
         lambda s: bandits.WeightedOFULPlus(NOISE_BOUND, horizon=s.rounds), "linear"
     ),
-    "LOSAN": _extra(lambda s: bandits.LOSAN(sigma=LARGEST_SD), "linear"),
-    "SAVE": _extra(lambda s: bandits.SAVE(NOISE_BOUND, horizon=s.rounds), "linear"),
-    "AdaOFUL": _extra(lambda s: bandits.AdaOFUL(horizon=s.rounds), "linear"),
-    "IDS": _extra(lambda s: bandits.IDS(noise_floor=NOISE_FLOOR), "linear", "tied"),
-    "IDS, randomised": _extra(
+    "LOSAN": Entry(lambda s: bandits.LOSAN(sigma=LARGEST_SD), "linear"),
+    "SAVE": Entry(lambda s: bandits.SAVE(NOISE_BOUND, horizon=s.rounds), "linear"),
+    "AdaOFUL": Entry(lambda s: bandits.AdaOFUL(horizon=s.rounds), "linear"),
+    "IDS": Entry(lambda s: bandits.IDS(noise_floor=NOISE_FLOOR), "linear", "tied"),
+    "IDS, randomised": Entry(
         lambda s: bandits.IDS(noise_floor=NOISE_FLOOR, randomised=True), "linear", "tied"
     ),
-    "Normal-UCB": _extra(lambda s: bandits.NormalUCB(), "fixed"),
-    "UCB1-Normal": _extra(lambda s: bandits.UCB1Normal(), "fixed"),
-    "GLB-OMD": _extra(lambda s: s.likelihood(bandits.GLBOMD), "family"),
-    "GLB-OMD, exact loss": _extra(
+    "Normal-UCB": Entry(lambda s: bandits.NormalUCB(), "fixed"),
+    "UCB1-Normal": Entry(lambda s: bandits.UCB1Normal(), "fixed"),
+    "GLB-OMD": Entry(lambda s: s.likelihood(bandits.GLBOMD), "family"),
+    "GLB-OMD, exact loss": Entry(
         lambda s: s.likelihood(bandits.GLBOMD, loss="exact"), "family", "curved"
     ),
-    "OFUGLB": _extra(lambda s: s.likelihood(bandits.OFUGLB), "family"),
-    "OFUGLB, set": _extra(lambda s: s.likelihood(bandits.OFUGLB, form="set"), "family", "time"),
+    "OFUGLB": Entry(lambda s: s.likelihood(bandits.OFUGLB), "family"),
+    "OFUGLB, set": Entry(lambda s: s.likelihood(bandits.OFUGLB, form="set"), "family", "time"),
 }
+ENTRIES = USUAL | EXTRA
 
 
 def contestants(name: str, rounds: int, everyone: bool = False) -> dict[str, AnyPolicy]:
@@ -153,8 +146,8 @@ def contestants(name: str, rounds: int, everyone: bool = False) -> dict[str, Any
     told = setting(name, rounds)
     return {
         policy: entry.make(told)
-        for policy, entry in ENTRIES.items()
-        if told.has.issuperset(entry.needs) and (everyone or not entry.extra)
+        for policy, entry in (ENTRIES if everyone else USUAL).items()
+        if told.has.issuperset(entry.needs)
     }
 
 

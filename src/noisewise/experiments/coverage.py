@@ -3,19 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from ..environments import (
-    ClippedGaussian,
-    Family,
-    Gaussian,
-    Levels,
-    LogUniform,
-    Noisy,
-    OnSphere,
-    Rademacher,
-    Sparse,
-    Sphere,
-    Uniform,
-)
+from .. import environments as env
 from ..environments.draws import Draw
 from ..glm import GLM
 from ..noise import Bounded, Likelihood, Noise, SubGaussian
@@ -51,10 +39,10 @@ NOISES = {
 }
 # within 1, of sds from 0.2 to 0.4 under weights of at most 25
 BOUNDED: dict[str, Draw] = {
-    "uniform": Uniform(),
-    "sparse": Sparse(1.0),
-    "sign": Rademacher(),
-    "clipped gaussian": ClippedGaussian(1.0),
+    "uniform": env.Uniform(),
+    "sparse": env.Sparse(1.0),
+    "sign": env.Rademacher(),
+    "clipped gaussian": env.ClippedGaussian(1.0),
 }
 
 
@@ -99,13 +87,13 @@ def data(cell: Record, rng: np.random.Generator) -> list[Record]:
 
 def _draw(glm: GLM, kind: str, T: int, rng: np.random.Generator) -> tuple[Noise, Rounds]:
     """Draw a stream and what a learner is told of its noise."""
-    x, theta = Sphere().draw(rng, T, DIM), OnSphere(BOUND).draw(rng, DIM)
+    x, theta = env.Sphere().draw(rng, T, DIM), env.OnSphere(BOUND).draw(rng, DIM)
     if kind == "family" and not glm.linear:
-        return Likelihood(), Family(glm, most=100).label(rng, x, theta)
+        return Likelihood(), env.Family(glm, most=100).label(rng, x, theta)
     if kind in BOUNDED:
-        labels = Noisy(glm, BOUNDED[kind], LogUniform(0.2, 0.4))
+        labels = env.Noisy(glm, BOUNDED[kind], env.LogUniform(0.2, 0.4))
         return Bounded(1.0, 1.0, max_weight=25.0), labels.label(rng, x, theta)
-    labels = Noisy(glm, Gaussian(), Levels() if kind == "family" else LogUniform(0.1, 1.0))
+    labels = env.Noisy(glm, scales=env.Levels() if kind == "family" else env.LogUniform(0.1, 1.0))
     told = Likelihood() if kind == "family" else SubGaussian()
     return told, labels.label(rng, x, theta)
 

@@ -6,17 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..environments import (
-    Adversary,
-    ClippedGaussian,
-    CyclicBasis,
-    Family,
-    Levels,
-    LogUniform,
-    Noisy,
-    OnSphere,
-    Sphere,
-)
+from .. import environments as env
 from ..environments.features import shorten
 from ..glm import GLM
 from ..noise import SubGaussian
@@ -93,8 +83,8 @@ def draw(name: str, T: int, rng: np.random.Generator) -> World:
     """Draw one of the `WORLDS`; all rows have norm at most 1."""
     one, linear = np.ones(T), GLM()
     if name == "adversarial":
-        x = CyclicBasis().draw(rng, T, DIM)
-        y = Adversary().label(rng, x)[0]
+        x = env.CyclicBasis().draw(rng, T, DIM)
+        y = env.Adversary().label(rng, x)[0]
         best = np.asarray(np.linalg.lstsq(x, y)[0], dtype=np.float64)
         wide = GLM(parameter_bound=math.sqrt(DIM))
         return World(name, x, y, one, best, wide, None, 0.5 * T, 1.0)
@@ -102,18 +92,19 @@ def draw(name: str, T: int, rng: np.random.Generator) -> World:
         x, theta = shorten(rng.random((T, DIM)), 1.0), rng.dirichlet(np.full(DIM, 0.5))
         y = (rng.random(T) < x @ theta).astype(np.float64)
         return World(name, x, y, one, theta, linear, 0.5, 0.125 * T, 1.0)
-    x = Sphere().draw(rng, T, DIM)
+    x = env.Sphere().draw(rng, T, DIM)
     if name == "logistic":
         glm = GLM("logistic", parameter_bound=2.0)
-        rounds = Family(glm).label(rng, x, OnSphere(2.0).draw(rng, DIM))
+        rounds = env.Family(glm).label(rng, x, env.OnSphere(2.0).draw(rng, DIM))
         assert rounds.theta is not None
         return World(name, x, rounds.y, one, rounds.theta, glm, 0.5, math.log(2) * T, 1.0)
-    theta = OnSphere().draw(rng, DIM)
+    theta = env.OnSphere().draw(rng, DIM)
     if name == "stochastic":
-        labels = Noisy(linear, ClippedGaussian(4 * SD), Levels((SD,)))
+        labels = env.Noisy(linear, env.ClippedGaussian(4 * SD), env.Levels((SD,)))
         y = labels.label(rng, x, theta).y
         return World(name, x, y, one, theta, linear, SD, 0.5 * T * SD**2, 1 + 4 * SD)
-    rounds = Noisy(linear, ClippedGaussian(4 * LOUD), LogUniform(QUIET, LOUD)).label(rng, x, theta)
+    labels = env.Noisy(linear, env.ClippedGaussian(4 * LOUD), env.LogUniform(QUIET, LOUD))
+    rounds = labels.label(rng, x, theta)
     w = rounds.weight * QUIET**2  # at most 1: all methods keep their guarantees
     loss = 0.5 * T * QUIET**2
     return World(WEIGHTED, x, rounds.y, w, theta, linear, QUIET, loss, 1 + 4 * LOUD)

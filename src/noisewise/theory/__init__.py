@@ -1,75 +1,42 @@
 """The theory as functions: regret, its upper and lower bounds, radii, and the lemmas' two sides."""
 
-from . import bandits, bounds, guarantees, lemmas, lower, radii, regret
-from .bandits import certificate, family_sigma, ftrl_ucb_bound, mor_ucb_bound
-from .bounds import mean_bound, printed_bound, repaired_bound, sharp_bound
-from .guarantees import (
-    aggregating_bound,
-    exponentiated_gradient_bound,
-    exponentiated_gradient_rate,
-    forward_bound,
-    free_forward_bound,
-    gradient_descent_bound,
-    gradient_descent_rate,
-    horizon_free_bound,
-    log_dets,
-    minimax_value,
-    newton_step_bound,
-    projected_descent_bound,
-    ridge_bound,
-    simplex_bound,
-    worst_log_det,
-)
-from .lower import basis_lower_bound, glm_lower_bound, lower_bound
-from .regret import (
-    adversarial_regret,
-    bandit_regret,
-    design_terms,
-    mean_regret,
-    pseudo_regret,
-    stochastic_regret,
-    worst_mean_regret,
-)
-
-__all__ = [
-    "adversarial_regret",
-    "aggregating_bound",
-    "bandit_regret",
-    "bandits",
-    "basis_lower_bound",
-    "bounds",
-    "certificate",
-    "design_terms",
-    "exponentiated_gradient_bound",
-    "exponentiated_gradient_rate",
-    "family_sigma",
-    "forward_bound",
-    "free_forward_bound",
-    "ftrl_ucb_bound",
-    "glm_lower_bound",
-    "gradient_descent_bound",
-    "gradient_descent_rate",
-    "guarantees",
-    "horizon_free_bound",
-    "lemmas",
-    "log_dets",
-    "lower",
-    "lower_bound",
-    "mean_bound",
-    "mean_regret",
-    "minimax_value",
-    "mor_ucb_bound",
-    "newton_step_bound",
-    "printed_bound",
-    "projected_descent_bound",
-    "pseudo_regret",
-    "radii",
-    "regret",
-    "repaired_bound",
-    "ridge_bound",
-    "sharp_bound",
-    "simplex_bound",
-    "stochastic_regret",
-    "worst_log_det",
-    "worst_mean_regret",
-]
+from . import bandits as bandits
+from . import bounds as bounds
+from . import guarantees as guarantees
+from . import lemmas as lemmas
+from . import lower as lower
+from . import radii as radii
+from . import regret as regret
+from .bandits import certificate as certificate
+from .bandits import family_sigma as family_sigma
+from .bandits import ftrl_ucb_bound as ftrl_ucb_bound
+from .bandits import mor_ucb_bound as mor_ucb_bound
+from .bounds import mean_bound as mean_bound
+from .bounds import printed_bound as printed_bound
+from .bounds import repaired_bound as repaired_bound
+from .bounds import sharp_bound as sharp_bound
+from .guarantees import aggregating_bound as aggregating_bound
+from .guarantees import exponentiated_gradient_bound as exponentiated_gradient_bound
+from .guarantees import exponentiated_gradient_rate as exponentiated_gradient_rate
+from .guarantees import forward_bound as forward_bound
+from .guarantees import free_forward_bound as free_forward_bound
+from .guarantees import gradient_descent_bound as gradient_descent_bound
+from .guarantees import gradient_descent_rate as gradient_descent_rate
+from .guarantees import horizon_free_bound as horizon_free_bound
+from .guarantees import log_dets as log_dets
+from .guarantees import minimax_value as minimax_value
+from .guarantees import newton_step_bound as newton_step_bound
+from .guarantees import projected_descent_bound as projected_descent_bound
+from .guarantees import ridge_bound as ridge_bound
+from .guarantees import simplex_bound as simplex_bound
+from .guarantees import worst_log_det as worst_log_det
+from .lower import basis_lower_bound as basis_lower_bound
+from .lower import glm_lower_bound as glm_lower_bound
+from .lower import lower_bound as lower_bound
+from .regret import adversarial_regret as adversarial_regret
+from .regret import bandit_regret as bandit_regret
+from .regret import design_terms as design_terms
+from .regret import mean_regret as mean_regret
+from .regret import pseudo_regret as pseudo_regret
+from .regret import stochastic_regret as stochastic_regret
+from .regret import worst_mean_regret as worst_mean_regret
