@@ -56,7 +56,8 @@ def one_direction(
             half = _quantile(found.freedom, delta) * np.sqrt(v)
     half = np.where(v == 0, 0.0, np.where(np.isfinite(half), half, math.inf))
     scores = np.where(np.isfinite(half), found.scores, 0.0)
-    return scores - half, scores + half, found.rests_on
+    exogenous = " and rows that do not depend on past labels" if anytime else ""
+    return scores - half, scores + half, found.rests_on + exogenous
 
 
 def anytime_half_width(v: Array, phi: Array | float, freedom: float, delta: float) -> Array:
@@ -110,7 +111,7 @@ def _check_gaussian(glm: GLM, noise: str) -> str:
             f"noise is {GAUSSIAN!r}, which labels of the {glm.link.name} link are not; pass "
             "Likelihood() or SubGaussian(sigma)"
         )
-    return "Gaussian noise of unknown sd and rows that do not depend on past labels"
+    return "Gaussian noise of unknown sd"
 
 
 def _least_squares(state: FTRLState, x: Array, sigma: float | None, rests_on: str) -> Estimate:

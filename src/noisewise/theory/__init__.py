@@ -33,6 +33,7 @@ from .guarantees import worst_log_det as worst_log_det
 from .lower import basis_lower_bound as basis_lower_bound
 from .lower import glm_lower_bound as glm_lower_bound
 from .lower import lower_bound as lower_bound
+from .radii import interval_ridge as interval_ridge
 from .regret import adversarial_regret as adversarial_regret
 from .regret import bandit_regret as bandit_regret
 from .regret import design_terms as design_terms
