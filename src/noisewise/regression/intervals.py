@@ -56,7 +56,7 @@ def one_direction(
             half = _quantile(found.freedom, delta) * np.sqrt(v)
     half = np.where(v == 0, 0.0, np.where(np.isfinite(half), half, math.inf))
     scores = np.where(np.isfinite(half), found.scores, 0.0)
-    exogenous = " and rows that do not depend on past labels" if anytime else ""
+    exogenous = ", and rows that do not depend on past labels" if anytime else ""
     return scores - half, scores + half, found.rests_on + exogenous
 
 
