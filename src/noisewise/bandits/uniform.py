@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from ..inputs import dimension, generator
@@ -46,11 +46,7 @@ class Uniform:
         return UniformState(dimension(dim))
 
     def select(
-        self,
-        state: UniformState,
-        arms: ArrayLike,
-        rng: np.random.Generator,
-        sigma: ArrayLike | None = None,
+        self, state: UniformState, arms: ArrayLike, rng: Generator, sigma: ArrayLike | None = None
     ) -> int:
         """Return a random arm."""
         generator(rng)

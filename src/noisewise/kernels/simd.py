@@ -19,7 +19,7 @@ from numba.core.targetconfig import ConfigStack
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 
-from .compile_options import COMPILED, FAST
+from .compile_options import COMPILED, FAST, PART
 
 NUMBER, WORD, INDEX = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
 EIGHT = ir.VectorType(NUMBER, 8)
@@ -159,7 +159,7 @@ def make_intrinsic(twin: Twin, results: int = 0) -> Callable[[Writer], Twin]:
         @cache
         def compiles(kinds: tuple[types.Type, ...]) -> bool:
             try:
-                njit(lambda given: alone(*given)).compile((types.Tuple(kinds),))
+                njit(**PART)(lambda given: alone(*given)).compile((types.Tuple(kinds),))
             except (NumbaError, RuntimeError):
                 return False
             return True
