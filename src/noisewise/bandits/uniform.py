@@ -31,6 +31,7 @@ class Uniform:
     Use it as the yardstick of no learning, and to log data for replay. Costs K d a round, for
     looking at the arms.
 
+    >>> import numpy as np
     >>> policy = Uniform()
     >>> policy.select(policy.start(dim=1), [[1.0], [2.0]], np.random.default_rng(0)) in (0, 1)
     True
