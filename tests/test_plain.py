@@ -4,6 +4,7 @@ import inspect
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -76,9 +77,10 @@ def test_a_twin_serves_where_vector_code_cant_be_compiled(write):
 
     code = simd.make_intrinsic(twin)(inspect.unwrap(write))
     forms = njit(lambda P, x, quads: code(P, x, quads, np.uint64(1)))
-    quads = np.zeros(8)
-    forms(np.eye(1), np.eye(4, 8), quads)
-    assert quads[0] == (1.0 if write is arms.eight_forms else 7.0)
+    quads, works = np.zeros(8), write is arms.eight_forms
+    with nullcontext() if works else pytest.warns(RuntimeWarning, match="plain loop serves"):
+        forms(np.eye(1), np.eye(4, 8), quads)
+    assert quads[0] == (1.0 if works else 7.0)
 
 
 @pytest.mark.skipif(not compile_options.COMPILED, reason="nothing is compiled")

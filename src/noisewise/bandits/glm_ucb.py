@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from ..blas import matmul
@@ -71,11 +72,7 @@ class GLMUCB(Designed):
         return self.radius_scale * factor * math.sqrt(2 * d * logs)
 
     def select(
-        self,
-        state: GLMUCBState,
-        arms: ArrayLike,
-        rng: np.random.Generator,
-        sigma: ArrayLike | None = None,
+        self, state: GLMUCBState, arms: ArrayLike, rng: Generator, sigma: ArrayLike | None = None
     ) -> int:
         """Return the arm of the largest upper bound; nothing is random."""
         return first_best(self.index(state, candidates(arms, state.dim, self.glm.feature_bound)))

@@ -3,11 +3,12 @@
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 
-import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from ..glm import GLM
 from ..inputs import coerce_positive
+from ..protocols import Array
 from ..regression.ftrl import FTRL
 from ..regression.state import FTRLState
 from .arms import candidates, compiled, observation
@@ -30,6 +31,7 @@ class Greedy:
 
     Examples
     --------
+    >>> import numpy as np
     >>> policy = Greedy(GLM())
     >>> state = policy.start(dim=2)
     >>> policy.update(state, [0.0, 1.0], 1.0)
@@ -62,15 +64,15 @@ class Greedy:
         return self.ftrl.start(dim)
 
     def select(
-        self,
-        state: FTRLState,
-        arms: ArrayLike,
-        rng: np.random.Generator,
-        sigma: ArrayLike | None = None,
+        self, state: FTRLState, arms: ArrayLike, rng: Generator, sigma: ArrayLike | None = None
     ) -> int:
-        """Return the arm of the largest estimated score; nothing is random."""
+        """Return the arm of the largest score at the parameter it plays by."""
         x = candidates(arms, state.dim, self.glm.feature_bound)
-        return int(compiled().best_score(x, state.theta))
+        return int(compiled().best_score(x, self._parameter(state, rng)))
+
+    def _parameter(self, state: FTRLState, rng: Generator) -> Array:
+        """Return the estimate; nothing is random."""
+        return state.theta
 
     def update(self, state: FTRLState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward, weighed by the inverse of its variance."""

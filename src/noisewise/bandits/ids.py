@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from ..blas import matmul
@@ -103,11 +104,7 @@ class IDS:
         return self.optimism.confidence(state)
 
     def select(
-        self,
-        state: LinearState,
-        arms: ArrayLike,
-        rng: np.random.Generator,
-        sigma: ArrayLike | None = None,
+        self, state: LinearState, arms: ArrayLike, rng: Generator, sigma: ArrayLike | None = None
     ) -> int:
         """Return the arm of the least ratio, or one drawn from the law of the least ratio."""
         x = candidates(arms, state.dim)

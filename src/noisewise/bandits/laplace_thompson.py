@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import ArrayLike
+from numpy.random import Generator
 
 from ..inputs import coerce_positive
+from ..protocols import Array
 from ..regression.sets import curvature_inverse
 from ..regression.state import FTRLState
-from .arms import candidates, compiled
 from .greedy import Greedy
 from .linear_thompson import draw
 
@@ -48,14 +47,6 @@ class LaplaceThompson(Greedy):
         super().__post_init__()
         coerce_positive(self, "scale", zero=True)
 
-    def select(
-        self,
-        state: FTRLState,
-        arms: ArrayLike,
-        rng: np.random.Generator,
-        sigma: ArrayLike | None = None,
-    ) -> int:
-        """Return the best arm of a drawn parameter, one draw for all arms."""
-        x = candidates(arms, state.dim, self.glm.feature_bound)
-        drawn = draw(rng, state.theta, curvature_inverse(self.glm, state), self.scale)
-        return int(compiled().best_score(x, drawn))
+    def _parameter(self, state: FTRLState, rng: Generator) -> Array:
+        """Draw a parameter, one for all arms."""
+        return draw(rng, state.theta, curvature_inverse(self.glm, state), self.scale)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from .. import linalg
@@ -57,11 +57,7 @@ class LinearThompson:
         return ridge.start(dim, self.ridge)
 
     def select(
-        self,
-        state: LinearState,
-        arms: ArrayLike,
-        rng: np.random.Generator,
-        sigma: ArrayLike | None = None,
+        self, state: LinearState, arms: ArrayLike, rng: Generator, sigma: ArrayLike | None = None
     ) -> int:
         """Return the best arm of a drawn parameter, one draw for all arms."""
         x = candidates(arms, state.dim)
@@ -75,7 +71,7 @@ class LinearThompson:
         ridge.learn(state, x, y, max(s, self.noise_floor) ** -2.0)
 
 
-def draw(rng: np.random.Generator, centre: Array, inverse: Array, scale: float) -> Array:
+def draw(rng: Generator, centre: Array, inverse: Array, scale: float) -> Array:
     """Draw from the normal law of mean ``centre`` and covariance scale^2 ``inverse``."""
     generator(rng)
     return centre + scale * matmul(linalg.factor(inverse), rng.normal(size=len(centre)))

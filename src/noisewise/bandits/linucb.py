@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from ..blas import matmul
@@ -65,11 +65,7 @@ class LinUCB:
         return ridge.start(dim, self.ridge)
 
     def select(
-        self,
-        state: LinearState,
-        arms: ArrayLike,
-        rng: np.random.Generator,
-        sigma: ArrayLike | None = None,
+        self, state: LinearState, arms: ArrayLike, rng: Generator, sigma: ArrayLike | None = None
     ) -> int:
         """Return the arm of the largest index; nothing is random."""
         return first_best(self.index(state, candidates(arms, state.dim)))

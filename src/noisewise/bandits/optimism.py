@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from ..blas import matmul
@@ -45,11 +46,7 @@ class Optimism:
         return ridge.start(dim, self.ridge)
 
     def select(
-        self,
-        state: LinearState,
-        arms: ArrayLike,
-        rng: np.random.Generator,
-        sigma: ArrayLike | None = None,
+        self, state: LinearState, arms: ArrayLike, rng: Generator, sigma: ArrayLike | None = None
     ) -> int:
         """Return the arm of the largest upper bound; nothing is random."""
         x = candidates(arms, state.dim, getattr(self, "feature_bound", np.inf))

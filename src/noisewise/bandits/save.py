@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from .. import linalg
@@ -137,11 +138,7 @@ class SAVE:
             raise ValueError(f"the state has {len(state.layers)} layers, not {self.depth}")
 
     def select(
-        self,
-        state: SAVEState,
-        arms: ArrayLike,
-        rng: np.random.Generator,
-        sigma: ArrayLike | None = None,
+        self, state: SAVEState, arms: ArrayLike, rng: Generator, sigma: ArrayLike | None = None
     ) -> int:
         """Return a wide arm of the first layer that has one; nothing is random."""
         x = candidates(arms, state.dim, self.feature_bound)

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from .. import linalg
@@ -112,11 +112,7 @@ class UCBGLM(Designed):
         return self.radius_scale * self.sigma / self.glm.min_slope * math.sqrt(inside)
 
     def select(
-        self,
-        state: UCBGLMState,
-        arms: ArrayLike,
-        rng: np.random.Generator,
-        sigma: ArrayLike | None = None,
+        self, state: UCBGLMState, arms: ArrayLike, rng: Generator, sigma: ArrayLike | None = None
     ) -> int:
         """Return a random arm while cold, then that of the largest upper bound."""
         x = candidates(arms, state.dim, self.glm.feature_bound)

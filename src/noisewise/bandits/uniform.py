@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from ..inputs import dimension, generator
@@ -31,6 +31,7 @@ class Uniform:
     Use it as the yardstick of no learning, and to log data for replay. Costs K d a round, for
     looking at the arms.
 
+    >>> import numpy as np
     >>> policy = Uniform()
     >>> policy.select(policy.start(dim=1), [[1.0], [2.0]], np.random.default_rng(0)) in (0, 1)
     True
@@ -46,11 +47,7 @@ class Uniform:
         return UniformState(dimension(dim))
 
     def select(
-        self,
-        state: UniformState,
-        arms: ArrayLike,
-        rng: np.random.Generator,
-        sigma: ArrayLike | None = None,
+        self, state: UniformState, arms: ArrayLike, rng: Generator, sigma: ArrayLike | None = None
     ) -> int:
         """Return a random arm."""
         generator(rng)

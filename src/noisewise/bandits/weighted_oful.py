@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from ..inputs import coerce_positive
 from ..ownership import writes
+from ..protocols import Array
 from .arms import clip, observation
 from .optimism import Optimism
 from .ridge import LinearState, learn
@@ -57,10 +58,14 @@ class WeightedOFUL(Optimism):
             noise = 8 * math.sqrt(d * math.log1p(t * reach) * ell) + 4 * math.sqrt(d) * ell
         return scale * noise + self.bias(self.parameter_bound)
 
+    def effective_sd(self, state: LinearState, x: Array, sigma: float) -> float:
+        """Return the standard deviation a reward of arm ``x`` counts with."""
+        return max(sigma, self.noise_bound / math.sqrt(state.dim))
+
     @writes
     def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
-        """Learn a reward, weighed by the inverse of its variance."""
+        """Learn a reward, weighed by the inverse of its effective variance."""
         x, y, s = observation(arm, reward, sigma, state.dim, self.feature_bound)
-        R = self.noise_bound
-        learn(state, x, y, max(clip(state, s, R), R / math.sqrt(state.dim)) ** -2.0)
-        state.clipped += s > R
+        sd = self.effective_sd(state, x, clip(state, s, self.noise_bound))
+        learn(state, x, y, sd**-2.0)
+        state.clipped += s > self.noise_bound

@@ -4,19 +4,15 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from numpy.typing import ArrayLike
-
 from .. import linalg
 from ..inputs import coerce_positive, integer
-from ..ownership import writes
 from ..protocols import Array
-from .arms import clip, observation
-from .optimism import Optimism
-from .ridge import LinearState, learn
+from .ridge import LinearState
+from .weighted_oful import WeightedOFUL
 
 
 @dataclass(frozen=True)
-class WeightedOFULPlus(Optimism):
+class WeightedOFULPlus(WeightedOFUL):
     r"""Optimism with weights from variance and uncertainty, and a Bernstein radius.
 
     .. math:: w = \max(\sigma, \alpha, \gamma\|x\|_{V^{-1}}^{1/2})^{-2},\quad
@@ -50,14 +46,10 @@ class WeightedOFULPlus(Optimism):
 
     not_promised: ClassVar[tuple[str, ...]] = ("late rewards give the same estimate",)
 
-    noise_bound: float = 1.0
-    feature_bound: float = 1.0
-    parameter_bound: float = 1.0
     horizon: int = 10_000
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        coerce_positive(self, "noise_bound", "feature_bound", "parameter_bound")
         coerce_positive(self, "horizon", by=integer)
 
     def radius(self, state: LinearState, scale: float = 1.0) -> float:
@@ -76,11 +68,3 @@ class WeightedOFULPlus(Optimism):
         gamma = math.sqrt(self.noise_bound) / state.dim**0.25
         doubt = gamma * math.sqrt(linalg.norm(x, state.inverse))
         return max(sigma, self.horizon**-0.5, doubt)
-
-    @writes
-    def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
-        """Learn a reward, weighed by its variance and by how little is known of the arm."""
-        x, y, s = observation(arm, reward, sigma, state.dim, self.feature_bound)
-        sd = self.effective_sd(state, x, clip(state, s, self.noise_bound))
-        learn(state, x, y, sd**-2.0)
-        state.clipped += s > self.noise_bound

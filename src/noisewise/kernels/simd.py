@@ -2,9 +2,10 @@
 
 Left to itself the compiler asks before every short loop whether the vectors overlap, and takes one
 row of a matrix at a time. What is written here serves any width the machine has. It stays only
-where it pays (`python -m benchmarks intrinsics`), and each has a twin in `plain.py`.
+where it pays (`python -m benchmarks.intrinsics`), and each has a twin in `plain.py`.
 """
 
+import warnings
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from functools import cache, wraps
@@ -19,13 +20,14 @@ from numba.core.targetconfig import ConfigStack
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 
-from .compile_options import COMPILED, FAST
+from .compile_options import COMPILED, FAST, PART
 
 NUMBER, WORD, INDEX = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
 EIGHT = ir.VectorType(NUMBER, 8)
 Twin: TypeAlias = Callable[..., object]
 Writer: TypeAlias = Callable[..., Iterable[ir.Value] | None]
-Generator: TypeAlias = Callable[..., ir.Value]
+Values: TypeAlias = list[ir.Value]
+Generate: TypeAlias = Callable[..., ir.Value]
 
 
 class SimdBuilder:
@@ -116,54 +118,50 @@ def make_intrinsic(twin: Twin, results: int = 0) -> Callable[[Writer], Twin]:
     compiled, which is tried, and where nothing is.
     """
 
-    def declare(generate: Generator, kinds: tuple[types.Type, ...]) -> tuple[Signature, Generator]:
-        fit = [each if isinstance(each, types.Array | types.Float) else types.uint64
-               for each in kinds]  # fmt: skip
-        result = types.UniTuple(types.float64, results) if results else types.none
-        return result(*fit), generate
-
-    def call_twin(
-        context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
-    ) -> ir.Value:
-        flags = ConfigStack().top().copy()
-        made = context.compile_subroutine(builder, twin, signature, flags=flags)
-        return context.call_internal(builder, made.fndesc, signature, values)
-
     def made(write: Writer) -> Twin:
-        def generate(
-            context: BaseContext,
-            builder: ir.IRBuilder,
-            signature: Signature,
-            values: list[ir.Value],
+        def declare(choose: Callable[[tuple[types.Type, ...]], Generate]) -> Twin:
+            @wraps(write)
+            def declared(typing: object, *kinds: types.Type) -> tuple[Signature, Generate]:
+                fit = [each if isinstance(each, types.Array | types.Float) else types.uint64
+                       for each in kinds]  # fmt: skip
+                result = types.UniTuple(types.float64, results) if results else types.none
+                return result(*fit), choose(kinds)
+
+            return intrinsic(declared)
+
+        def vector_code(
+            context: BaseContext, build: ir.IRBuilder, kind: Signature, values: Values
         ) -> ir.Value:
             given = [
-                SimdBuilder(builder, context.make_array(kind)(context, builder, value).data)
-                if isinstance(kind, types.Array) else value
-                for kind, value in zip(signature.args, values, strict=True)
+                SimdBuilder(build, context.make_array(each)(context, build, value).data)
+                if isinstance(each, types.Array) else value
+                for each, value in zip(kind.args, values, strict=True)
             ]  # fmt: skip
-            found = write(builder, *given)
+            found = write(build, *given)
             if found is None:
                 return context.get_dummy_value()
-            return context.make_tuple(builder, signature.return_type, found)
+            return context.make_tuple(build, kind.return_type, found)
 
-        @wraps(write)
-        def untried(typing: object, *kinds: types.Type) -> tuple[Signature, Generator]:
-            return declare(generate, kinds)
+        def call_twin(
+            context: BaseContext, build: ir.IRBuilder, kind: Signature, values: Values
+        ) -> ir.Value:
+            made = context.compile_subroutine(build, twin, kind, flags=ConfigStack().top().copy())
+            return context.call_internal(build, made.fndesc, kind, values)
 
-        @wraps(write)
-        def tried(typing: object, *kinds: types.Type) -> tuple[Signature, Generator]:
-            return declare(generate if compiles(kinds) else call_twin, kinds)
-
-        alone = intrinsic(untried)
+        alone = declare(lambda kinds: vector_code)
 
         @cache
         def compiles(kinds: tuple[types.Type, ...]) -> bool:
             try:
-                njit(lambda given: alone(*given)).compile((types.Tuple(kinds),))
-            except (NumbaError, RuntimeError):
+                njit(**PART)(lambda given: alone(*given)).compile((types.Tuple(kinds),))
+            except (NumbaError, RuntimeError) as error:
+                what = f"vector code of {write.__name__} ({type(error).__name__})"
+                text = f"can't compile the {what}; a plain loop serves, which is slower"
+                warnings.warn(text, RuntimeWarning, stacklevel=2)
                 return False
             return True
 
-        return intrinsic(tried) if COMPILED else twin
+        chosen = declare(lambda kinds: vector_code if compiles(kinds) else call_twin)
+        return chosen if COMPILED else twin
 
     return made
