@@ -9,6 +9,9 @@ from scipy.linalg import lapack
 from .blas import SMALL, SMALL_PRODUCT, matmul, one_thread_beyond
 from .protocols import Array
 
+EPS = float(np.finfo(np.float64).eps)
+DOUBT = 1e-8  # relative error of an inverse above which it is widened
+
 
 @one_thread_beyond(SMALL_PRODUCT)
 def factor(H: Array) -> Array:
@@ -41,13 +44,15 @@ def invert(c: Array) -> Array:
 def safe_inverse(H: Array, floor: float) -> tuple[Array, float]:
     """Return an inverse that is not too small, and log det H, for H >= ``floor`` I.
 
-    Where rounding could have cost the small eigenvalues, the inverse of the floor is returned.
+    Where rounding could have changed the small eigenvalues by more than `DOUBT` of them, all are
+    lowered by what is not known of them, down to the floor.
     """
-    d = len(H)
     c = factor(H)
-    P = invert(c)
-    doubt = np.finfo(np.float64).eps * d * float(np.trace(H)) * largest_eigenvalue_bound(P)
-    return (P if doubt <= 0.1 else np.eye(d) / floor), log_det(c)
+    P, unsure = invert(c), EPS * len(H) * float(np.trace(H))
+    if unsure * largest_eigenvalue_bound(P) > DOUBT:
+        values, vectors = np.linalg.eigh(H)
+        P = (vectors / np.maximum(values - 4 * unsure, floor)) @ vectors.T
+    return P, log_det(c)
 
 
 def log_det(c: Array) -> float:

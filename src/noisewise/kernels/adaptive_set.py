@@ -9,6 +9,7 @@ from ..protocols import Array
 from . import layout as at
 
 EPS = 2.220446049250313e-16
+DOUBT = 1e-8
 
 
 def level(ridge: float, bound: float, price: float, excess: float) -> float:
@@ -111,7 +112,7 @@ def local_radius(
 
 def trusted(a: Array, trace: float) -> bool:
     """Return whether rounding can't have spoilt an inverse of that trace."""
-    return EPS * a[at.DIM] * (a[at.CURVED] + a[at.DIM] * a[at.RIDGE]) * trace <= 0.1
+    return EPS * a[at.DIM] * (a[at.CURVED] + a[at.DIM] * a[at.RIDGE]) * trace <= DOUBT
 
 
 def linear_gap(a: Array, length: float, trace: float) -> float:

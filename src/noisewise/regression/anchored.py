@@ -74,15 +74,12 @@ class AnchoredNewton(CompiledSolver):
         """
         h, v = state.head, state.views
         old, least, D = h.ridge, h.smallest, ridge - h.ridge
-        H = ridge * np.eye(state.dim)  # from the rows: adding D, digits could be lost
-        for block in state.blocks():
-            root = block.x * np.sqrt(block.curvature)[:, None]
-            H += root.T @ root
-        P = linalg.invert(linalg.factor(H))
+        h.ridge = ridge
+        # from the rows: adding D, digits could be lost
+        P = linalg.invert(linalg.factor(self.hessian(state)))
         v.inverse[:] = P
         v.gradient += D * v.anchor
         h.pending = 0.0
-        h.ridge = ridge
         h.value += 0.5 * D * v.anchor @ v.anchor
         # H + D I >= (1 + D / least) H for D < 0, and at least the new ridge over the old
         h.leverage /= min(1.0, max(1 + D / least, ridge / old))

@@ -52,7 +52,7 @@ class LeastSquares(CompiledSolver):
     @one_thread
     def gap(self, state: "FTRLState") -> float:
         """Return the gap as measured now, with an allowance for rounding."""
-        theta, h, H = state.theta, state.head, _hessian(state)
+        theta, h, H = state.theta, state.head, self.hessian(state)
         gradient = H @ theta + state.views.gradient
         total = h.total + h.curved * np.linalg.norm(theta)
         blur = EPS * (state.dim + np.sqrt(state.count)) * total
@@ -85,13 +85,12 @@ class LeastSquares(CompiledSolver):
 
     def uniform(self, glm: GLM, state: "FTRLState") -> tuple[Array, float]:
         """Return the solver's own inverse, for which this is the matrix."""
-        base = state.dim * math.log(state.head.ridge)
-        own = state.sound_inverse()
-        try:
-            return own, -linalg.log_det(linalg.factor(own)) - base
-        except np.linalg.LinAlgError:  # small changes have added up to a loss of all digits
-            own, log_det = linalg.safe_inverse(_hessian(state), state.head.ridge)
-            return own, log_det - base
+        own, base = state.sound_inverse(), state.dim * math.log(state.head.ridge)
+        return own, -linalg.log_det(linalg.factor(own)) - base
+
+    def hessian(self, state: "FTRLState") -> Array:
+        """Return 2 ridge I plus the rows, anew."""
+        return full_gram(state) + state.head.ridge * np.eye(state.dim)
 
 
 def _fold(state: "FTRLState") -> None:
@@ -119,8 +118,3 @@ def full_gram(state: "FTRLState") -> Array:
     for block in state.buffer():
         G += block.x.T @ block.x
     return G
-
-
-def _hessian(state: "FTRLState") -> Array:
-    """Return 2 ridge I plus the rows, anew."""
-    return full_gram(state) + state.head.ridge * np.eye(state.dim)

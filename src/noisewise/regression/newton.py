@@ -172,8 +172,8 @@ class ExactNewton(RowSolver):
         return h.played - h.value + 0.5 * h.step_norm**2
 
     def uniform(self, glm: GLM, state: "FTRLState") -> tuple[Array, float]:
-        """Return the inverse that is kept."""
-        own = state.sound_inverse()
+        """Return the inverse that is kept, which is made anew with every row."""
+        own = state.inverse()
         return own, -linalg.log_det(linalg.factor(own)) - state.dim * math.log(state.head.ridge)
 
     def local(

@@ -150,6 +150,14 @@ class Solver(ABC):
         """Return the local form of the adaptive set, where there is one."""
         return None
 
+    def hessian(self, state: "FTRLState") -> Array:
+        """Return the matrix whose inverse the state keeps, made anew."""
+        H = state.head.ridge * np.eye(state.dim)
+        for block in state.blocks():
+            root = block.x * np.sqrt(block.curvature)[:, None]
+            H += root.T @ root
+        return H
+
     def curvature_inverse(self, glm: GLM, state: "FTRLState") -> Array:
         r"""Return the inverse of :math:`2\lambda I + \sum w\varphi'(x\cdot\hat\mu)xx^\top`."""
         return state.inverse()

@@ -10,7 +10,6 @@ import numpy as np
 from .. import linalg
 from ..inputs import dimension
 from ..kernels import layout as at
-from ..kernels.adaptive_set import EPS
 from ..kernels.layout import Header, Views, align
 from ..protocols import Array
 from ..states import COUNT, FINITE, check_fields, check_finite, check_layout, check_rows
@@ -188,9 +187,9 @@ class FTRLState:
         return P + np.tril(P, -1).T - np.outer(self.head.pending * k, k)
 
     def sound_inverse(self) -> Array:
-        """Return the same, or that of the ridge where rounding could have spoilt it."""
+        """Return the same, or one made anew and not too small where rounding could matter."""
         h, P = self.head, self.inverse()
-        trace = float(h.curved + self.dim * h.ridge)
-        doubt = EPS * self.dim * trace * linalg.largest_eigenvalue_bound(P)
-        sound = doubt <= 0.1 and np.diag(P).min() > 0
-        return P if sound else np.eye(self.dim) / h.ridge
+        unsure = linalg.EPS * self.dim * float(h.curved + self.dim * h.ridge)
+        if unsure * linalg.largest_eigenvalue_bound(P) <= linalg.DOUBT and np.diag(P).min() > 0:
+            return P
+        return linalg.safe_inverse(self.solver.hessian(self), h.ridge)[0]
