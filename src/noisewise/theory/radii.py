@@ -177,12 +177,7 @@ def localise(
 
 
 def localise_anchored(
-    level: float,
-    residual: float,
-    shift: float,
-    concordance: float,
-    reach: float,
-    stretch: float,
+    level: float, residual: float, shift: float, concordance: float, reach: float, stretch: float
 ) -> float:
     r"""Return r with :math:`\|\mu^*-\mu\|_H \le r`, H the matrix of the streaming solver.
 
