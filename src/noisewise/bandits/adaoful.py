@@ -144,8 +144,7 @@ class AdaOFUL(Optimism):
         """Return the standard deviation that a reward of an arm so wide counts with."""
         steep = self.feature_bound * self.parameter_bound * width
         doubt = max(
-            6 * math.sqrt(self.iota) * width,
-            math.sqrt(steep) * (42 * self.iota / dim) ** 0.25,
+            6 * math.sqrt(self.iota) * width, math.sqrt(steep) * (42 * self.iota / dim) ** 0.25
         )
         return max(sigma, self.horizon**-0.5, self.doubt_scale * doubt)
 

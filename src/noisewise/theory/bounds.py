@@ -184,12 +184,7 @@ def _prescribed(
 
 
 def _growth(
-    glm: GLM,
-    dim: int,
-    horizon: int,
-    lam: float,
-    log_det: float | None,
-    leverages: ArrayLike | None,
+    glm: GLM, dim: int, horizon: int, lam: float, log_det: float | None, leverages: ArrayLike | None
 ) -> float:
     """Return the log-determinant, from the leverages, as given, or its largest value."""
     d, T = dimension(dim), integer("horizon", horizon)
@@ -214,12 +209,7 @@ def _leverages(glm: GLM, dim: int, horizon: int, lam: float, values: ArrayLike) 
 
 
 def _leverage_sum(
-    glm: GLM,
-    dim: int,
-    horizon: int,
-    lam: float,
-    log_det: float | None,
-    leverages: ArrayLike | None,
+    glm: GLM, dim: int, horizon: int, lam: float, log_det: float | None, leverages: ArrayLike | None
 ) -> float:
     """Return sum h_t, or its bound by the log-determinant over kappa."""
     if leverages is not None:
