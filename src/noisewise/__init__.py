@@ -25,7 +25,7 @@ _HOME = {
     "OFUL": "bandits.oful",
     "MORUCB": "bandits.mor_ucb",
     "FTRLUCB": "bandits.ftrl_ucb",
-    "OptimismState": "bandits.layers",
+    "OptimismState": "bandits.optimism_state",
     "EllipsoidStack": "bandits.ellipsoid_stack",
     "LinUCB": "bandits.linucb",
     "WeightedLeastSquaresUCB": "bandits.weighted_least_squares",
@@ -106,7 +106,6 @@ if TYPE_CHECKING:
     from .bandits.greedy import Greedy
     from .bandits.ids import IDS
     from .bandits.laplace_thompson import LaplaceThompson
-    from .bandits.layers import OptimismState
     from .bandits.linear_thompson import LinearThompson
     from .bandits.linucb import LinUCB
     from .bandits.losan import LOSAN, LOSANState
@@ -115,6 +114,7 @@ if TYPE_CHECKING:
     from .bandits.normal_ucb import NormalUCB
     from .bandits.ofuglb import OFUGLB, OFUGLBState
     from .bandits.oful import OFUL
+    from .bandits.optimism_state import OptimismState
     from .bandits.ridge import LinearState
     from .bandits.save import SAVE, SAVEState
     from .bandits.ucb1_normal import UCB1Normal

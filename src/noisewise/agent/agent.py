@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from .. import archive
 from ..bandits.arms import norm_bound, observation
 from ..bandits.ftrl_ucb import FTRLUCB
-from ..bandits.layers import Mending, OptimismState
+from ..bandits.optimistic import OptimisticPolicy
 from ..glm import GLM
 from ..inputs import dimension, integer, numbers, positive, shown
 from ..links import Link
@@ -340,9 +340,8 @@ class Agent:
 
     def _count(self) -> int:
         """Return how many rewards the policy has learnt, repaired first if it was interrupted."""
-        if isinstance(self.state, OptimismState) and self.state.stale:
-            with Mending(self.policy, self.state):  # type: ignore[arg-type]
-                pass
+        if isinstance(self.policy, OptimisticPolicy):
+            self.policy.mend(self.state)
         return int(getattr(self.state, "count", 0))
 
     def _note_interrupt(self, given: Observations, learnt: int) -> None:

@@ -28,13 +28,9 @@ class EllipsoidStack:
         if not (self.radii >= 0).all():  # infinite where nothing is known
             raise ValueError("EllipsoidStack.radii holds a number that is not >= 0")
 
-    @property
-    def known(self) -> "EllipsoidStack":
-        """Those of finite radius; all of them where none is infinite, without a copy."""
-        finite = self.radii < np.inf
-        if finite.all():
-            return self
-        return EllipsoidStack(self.centres[finite], self.inverses[finite], self.radii[finite])
+    def copy(self) -> "EllipsoidStack":
+        """Return the same ellipsoids in memory of their own."""
+        return EllipsoidStack(self.centres.copy(), self.inverses.copy(), self.radii.copy())
 
     @classmethod
     def empty(cls, count: int, dim: int) -> "EllipsoidStack":

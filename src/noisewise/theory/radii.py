@@ -23,6 +23,16 @@ _FAMILY_SCALE = {"logistic": 0.5, "probit": 0.5, "tanh": 1.0}
 _FAMILIES = ("identity", "logistic", "exponential", "tanh", "probit")
 
 
+def check(glm: GLM, noise: Noise, radius: str) -> None:
+    """Raise unless there is a proof of the radius for this noise and link."""
+    if radius == "self-normalised":
+        noise_scale(glm, noise)
+    elif radius in ("freedman", "printed"):
+        _require_bounded(radius, noise)
+    else:
+        conversion_constant(glm, noise)
+
+
 def conversion_constant(glm: GLM, noise: Noise) -> float:
     """Return C of the adaptive radius: the price of log(1/delta), fixed before the first round.
 

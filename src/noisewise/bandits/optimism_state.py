@@ -1,0 +1,192 @@
+"""What an optimistic policy over FTRL knows: estimates, their confidence sets, kernel parameters.
+
+MORUCB has a layer for every level of noise, FTRLUCB a single one. A layer is the state of an FTRL,
+places in an `EllipsoidStack` for its ellipsoids, and a row of parameters for the kernels.
+"""
+
+import math
+from dataclasses import dataclass, fields, replace
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..glm import GLM
+from ..inputs import with_slack
+from ..kernels.policy_params import (
+    CURVATURE,
+    GAIN,
+    LIMIT,
+    NORM,
+    PARAMETER,
+    PRICE,
+    SCALE,
+    SIZE,
+    SLOPE,
+)
+from ..protocols import Array
+from ..regression.ftrl import FTRL
+from ..regression.state import FTRLState
+from ..states import COUNT, check_fields, check_layout, check_list, check_rows
+from .arms import compiled
+from .ellipsoid_stack import EllipsoidStack
+
+
+@dataclass(eq=False)
+class OptimismState:
+    """What an optimistic policy knows.
+
+    ``rounds`` counts the rewards, ``clipped`` the standard deviations cut to the noise bound;
+    ``variance`` is the state of a `VarianceModel` where the policy has one.
+    """
+
+    layers: list[FTRLState]
+    forms: EllipsoidStack
+    own: EllipsoidStack  # the estimate with the solver's own inverse, of no radius
+    numbers: Array
+    rounds: int = 0
+    clipped: int = 0
+    variance: FTRLState | None = None
+
+    def __post_init__(self) -> None:
+        check_list("OptimismState.layers", self.layers, FTRLState)
+        check_fields(self, forms=EllipsoidStack, own=EllipsoidStack, rounds=COUNT, clipped=COUNT)
+        check_layout("OptimismState.numbers", self.numbers, (len(self.layers), SIZE))
+        check_rows("OptimismState", self.numbers)
+        if np.isnan(self.numbers).any():
+            raise ValueError("OptimismState.numbers holds NaN")
+        if len(self.own.radii) != 1 or len({layer.head.code for layer in self.layers}) > 1:
+            raise ValueError(
+                "OptimismState has not one ellipsoid of its own, or layers of several links"
+            )
+        dims = {forms.centres.shape[1] for forms in (self.own, self.forms)}
+        if dims | {layer.dim for layer in self.layers} != {self.dim}:
+            raise ValueError("OptimismState has layers and ellipsoids of several dims")
+        if self.variance is not None:
+            check_fields(self, variance=FTRLState)
+            if self.variance.dim != self.dim + 1:
+                raise ValueError(
+                    f"OptimismState.variance has dim {self.variance.dim}; one more than dim"
+                )
+        fast = bool(self.layers) and self.layers[0].compiled is not None
+        self.kernels: ModuleType | None = None
+        if fast:
+            self.kernels = import_module("noisewise.kernels.optimism")
+        self.params = [*self.numbers]  # a row for each layer
+        self.estimate = self.own.centres[0], self.own.inverses[0]
+        self.shape = self.estimate[0].shape  # of an arm
+        self.suits: object = None  # the index that has found its ellipsoids here
+        self.stale = False  # whether an update was interrupted, and sets may not fit the layers
+        # a reward that several layers learn, with their counts before
+        self.begun: tuple[Array, float, dict[int, int]] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields, without the module of kernels."""
+        self._refuse_stale()
+        return {field.name: vars(self)[field.name] for field in fields(self)}
+
+    def __setstate__(self, held: dict[str, Any]) -> None:
+        vars(self).update(held)
+        self.__post_init__()
+
+    def copy(self) -> "OptimismState":
+        """Return a state of its own that shares the history: one of the two may go on learning."""
+        self._refuse_stale()
+        return replace(
+            self,
+            layers=[_branch(layer) for layer in self.layers],
+            forms=self.forms.copy(),
+            own=self.own.copy(),
+            numbers=self.numbers.copy(),
+            variance=None if self.variance is None else _branch(self.variance),
+        )
+
+    @property
+    def dim(self) -> int:
+        """The number of features."""
+        return self.own.centres.shape[1]
+
+    @property
+    def count(self) -> int:
+        """The number of rewards learnt."""
+        self._refuse_stale()
+        return self.rounds
+
+    def _refuse_stale(self) -> None:
+        if self.stale:
+            raise ValueError(
+                "the last update of this policy was interrupted; let it select or update once "
+                "more, which repairs its state, before you count, copy or save it"
+            )
+
+    @property
+    def theta(self) -> Array:
+        """The estimate of the first layer."""
+        return self.layers[0].theta
+
+    @property
+    def curvature(self) -> float:
+        """The sum of w phi' in the first layer, as they were when learnt."""
+        return float(self.numbers[0, CURVATURE])
+
+    @property
+    def norm(self) -> float:
+        """The length behind the moving ridge of the first layer."""
+        return float(self.numbers[0, NORM])
+
+
+def _branch(layer: FTRLState) -> FTRLState:
+    """Return a copy whose passes and new rows the layer does not see."""
+    twin = layer.copy()
+    twin.rows = layer.rows.copy()
+    return twin
+
+
+def start(
+    glm: GLM,
+    ridge: float | None,
+    dim: int,
+    constants: tuple[float, ...],
+    ellipsoids: int,
+    *,
+    delta: float,
+    scale: float,
+    gain: float = 1.0,
+) -> OptimismState:
+    """Return the state before the first reward: a layer for each constant C of its radius, and
+    room for so many ellipsoids a layer.
+    """
+    layers = [FTRL(glm, ridge).start(dim) for _ in constants]
+    numbers = np.zeros((len(constants), SIZE))
+    numbers[:, GAIN], numbers[:, SCALE] = gain, scale
+    numbers[:, LIMIT] = with_slack(glm.feature_bound) ** 2
+    numbers[:, PARAMETER], numbers[:, NORM] = glm.parameter_bound, math.inf  # no ridge moves
+    numbers[:, PRICE] = math.log(1 / delta) * np.array(constants)
+    numbers[:, SLOPE] = glm.min_slope
+    sets = EllipsoidStack.empty(ellipsoids * len(layers), dim)
+    return OptimismState(layers, sets, EllipsoidStack.empty(1, dim), numbers)
+
+
+class FixedArms:
+    """Arms that stay, with their quadratic forms: a reward changes those by rank one.
+
+    ``quads`` (forms, arms) are those of the ellipsoids, ``own`` (arms,) of the solver's inverse.
+    No arms at all stand for arms that do not stay.
+    """
+
+    def __init__(self, arms: Array, ellipsoids: int) -> None:
+        self.arms = arms
+        self.quads, self.own = np.empty((ellipsoids, len(arms))), np.empty(len(arms))
+
+    def renew(self, state: OptimismState, changed: slice = slice(None)) -> None:
+        """Compute the quadratic forms anew, those in the ellipsoids that have ``changed``."""
+        if len(self.arms):
+            compiled().forms_of(self.arms, state.own.inverses[0], self.own)
+            for row, inverse in zip(
+                self.quads[changed], state.forms.inverses[changed], strict=True
+            ):
+                compiled().forms_of(self.arms, inverse, row)
+
+
+NO_ARMS = FixedArms(np.empty((0, 1)), 1)
