@@ -27,11 +27,11 @@ def block(arms: object, dim: int) -> TypeGuard[Array]:
     return ready(arms) and arms.ndim == 2 and len(arms) > 0 and arms.shape[1] == dim
 
 
-def in_form(arm: object, reward: object, sigma: object, shape: tuple[int, ...]) -> TypeGuard[Array]:
-    """Whether kernels may be given these as they are: one block of floats, and two floats."""
+def in_form(arm: object, reward: object, sigma: object) -> TypeGuard[Array]:
+    """Whether kernels may be given these as they are: a row of floats, and two floats."""
     return (
         type(arm) is np.ndarray
-        and arm.shape == shape
+        and arm.ndim == 1
         and (arm.dtype is FLOAT or arm.dtype == FLOAT)
         and arm.flags.carray
         and isinstance(reward, float)
@@ -55,7 +55,7 @@ def observation(
     arm: ArrayLike, reward: float, sigma: float, dim: int, feature_bound: float = np.inf
 ) -> tuple[Array, float, float]:
     """Return arm ``(dim,)``, reward and standard deviation, checked."""
-    if in_form(arm, reward, sigma, (dim,)):
+    if in_form(arm, reward, sigma) and arm.shape == (dim,):
         most = min(with_slack(feature_bound), LARGEST)
         if np.vdot(arm, arm) <= most * most and abs(reward) <= LARGEST and 0 <= sigma < math.inf:
             return arm.copy(), float(reward), float(sigma)  # own memory: rounds like any other

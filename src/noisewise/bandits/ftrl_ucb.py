@@ -1,22 +1,21 @@
 """FTRLUCB: one weighted FTRL, optimism from its own regret."""
 
-import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from ..glm import GLM
 from ..inputs import coerce_positive, one_of, probability
 from ..kernels.policy_params import CURVATURE
+from ..noise import Bounded, Likelihood, SubGaussian
 from ..protocols import Array
 from ..regression.ftrl import FTRL
 from ..regression.moving import reweigh
-from ..regression.state import FTRLState
 from ..theory import radii
-from .guaranteed_index import CarefulIndex, GuaranteedIndex
-from .optimism_state import NO_ARMS, FixedArms, OptimismState
-from .optimistic import Mending, OptimisticPolicy
+from .guaranteed_index import GuaranteedIndex
+from .optimism_state import Mending, OptimismState
+from .optimistic import OptimisticPolicy
 from .practical_index import PracticalIndex, bonus
-from .reward_weights import EstimatedWeights, FamilyWeights, GivenWeights
+from .reward_weights import CarefulWeights, EstimatedWeights, FamilyWeights, RewardWeights
 from .variance import VarianceModel
 
 NOISES = ("sub-gaussian", "bounded", "likelihood", "estimated")
@@ -107,7 +106,7 @@ class FTRLUCB(OptimisticPolicy):
                 "a guarantee noise='sub-gaussian' and tell noise_bound as every sigma, whose sets "
                 "are smaller"
             )
-        radii.check(self.glm, self.weights.assumed, self.radius)
+        radii.check(self.glm, self.weights.noise, self.radius)
 
     @property
     def not_promised(self) -> tuple[str, ...]:
@@ -122,7 +121,7 @@ class FTRLUCB(OptimisticPolicy):
 
     @property
     def careful(self) -> bool:
-        """Whether weights shrink where the set is wide: see `CarefulIndex`."""
+        """Whether weights shrink where the set is wide: see `CarefulWeights`."""
         return self.noise == "bounded" and self.radius == "adaptive"
 
     @property
@@ -142,27 +141,30 @@ class FTRLUCB(OptimisticPolicy):
         return VarianceModel(self.noise_bound, self.noise_floor, self.glm.feature_bound)
 
     @cached_property
-    def weights(self) -> GivenWeights | FamilyWeights | EstimatedWeights:
+    def weights(self) -> RewardWeights:  # type: ignore[override]
         """What a reward weighs."""
+        glm, floor, bound = self.glm, self.noise_floor, self.noise_bound
         if self.noise == "likelihood":
-            return FamilyWeights(self.glm)
-        if self.noise == "estimated":
-            return EstimatedWeights(self.variances)
-        return GivenWeights(self.noise_floor, self.noise_bound, self.noise == "bounded")
+            return FamilyWeights(glm, Likelihood())
+        if bound is None:
+            return RewardWeights(glm, SubGaussian(1.0), floor)
+        if self.noise == "estimated":  # of a weight it is only known how large it may be
+            return EstimatedWeights(glm, SubGaussian(bound / floor), model=self.variances)
+        if self.noise == "sub-gaussian":
+            return RewardWeights(glm, SubGaussian(1.0), floor, bound)
+        kind = CarefulWeights if self.careful else RewardWeights
+        return kind(glm, Bounded(bound, 1.0, max_weight=floor**-2.0), floor, bound)
 
     @cached_property
-    def ranking(self) -> GuaranteedIndex | PracticalIndex:
+    def ranking(self) -> GuaranteedIndex:  # type: ignore[override]
         """The index that is maximised."""
-        glm, noise = self.glm, self.weights.assumed
-        if self.careful:
-            constant = 2 * (math.e - 2) / glm.min_slope
-        else:
-            constant = radii.conversion_constant(glm, noise)
-        rest = self.radius_scale, self.ridge
-        if self.radius == "practical":
-            return PracticalIndex(glm, self.spread, constant, self.delta, *rest)
-        kind = CarefulIndex if self.careful else GuaranteedIndex
-        return kind(glm, (noise,), (constant,), self.delta, self.radius, *rest, empty=True)
+        kind, radius, weights = GuaranteedIndex, self.radius, self.weights
+        if radius == "practical":
+            kind, radius = PracticalIndex, "adaptive"
+        return kind(
+            self.glm, (weights.noise,), (weights.constant,), delta=self.delta, radius=radius,
+            scale=self.radius_scale, ridge=self.ridge, gain=self.spread,
+        )  # fmt: skip
 
     def start(self, dim: int) -> OptimismState:
         """Make the state of a fresh learner."""
@@ -181,40 +183,6 @@ class FTRLUCB(OptimisticPolicy):
         """Return what the practical index adds to the estimated score of every arm."""
         return bonus(self.glm, self.spread, state, x)
 
-    def _learn(self, state: OptimismState, x: Array, y: float, sd: float) -> None:
-        """Learn a checked reward readably, or raise."""
-        before = state.theta
-        self.ranking.learn(state, 0, x, y, self.weights.of(state, x, y, sd))
-        if state.variance is not None:
-            self._learn_residual(state.variance, x, y, before)
-        state.clipped += self.noise in ("sub-gaussian", "bounded") and sd > self.weights.most
-        state.rounds += 1
-
-    def _teach(
-        self, state: OptimismState, x: Array, y: float, sd: float, fixed: FixedArms = NO_ARMS
-    ) -> bool:
-        """Learn by the kernels where they serve; return whether that is done."""
-        kernels, index, weights = state.kernels, self.ranking, self.weights
-        if kernels is None or not index.compiled or sd > weights.most:
-            return False
-        if state.suits is not index:
-            self.check_state(state)
-        w, variance = weights.of(state, x, y, sd), state.variance
-        before = x if variance is None else state.theta
-        status = index.teach(state, 0, x, y, w, fixed)
-        if status == kernels.BAD:
-            return False
-        if variance is not None:
-            self._learn_residual(variance, x, y, before)
-        state.rounds += 1
-        if status != kernels.DONE:
-            index.attend(state, 0, fixed)
-        return True
-
-    def _learn_residual(self, variance: FTRLState, x: Array, y: float, before: Array) -> None:
-        """Learn how far a reward was from the estimate before."""
-        self.variances.update(variance, x, y - float(self.glm.mean(x @ before)))
-
     def rebound(self, state: OptimismState, parameter_bound: float) -> "FTRLUCB":
         """Return this policy for another bound of the parameter; the state goes along.
 
@@ -222,14 +190,14 @@ class FTRLUCB(OptimisticPolicy):
         """
         self._needs_identity("rebound")
         policy = replace(self, glm=replace(self.glm, parameter_bound=parameter_bound))
-        with Mending(self.ranking, state):
+        with Mending(state, self.ranking.repair):
             policy.ranking.rebound(state)
         return policy
 
     def reweigh(self, state: OptimismState, factor: float) -> None:
         """Let all rewards so far count ``factor`` times as much; for the identity link only."""
         self._needs_identity("reweigh")
-        with Mending(self.ranking, state):
+        with Mending(state, self.ranking.repair):
             reweigh(self.glm, state.layers[0], factor)
             state.numbers[0, CURVATURE] *= factor
             self.ranking.renew(state, 0)

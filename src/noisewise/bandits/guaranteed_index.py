@@ -1,44 +1,51 @@
 """The guaranteed index: the smallest upper bound over confidence sets."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 
 import numpy as np
 
-from ..blas import matmul
 from ..confidence import Ellipsoid
 from ..glm import GLM
+from ..inputs import dimension, with_slack
+from ..kernels import policy_params as at
 from ..noise import Noise
 from ..protocols import Array
+from ..regression import solver
+from ..regression.ftrl import FTRL
+from ..regression.moving import rebound
 from ..regression.sets import adaptive, ellipsoids
-from . import optimism_state
-from .optimism_state import FixedArms, OptimismState
-from .optimistic import OptimisticIndex
+from .ellipsoid_stack import EllipsoidStack
+from .noise_layers import NoiseLayers
+from .optimism_state import Mending, OptimismState
 
 
 @dataclass(frozen=True)
-class GuaranteedIndex(OptimisticIndex):
-    """Upper bounds over the sets of all layers, each layer for a noise of its own.
+class GuaranteedIndex:
+    """Upper bounds over the sets of all layers, and how these learn.
 
-    ``constants`` are C of the adaptive radius and ``delta`` is that of a layer. With ``nested``
-    the last layer learns every reward; ``empty`` says whether a layer without one has a say.
+    Each layer has a noise, a constant C of its adaptive radius, and ``delta``. Without ``split``
+    there is one; with it, layers that have learnt nothing have no say, and if ``nested`` a layer
+    learns quieter rewards too. ``gain`` is g of the practical index.
     """
 
     glm: GLM
     noises: tuple[Noise, ...]
     constants: tuple[float, ...]
+    _: KW_ONLY
     delta: float
     radius: str
     scale: float
     ridge: float | None
+    gain: float = 1.0
+    split: NoiseLayers | None = None
     nested: bool = False
-    empty: bool = False
 
     index_of = "score"
 
     @cached_property
-    def compiled(self) -> bool:  # type: ignore[override]
+    def compiled(self) -> bool:
         """Whether the kernels know the radius."""
         return self.radius == "adaptive"
 
@@ -48,25 +55,33 @@ class GuaranteedIndex(OptimisticIndex):
         curved = not self.glm.linear and self.glm.self_concordance is not None
         return 2 if self.compiled and curved else 1
 
-    @property
-    def size(self) -> tuple[int, int]:
-        """The number of layers, and of ellipsoids in all."""
-        return len(self.noises), len(self.noises) * self.ellipsoids
-
     def start(self, dim: int) -> OptimismState:
         """Make the state of a fresh learner."""
-        state = optimism_state.start(
-            self.glm, self.ridge, dim, self.constants, self.ellipsoids,
-            delta=self.delta, scale=self.scale,
-        )  # fmt: skip
-        for place in range(len(state.layers)):
-            self.renew(state, place)
+        glm, n, d = self.glm, len(self.constants), dimension(dim)
+        numbers = np.zeros((n, at.SIZE))
+        numbers[:, at.GAIN], numbers[:, at.SCALE] = self.gain, self.scale
+        numbers[:, at.LIMIT] = with_slack(glm.feature_bound) ** 2
+        numbers[:, at.PARAMETER], numbers[:, at.NORM] = glm.parameter_bound, self.first_norm
+        numbers[:, at.PRICE] = math.log(1 / self.delta) * np.array(self.constants)
+        numbers[:, at.SLOPE] = glm.min_slope
+        layers = [FTRL(glm, self.first_ridge(d)).start(d) for _ in range(n)]
+        sets = EllipsoidStack.empty(self.ellipsoids * n, d)
+        state = OptimismState(layers, sets, EllipsoidStack.empty(1, d), numbers)
+        self.renew_all(state)
         return state
 
-    def renew(self, state: OptimismState, place: int) -> None:
-        """Bring the sets of a layer up to date with it."""
-        if self.empty or state.layers[place].count:
-            state.forms.put(self.ellipsoids * place, self.sets(state, place))
+    @property
+    def first_norm(self) -> float:
+        """The norm of an estimate that makes the ridge move."""
+        return math.inf
+
+    def first_ridge(self, dim: int) -> float | None:
+        """Return the ridge before the first reward."""
+        return self.ridge
+
+    def has_say(self, state: OptimismState, place: int) -> bool:
+        """Return whether a layer counts."""
+        return self.split is None or state.layers[place].count > 0
 
     def sets(self, state: OptimismState, place: int) -> tuple[Ellipsoid, ...]:
         """Return the sets of a layer."""
@@ -77,15 +92,11 @@ class GuaranteedIndex(OptimisticIndex):
 
     def confidence(self, state: OptimismState) -> tuple[Ellipsoid, ...]:
         """Return the sets of all layers that have a say."""
-        return tuple(
-            each
-            for place, layer in enumerate(state.layers)
-            if self.empty or layer.count
-            for each in self.sets(state, place)
-        )
+        places = [place for place in range(len(state.layers)) if self.has_say(state, place)]
+        return tuple(each for place in places for each in self.sets(state, place))
 
     def index(self, state: OptimismState, x: Array) -> Array:
-        """Return the smallest upper bound of every arm's score."""
+        """Return the smallest upper bound of the score of every arm, the arms being checked."""
         return state.forms.upper(x, self.scale)
 
     def uppers(self, state: OptimismState, x: Array) -> Array:
@@ -93,64 +104,81 @@ class GuaranteedIndex(OptimisticIndex):
         sets = state.forms.uppers(x, self.scale)
         return np.asarray(sets.reshape(len(self.noises), self.ellipsoids, len(x)).min(axis=1))
 
-    def choose(self, state: OptimismState, arms: Array, fixed: FixedArms | None = None) -> int:
-        """Return the arm whose index is largest by the kernels; -1 where the arms are bad."""
-        kernels, forms = state.kernels, state.forms
+    def choose(self, state: OptimismState, arms: Array) -> int:
+        """Return the best arm by the kernels; -1 where they do not serve or the arms are bad."""
+        kernels, forms, s, fixed = state.kernels, state.forms, state.params[0], state.fixed
         if kernels is None:
             return -1
-        if fixed is not None:
-            chosen = kernels.best_upper(
-                forms.centres, fixed.quads, forms.radii, state.params[0], arms
-            )
-        else:
-            chosen = kernels.choose_upper(
-                forms.centres, forms.inverses, forms.radii, state.params[0], arms
-            )
-        return int(chosen)
+        if arms is fixed.arms:
+            return int(kernels.best_upper(forms.centres, fixed.quads, forms.radii, s, arms))
+        return int(kernels.choose_upper(forms.centres, forms.inverses, forms.radii, s, arms))
 
-    def teach(
-        self, state: OptimismState, place: int, x: Array, y: float, w: float, fixed: FixedArms
-    ) -> int:
+    def places(self, state: OptimismState, x: Array, y: float, sd: float) -> range:
+        """Return the layers that learn a reward.
+
+        Where these are several it is noted: an interrupt then leaves it to the rest.
+        """
+        first = 0 if self.split is None else self.split.layer(sd)
+        if not self.nested or first < 0:
+            return range(max(first, 0), first + 1)
+        places = range(first, len(self.noises))
+        state.begun = x, y, {place: state.layers[place].count for place in places}
+        return places
+
+    def teach(self, state: OptimismState, place: int, x: Array, y: float, w: float) -> int:
         """Let a layer learn a reward by the kernels; return their status."""
-        forms = state.forms
-        status: int = state.kernels.learn_guaranteed(  # type: ignore[union-attr]
+        kernels, forms, fixed = state.kernels, state.forms, state.fixed
+        assert kernels is not None
+        return kernels.learn_guaranteed(
             state.layers[place].array, state.params[place], forms.centres, forms.inverses,
             forms.radii, self.ellipsoids * place, x, y, w, fixed.arms, fixed.quads,
         )  # fmt: skip
-        return status
+
+    def learn(self, state: OptimismState, place: int, x: Array, y: float, w: float) -> None:
+        """Let a layer learn a checked reward readably."""
+        layer = state.layers[place]
+        curvature = w * float(self.glm.slope(x @ layer.views.anchor))
+        FTRL(self.glm).update(layer, x, y, w)
+        state.numbers[place, at.CURVATURE] += curvature
+        self.renew(state, place)
 
     def learnt(self, state: OptimismState) -> int:
         """Return how many rewards the layers have learnt."""
         counts = [layer.count for layer in state.layers]
         return counts[-1] if self.nested else sum(counts)
 
+    def renew(self, state: OptimismState, place: int) -> None:
+        """Bring what is made of a layer up to date with it."""
+        if self.has_say(state, place):
+            state.forms.put(self.ellipsoids * place, self.sets(state, place))
 
-@dataclass(frozen=True)
-class CarefulIndex(GuaranteedIndex):
-    """For bounded noise: weights shrink where the first set is wide, so that C can be small.
+    def renew_all(self, state: OptimismState) -> None:
+        """Bring what is made of the layers up to date with them."""
+        for place in range(len(state.layers)):
+            self.renew(state, place)
 
-    The practical index, which has no proof to keep, would lose by it.
-    """
+    def attend(self, state: OptimismState, place: int) -> None:
+        """Do what the kernels have asked for after a reward."""
+        with Mending(state, self.repair):
+            solver.settle(self.glm, state.layers[place])
+            self.renew(state, place)
+        state.fixed.renew(state, slice(self.ellipsoids * place, self.ellipsoids * (place + 1)))
 
-    noise_bound: float = 1.0
+    def rebound(self, state: OptimismState) -> None:
+        """Let a state of another bound on the parameter follow that of the model."""
+        state.numbers[0, at.PARAMETER] = self.glm.parameter_bound
+        rebound(self.glm, state.layers[0])
+        self.renew(state, 0)
 
-    def teach(
-        self, state: OptimismState, place: int, x: Array, y: float, w: float, fixed: FixedArms
-    ) -> int:
-        """Let the layer learn a reward by the kernels; return their status."""
-        return super().teach(state, place, x, y, self.temper(state, x, w), fixed)
-
-    def learn(self, state: OptimismState, place: int, x: Array, y: float, w: float) -> None:
-        """Let the layer learn a checked reward readably."""
-        super().learn(state, place, x, y, self.temper(state, x, w))
-
-    def temper(self, state: OptimismState, x: Array, w: float) -> float:
-        """Return a weight at most C over the largest noise times the most a score can be off."""
-        forms = state.forms
-        if state.kernels is not None:
-            reach = state.kernels.reach(forms.inverses[0], forms.radii[0], x)
-        else:
-            square = float(matmul(x, forms.inverses[0]) @ x)
-            reach = float(forms.radii[0]) * math.sqrt(max(square, 0.0))
-        most = min(2 * self.glm.score_bound, reach)
-        return min(w, self.constants[0] / max(self.noise_bound * most, 1e-300))
+    def repair(self, state: OptimismState) -> None:
+        """Bring a state to rest that was interrupted: layers first, then what is made of them."""
+        for layer in state.layers:
+            solver.settle(self.glm, layer)
+        if state.begun is not None:
+            x, y, counts = state.begun
+            left = [place for place, n in counts.items() if state.layers[place].count == n]
+            for place in left if len(left) < len(counts) else ():  # the others have learnt it
+                FTRL(self.glm).update(state.layers[place], x, y)
+            state.begun = None
+        state.rounds = self.learnt(state)
+        self.renew_all(state)

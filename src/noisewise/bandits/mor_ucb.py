@@ -1,21 +1,20 @@
 """MORUCB: rewards of similar noise in layers, one FTRL a layer, optimism over all of them."""
 
-import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ..confidence import Ellipsoid
 from ..glm import GLM
 from ..inputs import coerce_positive, flag, one_of, probability
+from ..noise import Bounded
 from ..protocols import Array
 from ..regression.ftrl import FTRL
 from ..theory import radii
-from .arms import clip
 from .guaranteed_index import GuaranteedIndex
 from .noise_layers import NoiseLayers
-from .optimism_state import NO_ARMS, FixedArms, OptimismState
+from .optimism_state import OptimismState
 from .optimistic import OptimisticPolicy
 from .printed_mor_ucb import PrintedIndex, PrintedLayers
+from .reward_weights import EqualWeights, RewardWeights
 
 
 @dataclass(frozen=True)
@@ -90,14 +89,19 @@ class MORUCB(OptimisticPolicy):
         return kind(self.noise_bound, self.noise_floor)
 
     @cached_property
-    def ranking(self) -> GuaranteedIndex:
+    def weights(self) -> RewardWeights:  # type: ignore[override]
+        """What a reward weighs: one as much as another."""
+        return EqualWeights(self.glm, Bounded(self.noise_bound), most=self.noise_bound)
+
+    @cached_property
+    def ranking(self) -> GuaranteedIndex:  # type: ignore[override]
         """The index that is maximised."""
         kind = PrintedIndex if self.as_printed else GuaranteedIndex
         noises = tuple(map(self._split.noise, range(self.layers)))
         return kind(
             self.glm, noises, tuple(radii.conversion_constant(self.glm, each) for each in noises),
-            self.delta / max(1, self.layers), self.radius, self.radius_scale, self.ridge,
-            nested=self.nested, empty=self.as_printed,
+            delta=self.delta / max(1, self.layers), radius=self.radius, scale=self.radius_scale,
+            ridge=self.ridge, split=self._split, nested=self.nested,
         )  # fmt: skip
 
     @property
@@ -121,54 +125,3 @@ class MORUCB(OptimisticPolicy):
     def uppers(self, state: OptimismState, x: Array) -> Array:
         """Return the upper bound of every arm's score by each layer, infinite where it is empty."""
         return self.ranking.uppers(state, x)
-
-    def confidence(self, state: OptimismState) -> tuple[Ellipsoid, ...]:
-        """Return sets that hold the parameter together, for all rounds, with 1 - delta.
-
-        The published algorithm's are returned as they are, though not all of them hold.
-        """
-        return self.ranking.confidence(state)
-
-    def _places(self, state: OptimismState, x: Array, y: float, first: int) -> range:
-        """Return the layers that learn a reward.
-
-        Where these are several it is noted: an interrupt then leaves it to the rest.
-        """
-        if not self.nested:
-            return range(max(first, 0), first + 1)
-        places = range(first, self.layers) if first >= 0 else range(0)
-        state.begun = x, y, {place: state.layers[place].count for place in places}
-        return places
-
-    def _learn(self, state: OptimismState, x: Array, y: float, sd: float) -> None:
-        """Learn a checked reward readably in the layer of its noise."""
-        first = self.layer(clip(state, sd, self.noise_bound))
-        for place in self._places(state, x, y, first):
-            self.ranking.learn(state, place, x, y, 1.0)
-        state.clipped += sd > self.noise_bound
-        state.rounds += 1
-        state.begun = None
-
-    def _teach(
-        self, state: OptimismState, x: Array, y: float, sd: float, fixed: FixedArms = NO_ARMS
-    ) -> bool:
-        """Learn by the kernels where they serve; return whether that is done."""
-        kernels, index = state.kernels, self.ranking
-        if kernels is None or not index.compiled or not 0.0 <= sd <= self.noise_bound:
-            return False
-        if state.suits is not index:
-            self.check_state(state)
-        first = self._split.layer(sd)
-        if state.forms.radii[first * index.ellipsoids] == math.inf:  # its first reward
-            return False
-        for place in self._places(state, x, y, first):
-            status = index.teach(state, place, x, y, 1.0, fixed)
-            if status == kernels.BAD and place == first:
-                return False
-            if status == kernels.BAD:  # an earlier layer has learnt it
-                FTRL(self.glm).update(state.layers[place], x, y)
-            if status != kernels.DONE:
-                index.attend(state, place, fixed)
-        state.rounds += 1
-        state.begun = None
-        return True

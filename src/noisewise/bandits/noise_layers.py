@@ -1,4 +1,4 @@
-"""Layers of noise: rewards of similar standard deviation belong together."""
+"""Layers of noise: rewards of similar standard deviation are learnt together."""
 
 import math
 from bisect import bisect_left
@@ -23,14 +23,14 @@ class NoiseLayers:
     def _doublings(self, sigma: float) -> int:
         return math.ceil(math.log2(sigma / self.floor) - 1e-12)
 
-    def layer(self, sigma: float) -> int:
-        """Return the layer of a standard deviation."""
-        return bisect_left(self._ends, sigma)
-
     @cached_property
     def _ends(self) -> list[float]:
         """The largest standard deviation of each layer but the last, with room for rounding."""
         return [self.floor * 2.0 ** (place + 1 + 1e-12) for place in range(self.count - 1)]
+
+    def layer(self, sigma: float) -> int:
+        """Return the layer of a standard deviation."""
+        return bisect_left(self._ends, sigma)
 
     def scale(self, layer: int) -> float:
         """Return the largest standard deviation of a layer."""

@@ -4,29 +4,16 @@ MORUCB has a layer for every level of noise, FTRLUCB a single one. A layer is th
 places in an `EllipsoidStack` for its ellipsoids, and a row of parameters for the kernels.
 """
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from ..glm import GLM
-from ..inputs import with_slack
-from ..kernels.policy_params import (
-    CURVATURE,
-    GAIN,
-    LIMIT,
-    NORM,
-    PARAMETER,
-    PRICE,
-    SCALE,
-    SIZE,
-    SLOPE,
-)
+from ..kernels.policy_params import CURVATURE, NORM, SIZE
+from ..ownership import Owned, refused
 from ..protocols import Array
-from ..regression.ftrl import FTRL
 from ..regression.state import FTRLState
 from ..states import COUNT, check_fields, check_layout, check_list, check_rows
 from .arms import compiled
@@ -57,9 +44,7 @@ class OptimismState:
         if np.isnan(self.numbers).any():
             raise ValueError("OptimismState.numbers holds NaN")
         if len(self.own.radii) != 1 or len({layer.head.code for layer in self.layers}) > 1:
-            raise ValueError(
-                "OptimismState has not one ellipsoid of its own, or layers of several links"
-            )
+            raise ValueError("OptimismState has layers of several links, or many estimates")
         dims = {forms.centres.shape[1] for forms in (self.own, self.forms)}
         if dims | {layer.dim for layer in self.layers} != {self.dim}:
             raise ValueError("OptimismState has layers and ellipsoids of several dims")
@@ -69,13 +54,12 @@ class OptimismState:
                 raise ValueError(
                     f"OptimismState.variance has dim {self.variance.dim}; one more than dim"
                 )
-        fast = bool(self.layers) and self.layers[0].compiled is not None
-        self.kernels: ModuleType | None = None
-        if fast:
-            self.kernels = import_module("noisewise.kernels.optimism")
+        compiled = bool(self.layers) and self.layers[0].compiled is not None
+        self.kernels = import_module("noisewise.kernels.optimism") if compiled else None
         self.params = [*self.numbers]  # a row for each layer
         self.estimate = self.own.centres[0], self.own.inverses[0]
         self.shape = self.estimate[0].shape  # of an arm
+        self.fixed = NO_ARMS  # arms that stay while rounds are played
         self.suits: object = None  # the index that has found its ellipsoids here
         self.stale = False  # whether an update was interrupted, and sets may not fit the layers
         # a reward that several layers learn, with their counts before
@@ -143,29 +127,31 @@ def _branch(layer: FTRLState) -> FTRLState:
     return twin
 
 
-def start(
-    glm: GLM,
-    ridge: float | None,
-    dim: int,
-    constants: tuple[float, ...],
-    ellipsoids: int,
-    *,
-    delta: float,
-    scale: float,
-    gain: float = 1.0,
-) -> OptimismState:
-    """Return the state before the first reward: a layer for each constant C of its radius, and
-    room for so many ellipsoids a layer.
+class Mending:
+    """A policy's state while it is written outside the kernels: by one thread, and marked stale.
+
+    A kernel learns a reward in one step; all else may be interrupted, and is repaired when the
+    state is used next.
     """
-    layers = [FTRL(glm, ridge).start(dim) for _ in constants]
-    numbers = np.zeros((len(constants), SIZE))
-    numbers[:, GAIN], numbers[:, SCALE] = gain, scale
-    numbers[:, LIMIT] = with_slack(glm.feature_bound) ** 2
-    numbers[:, PARAMETER], numbers[:, NORM] = glm.parameter_bound, math.inf  # no ridge moves
-    numbers[:, PRICE] = math.log(1 / delta) * np.array(constants)
-    numbers[:, SLOPE] = glm.min_slope
-    sets = EllipsoidStack.empty(ellipsoids * len(layers), dim)
-    return OptimismState(layers, sets, EllipsoidStack.empty(1, dim), numbers)
+
+    def __init__(self, state: OptimismState, repair: Callable[[OptimismState], None]) -> None:
+        self.state, self.repair, self.owned = state, repair, Owned(state)
+
+    def __enter__(self) -> None:
+        self.owned.__enter__()
+        try:
+            stale, self.state.stale = self.state.stale, True
+            if stale:
+                self.repair(self.state)
+        except BaseException:
+            self.owned.__exit__()
+            raise
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        try:
+            self.state.stale = error is not None and not refused(error)
+        finally:
+            self.owned.__exit__()
 
 
 class FixedArms:
@@ -183,9 +169,8 @@ class FixedArms:
         """Compute the quadratic forms anew, those in the ellipsoids that have ``changed``."""
         if len(self.arms):
             compiled().forms_of(self.arms, state.own.inverses[0], self.own)
-            for row, inverse in zip(
-                self.quads[changed], state.forms.inverses[changed], strict=True
-            ):
+            inverses = state.forms.inverses[changed]
+            for row, inverse in zip(self.quads[changed], inverses, strict=True):
                 compiled().forms_of(self.arms, inverse, row)
 
 

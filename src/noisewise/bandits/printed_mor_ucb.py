@@ -14,7 +14,7 @@ from ..regression.sets import uniform
 from ..theory import radii
 from .guaranteed_index import GuaranteedIndex
 from .noise_layers import NoiseLayers
-from .optimism_state import FixedArms, OptimismState
+from .optimism_state import OptimismState
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,11 @@ class PrintedIndex(GuaranteedIndex):
     compiled = False
     ellipsoids = 1
 
-    def choose(self, state: OptimismState, arms: Array, fixed: FixedArms | None = None) -> int:
+    def has_say(self, state: OptimismState, place: int) -> bool:
+        """Let empty layers count too."""
+        return True
+
+    def choose(self, state: OptimismState, arms: Array) -> int:
         """Leave the choice to the readable way."""
         return -1
 

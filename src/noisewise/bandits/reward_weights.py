@@ -6,11 +6,13 @@ from functools import cached_property
 
 import numpy as np
 
+from ..blas import matmul
 from ..glm import GLM
 from ..inputs import positive
 from ..kernels.layout import LARGEST
-from ..noise import Bounded, Likelihood, Noise, SubGaussian
+from ..noise import Noise
 from ..protocols import Array
+from ..theory.radii import conversion_constant
 from .arms import clip
 from .likelihood import refuse_outside, reward_range
 from .optimism_state import OptimismState
@@ -18,42 +20,72 @@ from .variance import VarianceModel
 
 
 @dataclass(frozen=True)
-class GivenWeights:
-    """A reward's standard deviation is given with it, and held within floor and bound."""
+class RewardWeights:
+    """By the standard deviation given with a reward, held within ``floor`` and ``most``.
 
-    floor: float
-    bound: float | None = None
-    bounded: bool = False  # whether the bound is one of the noise itself
+    ``noise`` is what is then assumed of a reward of weight 1.
+    """
 
-    rewards = (-math.inf, math.inf)
+    glm: GLM
+    noise: Noise
+    floor: float = 0.0
+    most: float = math.inf
 
     @cached_property
-    def most(self) -> float:
-        """The largest standard deviation that is not cut."""
-        return LARGEST if self.bound is None else self.bound
+    def constant(self) -> float:
+        """C of the adaptive radius."""
+        return conversion_constant(self.glm, self.noise)
 
-    @property
-    def assumed(self) -> Noise:
-        """What is assumed of the noise of a reward of weight 1."""
-        if self.bounded and self.bound is not None:
-            return Bounded(self.bound, 1.0, max_weight=self.floor**-2.0)
-        return SubGaussian(1.0)
+    @cached_property
+    def rewards(self) -> tuple[float, float]:
+        """The least and the largest reward."""
+        return -math.inf, math.inf
 
     def of(self, state: OptimismState, x: Array, y: float, sd: float) -> float:
-        """Return the weight of a reward; NaN where the standard deviation is none."""
+        """Return the weight of a reward; NaN, or an error, where one of the three is bad."""
         if not self.floor <= sd <= self.most:
             sd = max(clip(state, sd, self.most), self.floor) if sd >= 0.0 else math.nan
         return 1.0 / (sd * sd)
 
+    def learn(self, state: OptimismState, x: Array, y: float, before: Array) -> None:
+        """Learn about the noise from a reward and the estimate before it."""
 
-@dataclass(frozen=True)
-class FamilyWeights:
+
+class EqualWeights(RewardWeights):
+    """All rewards weigh the same."""
+
+    def of(self, state: OptimismState, x: Array, y: float, sd: float) -> float:
+        """Return 1; NaN where the standard deviation is none."""
+        if sd > self.most:
+            clip(state, sd, self.most)  # which warns
+        return 1.0 if sd >= 0.0 else math.nan
+
+
+class CarefulWeights(RewardWeights):
+    """For noise within ``most``: less where the set is wide, so that C can be small.
+
+    The practical index, which has no proof to keep, would lose by it.
+    """
+
+    @cached_property
+    def constant(self) -> float:
+        """C of the adaptive radius."""
+        return 2 * (math.e - 2) / self.glm.min_slope
+
+    def of(self, state: OptimismState, x: Array, y: float, sd: float) -> float:
+        """Return at most C over the largest noise times the most a score can be off."""
+        forms = state.forms
+        if state.kernels is not None:
+            reach = state.kernels.reach(forms.inverses[0], forms.radii[0], x)
+        else:
+            square = float(matmul(x, forms.inverses[0]) @ x)
+            reach = float(forms.radii[0]) * math.sqrt(max(square, 0.0))
+        off = min(2 * self.glm.score_bound, reach)
+        return min(super().of(state, x, y, sd), self.constant / max(self.most * off, 1e-300))
+
+
+class FamilyWeights(RewardWeights):
     """Rewards are draws of the link's family: a standard deviation is relative to that of one."""
-
-    glm: GLM
-
-    most = LARGEST
-    assumed = Likelihood()
 
     @cached_property
     def rewards(self) -> tuple[float, float]:
@@ -62,30 +94,31 @@ class FamilyWeights:
 
     def of(self, state: OptimismState, x: Array, y: float, sd: float) -> float:
         """Return the weight of a reward; refuse what no draw of the family gives."""
-        refuse_outside(self.glm, self.rewards, y)
+        low, high = self.rewards
+        if not low <= y <= high:
+            refuse_outside(self.glm, self.rewards, y)
         if not sd * LARGEST >= 1.0:
             positive("sigma", sd)
         return 1.0 / (sd * sd)
 
 
 @dataclass(frozen=True)
-class EstimatedWeights:
+class EstimatedWeights(RewardWeights):
     """No standard deviation is looked at: a model of the variance says it, before the reward."""
 
-    model: VarianceModel
-
-    rewards = (-math.inf, math.inf)
-    most = LARGEST
-
-    @property
-    def assumed(self) -> Noise:
-        """Of a weight it is only known how large it may be."""
-        return SubGaussian(self.model.noise_bound / self.model.noise_floor)
+    model: VarianceModel | None = None
 
     def of(self, state: OptimismState, x: Array, y: float, sd: float) -> float:
-        """Return the weight of a reward before that is seen; NaN where the arm is bad."""
+        """Return the weight of a reward; NaN where the arm is bad."""
+        assert self.model is not None
         assert state.variance is not None
-        if not np.vdot(x, x) <= LARGEST:
+        if x.shape != state.shape or not np.vdot(x, x) <= LARGEST:
             return math.nan
         sd = self.model.of_row(state.variance, x)
         return 1.0 / (sd * sd)
+
+    def learn(self, state: OptimismState, x: Array, y: float, before: Array) -> None:
+        """Learn the residual of a reward."""
+        assert self.model is not None
+        assert state.variance is not None
+        self.model.update(state.variance, x, y - float(self.glm.mean(x @ before)))
