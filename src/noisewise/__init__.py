@@ -61,7 +61,7 @@ _HOME = {
     "VarianceModel": "bandits.variance",
     "Reason": "agent.reasons",
     "Agent": "agent.agent",
-    "AgentState": "agent.agent",
+    "AgentState": "agent.agent_state",
     "choices": "simulate",
     "Ridge": "regression.ridge",
     "Forward": "regression.forward",
@@ -92,7 +92,8 @@ __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
     from . import checks, environments, theory
-    from .agent.agent import Agent, AgentState
+    from .agent.agent import Agent
+    from .agent.agent_state import AgentState
     from .agent.reasons import Reason
     from .agent.residuals import ResidualScale
     from .archive import load, save

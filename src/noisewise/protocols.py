@@ -48,7 +48,7 @@ such as that weight 2 equals the row twice.
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -93,6 +93,7 @@ class Rounds:
     theta: Array | None = None
 
 
+@runtime_checkable
 class Policy(Protocol[State]):
     """What `choices`, `check_policy` and the studies need of a bandit algorithm."""
 

@@ -10,6 +10,7 @@ from typing import Protocol, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..glm import GLM
 from ..inputs import FLOAT, numbers, positive, ready, shown, with_slack
 from ..protocols import Array
 
@@ -107,8 +108,12 @@ def clip(state: Clipping, sigma: float, bound: float) -> float:
 
 def norm_bound(policy: object, name: str) -> float | None:
     """Return the bound of that name, the policy's own or its model's, where there is one."""
-    home = policy if hasattr(policy, name) else getattr(policy, "glm", None)
-    return getattr(home, name, None)
+    return getattr(policy, name, getattr(model_of(policy), name, None))
+
+
+def model_of(policy: object) -> GLM | None:
+    """Return the policy's model, where it has one."""
+    return getattr(policy, "glm", None)
 
 
 def first_best(index: Array) -> int:
