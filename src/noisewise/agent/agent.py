@@ -320,18 +320,11 @@ class Agent:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write policy, state, generator and waiting decisions to one file."""
         with self._lock:
+            arms = np.array(list(self._waiting.values())).reshape(-1, self.dim)
             kept = AgentState(
-                self.state,
-                json.dumps(self.rng.bit_generator.state),
-                list(self._waiting),
-                np.array(list(self._waiting.values())).reshape(-1, self.dim),
-                self.sigma,
-                self.scale,
-                self.capacity,
-                self.dropped,
-                self.rewards,
-                self.unit,
-            )
+                self.state, json.dumps(self.rng.bit_generator.state), list(self._waiting), arms,
+                self.sigma, self.scale, self.capacity, self.dropped, self.rewards, self.unit,
+            )  # fmt: skip
             archive.save(path, self.policy, kept)
 
     @classmethod

@@ -28,10 +28,6 @@ class EllipsoidStack:
         if not (self.radii >= 0).all():  # infinite where nothing is known
             raise ValueError("EllipsoidStack.radii holds a number that is not >= 0")
 
-    def copy(self) -> "EllipsoidStack":
-        """Return the same ellipsoids in memory of their own."""
-        return EllipsoidStack(self.centres.copy(), self.inverses.copy(), self.radii.copy())
-
     @classmethod
     def empty(cls, count: int, dim: int) -> "EllipsoidStack":
         """Make room for ``count`` ellipsoids, each of infinite radius."""

@@ -61,6 +61,7 @@ class FTRLUCB(OptimisticPolicy):
 
     Examples
     --------
+    >>> import numpy as np
     >>> policy = FTRLUCB(GLM(), radius="practical")
     >>> state = policy.start(dim=2)
     >>> policy.update(state, [1.0, 0.0], reward=1.0, sigma=0.1)

@@ -61,23 +61,14 @@ class GuaranteedIndex:
         numbers = np.zeros((n, at.SIZE))
         numbers[:, at.GAIN], numbers[:, at.SCALE] = self.gain, self.scale
         numbers[:, at.LIMIT] = with_slack(glm.feature_bound) ** 2
-        numbers[:, at.PARAMETER], numbers[:, at.NORM] = glm.parameter_bound, self.first_norm
+        numbers[:, at.PARAMETER], numbers[:, at.NORM] = glm.parameter_bound, math.inf
         numbers[:, at.PRICE] = math.log(1 / self.delta) * np.array(self.constants)
         numbers[:, at.SLOPE] = glm.min_slope
-        layers = [FTRL(glm, self.first_ridge(d)).start(d) for _ in range(n)]
+        layers = [FTRL(glm, self.ridge).start(d) for _ in range(n)]
         sets = EllipsoidStack.empty(self.ellipsoids * n, d)
         state = OptimismState(layers, sets, EllipsoidStack.empty(1, d), numbers)
         self.renew_all(state)
         return state
-
-    @property
-    def first_norm(self) -> float:
-        """The norm of an estimate that makes the ridge move."""
-        return math.inf
-
-    def first_ridge(self, dim: int) -> float | None:
-        """Return the ridge before the first reward."""
-        return self.ridge
 
     def has_say(self, state: OptimismState, place: int) -> bool:
         """Return whether a layer counts."""

@@ -5,7 +5,8 @@ places in an `EllipsoidStack` for its ellipsoids, and a row of parameters for th
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from copy import deepcopy
+from dataclasses import dataclass, fields
 from importlib import import_module
 from typing import Any
 
@@ -77,14 +78,10 @@ class OptimismState:
     def copy(self) -> "OptimismState":
         """Return a state of its own that shares the history: one of the two may go on learning."""
         self._refuse_stale()
-        return replace(
-            self,
-            layers=[_branch(layer) for layer in self.layers],
-            forms=self.forms.copy(),
-            own=self.own.copy(),
-            numbers=self.numbers.copy(),
-            variance=None if self.variance is None else _branch(self.variance),
-        )
+        variance = None if self.variance is None else _branch(self.variance)
+        layers, forms = [_branch(layer) for layer in self.layers], deepcopy(self.forms)
+        own, numbers = deepcopy(self.own), self.numbers.copy()
+        return OptimismState(layers, forms, own, numbers, self.rounds, self.clipped, variance)
 
     @property
     def dim(self) -> int:

@@ -1,12 +1,12 @@
 """The practical index: the curvature at the estimate, and a ridge that follows its norm."""
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..blas import matmul
 from ..glm import GLM
+from ..inputs import dimension
 from ..kernels.policy_params import GROWTH, NORM
 from ..protocols import Array
 from ..regression.moving import move_ridge
@@ -24,14 +24,14 @@ class PracticalIndex(GuaranteedIndex):
 
     ellipsoids = 0
 
-    @property
-    def first_norm(self) -> float:
-        """N, the norm of an estimate that makes the ridge move."""
-        return self.glm.parameter_bound if self.ridge is None else math.inf
-
-    def first_ridge(self, dim: int) -> float | None:
-        """Return the ridge before the first reward."""
-        return self._ridge(dim, self.first_norm) if self.ridge is None else self.ridge
+    def start(self, dim: int) -> OptimismState:
+        """Make the state of a fresh learner."""
+        if self.ridge is not None:
+            return super().start(dim)
+        norm = self.glm.parameter_bound
+        state = replace(self, ridge=self._ridge(dimension(dim), norm)).start(dim)
+        state.numbers[0, NORM] = norm
+        return state
 
     def _ridge(self, dim: int, norm: float) -> float:
         return dim * self.gain / (2 * norm**2)

@@ -109,10 +109,10 @@ class EstimatedWeights(RewardWeights):
     model: VarianceModel | None = None
 
     def of(self, state: OptimismState, x: Array, y: float, sd: float) -> float:
-        """Return the weight of a reward; NaN where the arm is bad."""
+        """Return the weight of a reward; NaN where arm or standard deviation are none."""
         assert self.model is not None
         assert state.variance is not None
-        if x.shape != state.shape or not np.vdot(x, x) <= LARGEST:
+        if x.shape != state.shape or not (np.vdot(x, x) <= LARGEST and 0.0 <= sd < math.inf):
             return math.nan
         sd = self.model.of_row(state.variance, x)
         return 1.0 / (sd * sd)
