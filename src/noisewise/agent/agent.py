@@ -38,7 +38,7 @@ class Agent:
     Parameters
     ----------
     policy : Policy
-        Any policy of noisewise or your own.
+        One of noisewise or your own.
     dim : int
         The number of features of an arm.
     seed : int
@@ -182,7 +182,7 @@ class Agent:
 
     def learn(
         self,
-        arm_or_key: Any,
+        arm_or_key: object,
         reward: ArrayLike,
         sigma: ArrayLike | None = None,
         trials: ArrayLike | None = None,
@@ -282,12 +282,12 @@ class Agent:
         with self._lock:
             del self._waiting[self._known([key])[0]]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return what an agent is made of, without its lock."""
         with self._lock:
             return {k: v for k, v in vars(self).items() if k != "_lock"}
 
-    def __setstate__(self, held: dict[str, Any]) -> None:
+    def __setstate__(self, held: dict[str, object]) -> None:
         vars(self).update(held, _lock=RLock())
 
     def __repr__(self) -> str:

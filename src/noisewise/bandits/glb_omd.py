@@ -4,7 +4,8 @@ import math
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any, ClassVar
+from types import ModuleType
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -51,7 +52,7 @@ class GLBOMDState:
 
 
 @dataclass(frozen=True)
-class GLBOMD(LikelihoodOptimism):
+class GLBOMD(LikelihoodOptimism[GLBOMDState]):
     r"""One step of mirror descent a reward, and optimism around it.
 
     .. math:: \theta' = \arg\min_{\|\theta\|\le B} \tilde\ell(\theta)
@@ -154,7 +155,7 @@ class GLBOMD(LikelihoodOptimism):
         if not math.isclose(lam, state.design.ridge):
             raise ValueError(f"the state has ridge {state.design.ridge:g}, the policy {lam:g}")
 
-    def radius(self, state: Any) -> float:
+    def radius(self, state: GLBOMDState) -> float:
         """Return the radius."""
         lam, eta = state.design.ridge, self.eta
         c = eta / (1 - self._share(lam))
@@ -198,7 +199,7 @@ class GLBOMD(LikelihoodOptimism):
 
 
 @cache
-def _kernels() -> Any:
+def _kernels() -> ModuleType:
     return import_module("noisewise.kernels.mirror")
 
 

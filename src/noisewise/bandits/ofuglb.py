@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -49,7 +48,7 @@ class OFUGLBState:
 
 
 @dataclass(frozen=True)
-class OFUGLB(LikelihoodOptimism):
+class OFUGLB(LikelihoodOptimism[OFUGLBState]):
     r"""Optimism over the parameters that are nearly as likely as the likeliest.
 
     With :math:`L = \sum(m(x\cdot\theta) - r\,x\cdot\theta)/g` and :math:`\hat\theta` its minimiser
@@ -116,7 +115,7 @@ class OFUGLB(LikelihoodOptimism):
         d, B = state.dim, self.glm.parameter_bound
         return -math.log(self.delta) + d * (1 + math.log(max(2 * B * state.steepness / d, 1.0)))
 
-    def radius(self, state: Any) -> float:
+    def radius(self, state: OFUGLBState) -> float:
         """Return the radius of the ellipsoid."""
         bias = 4 * self._lam * self.glm.parameter_bound**2
         return math.sqrt(2 * self.eta * (self.level(state) + state.slack) + bias)
@@ -126,7 +125,7 @@ class OFUGLB(LikelihoodOptimism):
         there = self._visit(state, numbers("theta", theta))
         return there.value - self._visit(state, state.theta).value
 
-    def index(self, state: Any, x: Array) -> Array:
+    def index(self, state: OFUGLBState, x: Array) -> Array:
         """Return the upper bound of every arm; over the set, -inf where it can't be the largest."""
         outer = super().index(state, x)
         if self.form == "ellipsoid":

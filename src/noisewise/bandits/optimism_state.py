@@ -8,7 +8,6 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, fields
 from importlib import import_module
-from typing import Any
 
 import numpy as np
 
@@ -66,12 +65,12 @@ class OptimismState:
         # a reward that several layers learn, with their counts before
         self.begun: tuple[Array, float, dict[int, int]] | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return the fields, without the module of kernels."""
         self._refuse_stale()
         return {field.name: vars(self)[field.name] for field in fields(self)}
 
-    def __setstate__(self, held: dict[str, Any]) -> None:
+    def __setstate__(self, held: dict[str, object]) -> None:
         vars(self).update(held)
         self.__post_init__()
 
