@@ -295,6 +295,43 @@ def test_a_row_only_the_policy_refuses_spoils_no_batch():
     assert unchanged(agent, before)
 
 
+@pytest.mark.parametrize("count", [100, 2500])
+def test_a_batch_given_up_leaves_a_long_history_alone(count):
+    """The copy it was learnt on has moved rows and made passes; the agent goes on without."""
+    rng, agents = RNG(5), [nw.Agent.for_means(dim=3) for _ in range(2)]
+    x, y = sphere(rng, 2 * count, 3), np.round(rng.random(2 * count))
+    for agent in agents:
+        agent.learn(x[:count], y[:count])
+    before = snapshot(agents[0])
+    trials = np.ones(count)
+    trials[-1] = 1e200  # weighs more than can be computed with
+    with pytest.raises(ValueError, match=r"weight|trials"):
+        agents[0].learn(x[count:], 1 - y[count:], sigma=trials**-0.5)
+    assert unchanged(agents[0], before)
+    for agent in agents:
+        agent.learn(x[count:], y[count:])
+    assert same(agents[0].state, agents[1].state)
+
+
+def test_an_interrupt_leaves_a_batch_unlearnt():
+    agent, update = nw.Agent.for_means(dim=2), nw.FTRLUCB.update
+    before = snapshot(agent)
+
+    def once(policy, state, arm, reward, sigma):
+        if state.rounds == 2:
+            raise KeyboardInterrupt
+        update(policy, state, arm, reward, sigma)
+
+    rows = [0.6 * np.eye(2)[i % 2] for i in range(4)], [1.0, 0.0, 0.0, 1.0]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nw.FTRLUCB, "update", once)
+        with pytest.raises(KeyboardInterrupt):
+            agent.learn(*rows)
+    assert unchanged(agent, before)
+    agent.learn(*rows)
+    assert agent.state.count == 4
+
+
 @pytest.mark.parametrize(
     ("make", "word"),
     [

@@ -79,7 +79,7 @@ def test_a_score_is_off_by_the_range_at_most():
     policy = nw.FTRLUCB(nw.GLM(), "bounded", noise_bound=1.0, noise_floor=0.05, ridge=1e-3)
     state, x = policy.start(2), np.array([0.6, 0.8])
     assert policy.confidence(state)[0].width(x) > 2
-    assert policy._weight(state, x, 0.05) == pytest.approx(2 * (math.e - 2) / 2)
+    assert policy.weights.of(state, x, 0.3, 0.05) == pytest.approx(2 * (math.e - 2) / 2)
     policy.update(state, x, 0.3, 0.05)  # the same by the kernels
     H = np.linalg.inv(state.forms.inverses[0])
     assert x @ H @ x == pytest.approx(2e-3 + (math.e - 2), rel=1e-6)

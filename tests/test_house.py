@@ -35,6 +35,21 @@ def test_import_is_light():
     assert not modules_after(used) & HEAVY
 
 
+def test_a_spec_is_made_without_numba():
+    """Whatever its parameters: no learner is started to check them."""
+    code = (
+        "from noisewise.bandits import POLICIES\n"
+        "import noisewise as nw\n"
+        "for name in POLICIES:\n"
+        "    getattr(nw, name)()\n"
+        "for noise in ('sub-gaussian', 'bounded', 'likelihood', 'estimated'):\n"
+        "    nw.FTRLUCB(nw.GLM('logistic'), noise, 1.0, radius='practical')\n"
+        "nw.FTRLUCB(nw.GLM(), 'bounded', 1.0, radius='freedman')\n"
+        "nw.MORUCB(as_printed=True)"
+    )
+    assert not modules_after(code) & HEAVY
+
+
 def test_help_is_quick():
     """0.3 s of CPU is promised; the imports behind --help are what decides, so they are tested."""
     code = "from click.testing import CliRunner; from noisewise.cli import main\n"

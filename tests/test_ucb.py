@@ -108,14 +108,14 @@ def test_the_moving_ridge_follows_a_long_estimate():
 def test_weights_of_bounded_noise_shrink_where_the_set_is_wide():
     policy = nw.FTRLUCB(nw.GLM(), "bounded", noise_bound=1.0, noise_floor=0.05)
     state, x = policy.start(2), np.array([0.6, 0.8])
-    first = policy._weight(state, x, 0.05)
+    first = policy.weights.of(state, x, 0.3, 0.05)
     (whole,) = policy.confidence(state)
     most = min(2.0, whole.width(x))  # how far a score may be off, times the largest noise 1
     assert first == pytest.approx(2 * (np.e - 2) / most)
     for _ in range(4000):
         policy.update(state, x, 0.3, 0.05)
-    assert policy._weight(state, x, 0.05) > 20 * first
-    assert policy._weight(state, x, 0.5) <= 4
+    assert policy.weights.of(state, x, 0.3, 0.05) > 20 * first
+    assert policy.weights.of(state, x, 0.3, 0.5) <= 4
 
 
 def test_late_rewards_give_the_same_minimiser():

@@ -115,7 +115,7 @@ def test_regret_below_certificate_below_bound(policy):
         regret = theory.bandit_regret(rounds, played)
         certificate = theory.certificate(glm, seen["r"], seen["w"])
         if isinstance(policy, nw.MORUCB):
-            sets = [policy._sets(state, place)[0].radius for place in range(policy.layers)]
+            sets = [policy.ranking.sets(state, place)[0].radius for place in range(policy.layers)]
             counts = [layer.count for layer in state.layers]
             log_dets = [uniform(glm, layer)[1] for layer in state.layers]
             bound = theory.mor_ucb_bound(glm, sets, counts, log_dets)

@@ -28,8 +28,9 @@ def test_a_mean_of_many_trials_counts_with_their_share_of_the_sd():
     """The sd of one trial after the residual, over the root of n: as if that had been told."""
     policy, x, scale = nw.FTRLUCB(radius="practical"), np.array([0.6, 0.8]), nw.ResidualScale()
     one, other = policy.start(2), policy.start(2)
-    after = reward_scale.prepare(policy, one, (x, 0.4, None, 9), 1.0, None, scale, copied=True)
-    policy.update(one, x, 0.4, after.sigma)
+    row = x, 0.4, None, 9
+    after, sigma = reward_scale.prepare(policy, one, row, 1.0, None, scale, copied=True)
+    policy.update(one, x, 0.4, sigma)
     sd = np.sqrt(1 + 2 / 3 * (9 * 0.4**2 - 1))
     assert after.scale.sd == pytest.approx(sd)
     policy.update(other, x, 0.4, sd / 3)

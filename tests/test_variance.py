@@ -152,7 +152,7 @@ def test_the_policy_is_ftrl_weighed_by_the_model(link):
     for t in range(300):
         arm, y = rounds.arms[t % 20], float(rounds.rewards[t, t % 20])
         weight = model.sigma(v, arm) ** -2
-        assert policy._weight(state, arm, 1.0) == pytest.approx(weight, rel=1e-9)
+        assert policy.weights.of(state, arm, 0.0, 1.0) == pytest.approx(weight, rel=1e-9)
         model.update(v, arm, y - ftrl.update(own, arm, y, weight))
         policy.update(state, arm, y, float(rounds.sigma[t, t % 20]))
     np.testing.assert_allclose(state.theta, own.theta, atol=1e-9)
@@ -173,7 +173,7 @@ def test_no_weight_looks_at_its_own_reward_or_at_a_sd_told(compiled):
             policy.update(state, row, float(reward), sigma)
         before = state.curvature
         policy.update(state, arm, last, sigma)
-        states.append((state.curvature - before, policy._weight(state, arm, 1.0)))
+        states.append((state.curvature - before, policy.weights.of(state, arm, 0.0, 1.0)))
     used, after = zip(*states, strict=True)
     assert 2 < used[0] < 399  # neither bound nor floor
     np.testing.assert_allclose(used, used[0], rtol=1e-12)

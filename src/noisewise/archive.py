@@ -21,7 +21,7 @@ FORMAT = "noisewise-2"
 FOREIGN = "was not written by noisewise.save"
 DEEPEST = 32  # levels of classes and lists in each other
 RENAMED = {"Layers": "OptimismState", "Forms": "EllipsoidStack"}  # classes by their earlier names
-HOLDERS = {"AgentState": "noisewise.agent.agent"}  # what files hold around a state, and its home
+HOLDERS = {"AgentState": "noisewise.agent.agent_state"}  # what files hold around a state
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 Arrays = dict[str, NDArray[np.generic]]

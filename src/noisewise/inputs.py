@@ -152,11 +152,6 @@ def _masked(value: object, depth: int = 3) -> bool:
     return isinstance(value, MaskedArray)
 
 
-def is_array(value: object) -> bool:
-    """Return whether a value is an array; numba has an error of its own for masked ones."""
-    return isinstance(value, ndarray)
-
-
 def ready(x: object) -> TypeGuard[Array]:
     """Return whether ``x`` is as compiled code takes it: floats in one piece, to be written."""
     # unpickled arrays have a type of their own that is equal

@@ -1,12 +1,11 @@
 """Agent: a policy with its state, its generator and the decisions that wait for a reward."""
 
 import copy
-import dataclasses
 import json
 import math
 import os
 import warnings
-from dataclasses import dataclass
+from dataclasses import replace
 from threading import RLock
 from typing import Any
 
@@ -16,60 +15,18 @@ from numpy.typing import ArrayLike
 from .. import archive
 from ..bandits.arms import norm_bound, observation
 from ..bandits.ftrl_ucb import FTRLUCB
-from ..bandits.layers import Mending, OptimismState
+from ..bandits.optimism_state import OptimismState
+from ..bandits.optimistic import OptimisticPolicy
 from ..glm import GLM
 from ..inputs import dimension, integer, numbers, positive, shown
 from ..links import Link
 from ..ownership import Interrupted, refused
 from ..protocols import Array, Policy
-from ..states import (
-    COUNT,
-    NONNEGATIVE,
-    POSITIVE,
-    check_array,
-    check_fields,
-    check_generator,
-    check_rows,
-)
+from .agent_state import AgentState
 from .observations import Key, Observations, is_key, limits_of, parse
 from .reasons import Reason, means, reasons
 from .residuals import ResidualScale
-from .reward_scale import LEAST_NOISE, After, prepare
-
-
-@dataclass(eq=False)
-class AgentState:
-    """What an agent writes to a file, beside its policy."""
-
-    state: Any
-    generator: str
-    keys: list[Key]
-    features: Array
-    sigma: float
-    scale: ResidualScale | None
-    capacity: int
-    dropped: int
-    rewards: tuple[float, float] | None = None
-    unit: float | None = None
-
-    def __post_init__(self) -> None:
-        keys, x = self.keys, self.features
-        check_fields(self, keys=list, features=np.ndarray, sigma=POSITIVE, dropped=COUNT)
-        if not all(is_key(key) for key in keys) or len(set(keys)) < len(keys):
-            raise ValueError("AgentState.keys holds what is no key, or one twice")
-        check_array("AgentState.features", x, (len(keys), x.shape[1] if x.ndim == 2 else 0))
-        check_rows("AgentState", x)
-        if getattr(self.state, "dim", x.shape[1]) != x.shape[1]:
-            raise ValueError("AgentState.state has another dim than its features")
-        if integer("AgentState.capacity", self.capacity) < len(keys):
-            raise ValueError(f"AgentState.keys holds more than its capacity {self.capacity}")
-        if self.scale is not None:
-            check_fields(self, scale=ResidualScale)
-        if self.rewards is not None and self.rewards != limits_of(self.rewards):
-            raise ValueError("AgentState.rewards is no pair of floats")
-        if self.unit is not None:
-            check_fields(self, unit=NONNEGATIVE)
-        check_generator(self.generator)
+from .reward_scale import LEAST_NOISE, Known, Row, prepare
 
 
 class Agent:
@@ -81,7 +38,7 @@ class Agent:
     Parameters
     ----------
     policy : Policy
-        Any policy of noisewise or your own.
+        One of noisewise or your own.
     dim : int
         The number of features of an arm.
     seed : int
@@ -117,20 +74,20 @@ class Agent:
         rewards: tuple[float, float] | None = None,
         capacity: int = 10_000,
     ) -> None:
-        if isinstance(policy, type) or not hasattr(policy, "select"):
+        if isinstance(policy, type) or not isinstance(policy, Policy):
             raise ValueError(f"policy is {policy!r}; pass one that is made, such as FTRLUCB()")
         self.policy, self.dim = policy, dimension(dim)
         self.state = policy.start(self.dim)
         self.rng = np.random.default_rng(integer("seed", seed, least=0, most=2**128))
         self.capacity, self.dropped = integer("capacity", capacity), 0
         self._waiting: dict[Key, Array] = {}
-        self._unfinished: dict[str, int] = {}  # what of an interrupted `learn` is learnt
-        self._after: After | None = None  # what is known once the reward in hand is learnt
+        self._unfinished: str | None = None  # a `learn` that was interrupted once all was learnt
+        self._next: Known | None = None  # what is known once the reward in hand is learnt
         self._lock = RLock()
         self.rewards = None if rewards is None else limits_of(rewards)
         self.scale = ResidualScale() if isinstance(sigma, str) and sigma == "estimated" else None
         self.sigma = 1.0 if self.scale else positive("sigma", sigma)
-        if self.scale and getattr(policy, "noise", "") == "estimated":
+        if self.scale and isinstance(policy, FTRLUCB) and policy.noise == "estimated":
             raise ValueError(
                 f"sigma is 'estimated', but {policy} estimates variances itself; leave sigma out"
             )
@@ -148,37 +105,19 @@ class Agent:
         parameter_bound: float = 1.0,
         guaranteed: bool = False,
     ) -> "Agent":
-        """Return an agent for rewards 0 or 1: logistic `FTRLUCB`.
+        """Return an agent for rewards 0 or 1, or shares of them: logistic `FTRLUCB`.
 
         It plays the practical index, which has no regret proof; with ``guaranteed`` the index of
-        the confidence sets, which explores more. Intervals are guaranteed either way.
+        the confidence sets, which explores more. Intervals are guaranteed either way. `for_means`
+        is the same: there each reward is the mean of ``trials`` rewards 0 or 1, and a share of n
+        trials counts n times.
         """
         glm = GLM("logistic", feature_bound, parameter_bound)
         radius = "adaptive" if guaranteed else "practical"
         policy = FTRLUCB(glm, "likelihood", radius=radius)
         return cls(policy, dim, seed, rewards=(0.0, 1.0))
 
-    @classmethod
-    def for_means(
-        cls,
-        dim: int,
-        seed: int = 0,
-        *,
-        feature_bound: float = 1.0,
-        parameter_bound: float = 1.0,
-        guaranteed: bool = False,
-    ) -> "Agent":
-        """Return an agent for shares: each reward is the mean of ``trials`` rewards 0 or 1.
-
-        The policy is that of `for_binary_rewards`; a share of n trials counts n times.
-        """
-        return cls.for_binary_rewards(
-            dim,
-            seed,
-            feature_bound=feature_bound,
-            parameter_bound=parameter_bound,
-            guaranteed=guaranteed,
-        )
+    for_means = for_binary_rewards
 
     @classmethod
     def for_continuous_rewards(
@@ -243,7 +182,7 @@ class Agent:
 
     def learn(
         self,
-        arm_or_key: Any,
+        arm_or_key: object,
         reward: ArrayLike,
         sigma: ArrayLike | None = None,
         trials: ArrayLike | None = None,
@@ -267,102 +206,88 @@ class Agent:
         finished: list[bool] = []
         try:
             with self._lock:
-                self._learn(arm_or_key, given, finished)
+                self._refuse_keys_as_features(arm_or_key, given.single)
+                self._learn(given, finished)
         except BaseException:
             if finished:  # an interrupt on the way out
-                self._unfinished = {given.content: len(given.whose)}
+                self._unfinished = given.content
             raise
 
-    def _learn(self, arm_or_key: Any, given: Observations, finished: list[bool]) -> None:
-        row = arm_or_key if given.single and isinstance(arm_or_key, list | tuple) else ()
+    def _refuse_keys_as_features(self, arm_or_key: object, single: bool) -> None:
+        row = arm_or_key if single and isinstance(arm_or_key, list | tuple) else ()
         if row and all(type(each) is int and each in self._waiting for each in row):
             raise ValueError(
                 f"arm_or_key is {row!r}, keys that wait, with one reward; pass one reward a key, "
                 "as a list, or the features of an arm as an array"
             )
-        done = self._unfinished.get(given.content, 0) if self._unfinished else 0
-        if done == len(given.whose):
-            self._unfinished = {}
+
+    def _learn(self, given: Observations, finished: list[bool]) -> None:
+        if self._unfinished is not None and self._unfinished == given.content:
+            self._unfinished = None
             return  # the same call was interrupted after all was learnt
-        keys = self._known(given.keys)
-        arms = [self._waiting[each] if is_key(each) else each for each in given.whose]
-        longest = norm_bound(self.policy, "feature_bound") or math.inf
+        keys, longest = self._known(given.keys), norm_bound(self.policy, "feature_bound")
         rows = [
-            (*observation(arm, y, 1.0, self.dim, longest)[:2], sd, n)
-            for arm, y, sd, n in zip(arms, given.rewards, given.sds, given.trials, strict=True)
+            (*observation(x, y, 1.0, self.dim, longest or math.inf)[:2], sd, n)
+            for x, y, sd, n in given.rows(self._waiting)
         ]
-        if not given.single:
-            self._rehearse(rows)
-        before, committed = self._count() - done, done
+        before, self._next = self._count(), None
         try:
-            for each in rows[done:]:
-                self._learn_row(each)
-                committed += 1
+            if given.single:
+                self._learn_row(rows[0])
+            else:
+                self._learn_batch(rows)
             for key in keys:
                 del self._waiting[key]
-            self._unfinished = {}
+            self._unfinished = None
             finished.append(True)
         except BaseException as error:
-            if not refused(error) and not isinstance(self.state, Interrupted):
-                learnt = self._count() - before
-                if learnt > committed and self._after is not None:
-                    self.policy, self.unit, self.scale, _ = self._after
-                self._note_interrupt(given, learnt)
+            lost = refused(error) or isinstance(self.state, Interrupted)
+            if not lost and self._count() > before:  # the interrupt came later
+                vars(self).update(self._next._asdict() if self._next else {})
+                self._unfinished = given.content
+                for key in keys:
+                    self._waiting.pop(key, None)
             raise
 
-    def _learn_row(self, row: Any) -> None:
+    def _learn_row(self, row: Row) -> None:
         """Learn one reward, and what follows from it for unit and scale."""
-        known = self.sigma, self.unit, self.scale
-        self._after = prepare(self.policy, self.state, row, *known)
-        if self._after is not None:
-            self._after.policy.update(self.state, *row[:2], self._after.sigma)
-            self.policy, self.unit, self.scale, _ = self._after
+        prepared = prepare(self.policy, self.state, row, self.sigma, self.unit, self.scale)
+        if prepared is None:  # its past is weighed anew
+            self._learn_batch([row])
             return
-        state = copy.deepcopy(
-            self.state
-        )  # its past is weighed anew; it takes the place in one step
-        after = prepare(self.policy, state, row, *known, copied=True)
-        assert after is not None
-        after.policy.update(state, *row[:2], after.sigma)
-        vars(self).update(state=state, policy=after.policy, unit=after.unit, scale=after.scale)
+        self._next, sigma = prepared
+        self._next.policy.update(self.state, row[0], row[1], sigma)
+        vars(self).update(self._next._asdict())
 
-    def _rehearse(self, rows: list[Any]) -> None:
-        """Teach a fresh state, so that a row which is refused leaves the agent as it was."""
-        policy, unit, scale = self.policy, self.unit, self.scale
-        state = policy.start(self.dim)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            for row in rows:
-                after = prepare(policy, state, row, self.sigma, unit, scale, copied=True)
-                assert after is not None
-                policy, unit, scale, sigma = after
-                policy.update(state, *row[:2], sigma)
+    def _learn_batch(self, rows: list[Row]) -> None:
+        """Learn rewards on a copy of the state, which takes its place in one step."""
+        cheap = isinstance(self.state, OptimismState)
+        state = self.state.copy() if cheap else copy.deepcopy(self.state)
+        known = Known(self.policy, self.unit, self.scale)
+        for row in rows:
+            prepared = prepare(known.policy, state, row, self.sigma, *known[1:], copied=True)
+            assert prepared is not None
+            known, sigma = prepared
+            known.policy.update(state, row[0], row[1], sigma)
+        vars(self).update(known._asdict(), state=state)
 
     def _count(self) -> int:
         """Return how many rewards the policy has learnt, repaired first if it was interrupted."""
-        if isinstance(self.state, OptimismState) and self.state.stale:
-            with Mending(self.policy, self.state):  # type: ignore[arg-type]
-                pass
+        if isinstance(self.policy, OptimisticPolicy):
+            self.policy.mend(self.state)
         return int(getattr(self.state, "count", 0))
-
-    def _note_interrupt(self, given: Observations, learnt: int) -> None:
-        """Remember how much of a call was learnt, so that its repetition learns the rest once."""
-        self._unfinished = {given.content: learnt}
-        if learnt == len(given.whose):
-            for key in given.keys:
-                self._waiting.pop(key, None)
 
     def forget(self, key: Key) -> None:
         """Give up waiting for the reward of a decision."""
         with self._lock:
             del self._waiting[self._known([key])[0]]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return what an agent is made of, without its lock."""
         with self._lock:
             return {k: v for k, v in vars(self).items() if k != "_lock"}
 
-    def __setstate__(self, held: dict[str, Any]) -> None:
+    def __setstate__(self, held: dict[str, object]) -> None:
         vars(self).update(held, _lock=RLock())
 
     def __repr__(self) -> str:
@@ -390,26 +315,16 @@ class Agent:
                 f"{self.scale.count} rewards came without sigma and counted with a running "
                 f"residual sd, now {self.scale.sd:.3g}: the interval is not guaranteed"
             )
-        return [
-            dataclasses.replace(each, note="; ".join(filter(None, (each.note, *notes))))
-            for each in rows
-        ]
+        return [replace(each, note="; ".join(filter(None, (each.note, *notes)))) for each in rows]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write policy, state, generator and waiting decisions to one file."""
         with self._lock:
+            arms = np.array(list(self._waiting.values())).reshape(-1, self.dim)
             kept = AgentState(
-                self.state,
-                json.dumps(self.rng.bit_generator.state),
-                list(self._waiting),
-                np.array(list(self._waiting.values())).reshape(-1, self.dim),
-                self.sigma,
-                self.scale,
-                self.capacity,
-                self.dropped,
-                self.rewards,
-                self.unit,
-            )
+                self.state, json.dumps(self.rng.bit_generator.state), list(self._waiting), arms,
+                self.sigma, self.scale, self.capacity, self.dropped, self.rewards, self.unit,
+            )  # fmt: skip
             archive.save(path, self.policy, kept)
 
     @classmethod
@@ -443,7 +358,7 @@ class Agent:
         agent._waiting = dict(zip(given.keys, rows, strict=True))
         return agent
 
-    def _known(self, keys: list[Any]) -> list[Any]:
+    def _known(self, keys: list[Key]) -> list[Key]:
         """Return the keys if each of them waits for one reward."""
         for key in keys:
             if not is_key(key) or key not in self._waiting:

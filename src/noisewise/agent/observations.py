@@ -1,7 +1,7 @@
 """Rewards as an agent is given them: of a key or an arm, one or many, checked before all else."""
 
 import math
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..inputs import column, numbers, positive, shown
+from ..protocols import Array
 
 Key = str | int | None
 LARGEST_KEY = 2**1024  # Python does not write out integers of any size
@@ -21,14 +22,19 @@ class Observations:
 
     whose: list[Any]
     rewards: list[float]
-    sds: list[Any]
+    sds: Sequence[float | None]
     trials: list[float]
     single: bool
 
     @property
-    def keys(self) -> list[Any]:
+    def keys(self) -> list[Key]:
         """The keys among those the rewards are of."""
         return [each for each in self.whose if is_key(each)]
+
+    def rows(self, arms: dict[Key, Array]) -> Iterator[tuple[Any, float, float | None, float]]:
+        """Yield features, reward, sd and trials of each reward; ``arms`` are those of keys."""
+        features = [arms[each] if is_key(each) else each for each in self.whose]
+        return zip(features, self.rewards, self.sds, self.trials, strict=True)
 
     @property
     def content(self) -> str:
@@ -38,7 +44,7 @@ class Observations:
 
 
 def parse(
-    arm_or_key: Any,
+    arm_or_key: object,
     reward: ArrayLike,
     sigma: ArrayLike | None,
     trials: ArrayLike | None,
@@ -70,14 +76,14 @@ def parse(
     return Observations(whose, np.atleast_1d(y).tolist(), sds, ns, single)
 
 
-def is_key(thing: Any) -> bool:
+def is_key(thing: object) -> bool:
     """Return whether a decision may be called that."""
     if isinstance(thing, Integral) and not isinstance(thing, bool):
         return abs(int(thing)) < LARGEST_KEY
     return thing is None or isinstance(thing, str)
 
 
-def limits_of(rewards: Any) -> tuple[float, float]:
+def limits_of(rewards: ArrayLike) -> tuple[float, float]:
     """Return the least and the largest reward as two floats in order."""
     ends = numbers("rewards", rewards, check=False)
     if ends.shape != (2,) or not ends[0] < ends[1]:
@@ -91,9 +97,9 @@ def _each(arm_or_key: Any, single: bool) -> list[Any]:
         raise ValueError(
             f"arm_or_key is {shown(arm_or_key)}, without an order; pass a list of keys"
         )
-    if getattr(arm_or_key, "ndim", 1) == 0:
+    if _ndim(arm_or_key) == 0:
         return [arm_or_key]
-    if not single and getattr(arm_or_key, "ndim", 1) == 2:  # a table of pandas iterates its names
+    if not single and _ndim(arm_or_key) == 2:  # a table of pandas iterates its names
         return list(numbers("arm_or_key", arm_or_key))
     if single or not isinstance(arm_or_key, Iterable) or isinstance(arm_or_key, str | bytes):
         return [arm_or_key]
@@ -104,11 +110,15 @@ def _each(arm_or_key: Any, single: bool) -> list[Any]:
     return list(arm_or_key)
 
 
-def _refuse_neither(thing: Any) -> None:
+def _ndim(thing: object) -> int:
+    return getattr(thing, "ndim", 1)
+
+
+def _refuse_neither(thing: object) -> None:
     """Refuse what can be neither a key nor features."""
     if is_key(thing):
         return
-    if not isinstance(thing, Iterable) or getattr(thing, "ndim", 1) == 0:
+    if not isinstance(thing, Iterable) or _ndim(thing) == 0:
         raise ValueError(
             f"arm_or_key is {shown(thing)}; pass a key (a string or an integer) or the features of "
             "an arm"

@@ -1,17 +1,19 @@
 """Why a policy ranks arms as it does: estimate, interval, bonus, index and layer of each."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..bandits.arms import candidates, norm_bound
+from ..bandits.arms import candidates, model_of, norm_bound
+from ..bandits.ftrl_ucb import FTRLUCB
 from ..bandits.likelihood import reward_range
+from ..bandits.mor_ucb import MORUCB
 from ..blas import matmul
-from ..confidence import score_bounds
+from ..confidence import Ellipsoid, score_bounds
 from ..glm import GLM
-from ..protocols import Array
+from ..protocols import Array, Policy
 
 DISJOINT = (
     "the sets contradict each other: standard deviations are reported too small, or "
@@ -59,36 +61,59 @@ class Reason:
     note: str = ""
 
 
-def means(policy: Any, state: Any, x: Array) -> Array | None:
+@runtime_checkable
+class Indexed(Protocol):
+    """A policy that plays the largest index."""
+
+    def index(self, state: Any, x: Array) -> Array:
+        """Return the index of every arm."""
+
+
+@runtime_checkable
+class IndexedByMean(Indexed, Protocol):
+    """A policy that says whether its index is a score or a mean."""
+
+    index_of: str
+
+
+@runtime_checkable
+class Confident(Protocol):
+    """A policy with confidence sets."""
+
+    def confidence(self, state: Any) -> tuple[Ellipsoid, ...]:
+        """Return sets that hold the parameter together."""
+
+
+def means(policy: Policy[Any], state: Any, x: Array) -> Array | None:
     """Return the estimated mean of each arm, or None where the policy estimates nothing."""
-    scores = _scores(policy, state, x, _layers(policy, state, x))
-    return None if scores is None else np.asarray(_glm(policy).mean(scores))
+    scores = _scores(state, x, _layers(policy, state, x))
+    return None if scores is None else np.asarray((model_of(policy) or GLM()).mean(scores))
 
 
-def reasons(policy: Any, state: Any, arms: ArrayLike, bounded: bool = True) -> list[Reason]:
+def reasons(policy: Policy[Any], state: Any, arms: ArrayLike, bounded: bool = True) -> list[Reason]:
     """Return the reasons of each arm; the state is only read.
 
     Intervals are cut to the policy's parameter bound only where the parameter is so ``bounded``.
     """
     x = candidates(arms, state.dim, norm_bound(policy, "feature_bound") or np.inf)
     columns: dict[str, Array] = {}
-    glm, layer = _glm(policy), _layers(policy, state, x)
-    scores, notes = _scores(policy, state, x, layer), [""] * len(x)
+    glm, layer = model_of(policy) or GLM(), _layers(policy, state, x)
+    scores, notes = _scores(state, x, layer), [""] * len(x)
     if layer is not None:
         columns["layer"] = layer
     if scores is not None:
         columns["estimate"] = glm.mean(scores)
-    if scores is not None and hasattr(policy, "index"):
+    if scores is not None and isinstance(policy, Indexed):
         index = policy.index(state, x)
-        if getattr(policy, "index_of", "score") == "mean":
+        if isinstance(policy, IndexedByMean) and policy.index_of == "mean":
             index = glm.score(index)
         columns["index"], columns["bonus"] = index, index - scores
-    if hasattr(policy, "confidence"):
+    if isinstance(policy, Confident):
         bound = norm_bound(policy, "parameter_bound") if bounded else None
         lower, upper = map(glm.mean, score_bounds(policy.confidence(state), x, bound))
         columns["lower"], columns["upper"] = lower, upper
-        valid = PRINTED if getattr(policy, "as_printed", False) else ""
-        valid = ESTIMATED if getattr(policy, "noise", "") == "estimated" else valid
+        valid = PRINTED if isinstance(policy, MORUCB) and policy.as_printed else ""
+        valid = ESTIMATED if isinstance(policy, FTRLUCB) and policy.noise == "estimated" else valid
         if scores is not None:
             held = lower, upper
             if bound is not None and _outgrown(policy, state, x, scores, bound):
@@ -101,10 +126,10 @@ def reasons(policy: Any, state: Any, arms: ArrayLike, bounded: bool = True) -> l
     ]
 
 
-def _outgrown(policy: Any, state: Any, x: Array, scores: Array, bound: float) -> bool:
+def _outgrown(policy: object, state: Any, x: Array, scores: Array, bound: float) -> bool:
     """Return whether a score is beyond the bound by more than noise, where its size is known."""
     most = bound * np.sqrt(np.einsum("ij,ij->i", x, x))
-    noise = policy.bonus(state, x) if hasattr(policy, "bonus") else 0.0
+    noise = policy.bonus(state, x) if isinstance(policy, FTRLUCB) else 0.0
     return bool((np.abs(scores) > 1.05 * most + noise + 1e-12).any())
 
 
@@ -113,13 +138,9 @@ def _finite(value: Any) -> Any:
     return value.item() if np.isfinite(value) else None
 
 
-def _glm(policy: Any) -> GLM:
-    return getattr(policy, "glm", None) or GLM()
-
-
-def _layers(policy: Any, state: Any, x: Array) -> Array | None:
+def _layers(policy: Policy[Any], state: Any, x: Array) -> Array | None:
     """Return the layer behind each arm's index; -1 where all are empty."""
-    if not hasattr(policy, "uppers"):
+    if not isinstance(policy, MORUCB):
         return None
     bounds = policy.uppers(state, x)
     if not np.isfinite(bounds).any():
@@ -127,7 +148,7 @@ def _layers(policy: Any, state: Any, x: Array) -> Array | None:
     return np.asarray(bounds.argmin(axis=0))
 
 
-def _scores(policy: Any, state: Any, x: Array, layer: Array | None) -> Array | None:
+def _scores(state: Any, x: Array, layer: Array | None) -> Array | None:
     """Return the estimated score of each arm, in the layer behind its index."""
     if layer is not None:
         thetas = np.array([each.theta for each in state.layers] + [np.zeros(state.dim)])

@@ -4,26 +4,40 @@ import math
 import warnings
 from functools import cache
 from importlib import import_module
-from typing import Any, TypeGuard
+from types import ModuleType
+from typing import Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..inputs import numbers, positive, ready, shown, with_slack
+from ..glm import GLM
+from ..inputs import FLOAT, numbers, positive, ready, shown, with_slack
 from ..protocols import Array
 
 LARGEST = 1e50
 
 
 @cache
-def compiled() -> Any:
+def compiled() -> ModuleType:
     """Return the kernels for arms."""
     return import_module("noisewise.kernels.arms")
 
 
-def block(arms: Any, dim: int) -> TypeGuard[Array]:
+def block(arms: object, dim: int) -> TypeGuard[Array]:
     """Whether arms are as kernels take them: one block of floats, a row an arm."""
     return ready(arms) and arms.ndim == 2 and len(arms) > 0 and arms.shape[1] == dim
+
+
+def in_form(arm: object, reward: object, sigma: object) -> TypeGuard[Array]:
+    """Whether kernels may be given these as they are: a row of floats, and two floats."""
+    return (
+        type(arm) is np.ndarray
+        and arm.ndim == 1
+        and (arm.dtype is FLOAT or arm.dtype == FLOAT)
+        and arm.flags.carray
+        and isinstance(reward, float)
+        and isinstance(sigma, float)
+    )
 
 
 def candidates(arms: ArrayLike, dim: int, feature_bound: float = np.inf) -> Array:
@@ -42,8 +56,7 @@ def observation(
     arm: ArrayLike, reward: float, sigma: float, dim: int, feature_bound: float = np.inf
 ) -> tuple[Array, float, float]:
     """Return arm ``(dim,)``, reward and standard deviation, checked."""
-    told = isinstance(reward, float) and isinstance(sigma, float)
-    if told and ready(arm) and arm.shape == (dim,):
+    if in_form(arm, reward, sigma) and arm.shape == (dim,):
         most = min(with_slack(feature_bound), LARGEST)
         if np.vdot(arm, arm) <= most * most and abs(reward) <= LARGEST and 0 <= sigma < math.inf:
             return arm.copy(), float(reward), float(sigma)  # own memory: rounds like any other
@@ -74,7 +87,13 @@ def spreads(sigma: ArrayLike | None, count: int) -> Array:
     return array
 
 
-def clip(state: Any, sigma: float, bound: float) -> float:
+class Clipping(Protocol):
+    """A state that counts the standard deviations cut."""
+
+    clipped: int
+
+
+def clip(state: Clipping, sigma: float, bound: float) -> float:
     """Return ``sigma`` cut to the noise bound; before any was counted as clipped it warns."""
     if sigma <= bound:
         return sigma
@@ -87,10 +106,14 @@ def clip(state: Any, sigma: float, bound: float) -> float:
     return bound
 
 
-def norm_bound(policy: Any, name: str) -> float | None:
+def norm_bound(policy: object, name: str) -> float | None:
     """Return the bound of that name, the policy's own or its model's, where there is one."""
-    home = policy if hasattr(policy, name) else getattr(policy, "glm", None)
-    return getattr(home, name, None)
+    return getattr(policy, name, getattr(model_of(policy), name, None))
+
+
+def model_of(policy: object) -> GLM | None:
+    """Return the policy's model, where it has one."""
+    return getattr(policy, "glm", None)
 
 
 def first_best(index: Array) -> int:

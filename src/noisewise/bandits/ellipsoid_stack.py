@@ -28,14 +28,6 @@ class EllipsoidStack:
         if not (self.radii >= 0).all():  # infinite where nothing is known
             raise ValueError("EllipsoidStack.radii holds a number that is not >= 0")
 
-    @property
-    def known(self) -> "EllipsoidStack":
-        """Those of finite radius; all of them where none is infinite, without a copy."""
-        finite = self.radii < np.inf
-        if finite.all():
-            return self
-        return EllipsoidStack(self.centres[finite], self.inverses[finite], self.radii[finite])
-
     @classmethod
     def empty(cls, count: int, dim: int) -> "EllipsoidStack":
         """Make room for ``count`` ellipsoids, each of infinite radius."""

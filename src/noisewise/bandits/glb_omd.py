@@ -51,7 +51,7 @@ class GLBOMDState:
 
 
 @dataclass(frozen=True)
-class GLBOMD(LikelihoodOptimism):
+class GLBOMD(LikelihoodOptimism[GLBOMDState]):
     r"""One step of mirror descent a reward, and optimism around it.
 
     .. math:: \theta' = \arg\min_{\|\theta\|\le B} \tilde\ell(\theta)

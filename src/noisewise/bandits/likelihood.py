@@ -2,7 +2,7 @@
 
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,13 +31,30 @@ def refuse_outside(glm: GLM, ends: tuple[float, float], reward: float) -> None:
         )
 
 
+class Estimate(Protocol):
+    """A state with an estimate, and the inverse of H at it."""
+
+    theta: Array
+
+    @property
+    def inverse(self) -> Array:
+        """The inverse of H."""
+
+    @property
+    def dim(self) -> int:
+        """The number of features."""
+
+
+State = TypeVar("State", bound=Estimate)
+
+
 @dataclass(frozen=True)
-class LikelihoodOptimism:
+class LikelihoodOptimism(Generic[State]):
     r"""Play :math:`\arg\max_x x\cdot\hat\theta + \beta\|x\|_{H^{-1}}`.
 
     Rewards are draws of the exponential family whose mean is the link (`Likelihood`), all of one
     dispersion g; one outside the family's range, such as 2 for the logistic link, is refused. A
-    policy says what its radius is; its state has ``theta``, ``inverse`` (of H) and ``dim``.
+    policy says what its radius is.
 
     Parameters
     ----------
@@ -82,7 +99,7 @@ class LikelihoodOptimism:
 
     def select(
         self,
-        state: Any,
+        state: State,
         arms: ArrayLike,
         rng: np.random.Generator,
         sigma: ArrayLike | None = None,
@@ -97,26 +114,26 @@ class LikelihoodOptimism:
         return reward_range(self.glm)
 
     def observed(
-        self, state: Any, arm: ArrayLike, reward: float, sigma: float
+        self, state: State, arm: ArrayLike, reward: float, sigma: float
     ) -> tuple[Array, float]:
         """Return arm and reward, checked; no draw of the family is outside its range."""
         x, y, _ = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
         refuse_outside(self.glm, self.reward_range, y)
         return x, y
 
-    def index(self, state: Any, x: Array) -> Array:
+    def index(self, state: State, x: Array) -> Array:
         """Return the upper bound of every arm."""
         return np.asarray(self.ellipsoid(state, self.radius_scale).upper(x))
 
-    def ellipsoid(self, state: Any, scale: float = 1.0) -> Ellipsoid:
+    def ellipsoid(self, state: State, scale: float = 1.0) -> Ellipsoid:
         """Return the ellipsoid, its radius times ``scale``."""
         return Ellipsoid(state.theta, state.inverse, scale * self.radius(state))
 
-    def confidence(self, state: Any) -> tuple[Ellipsoid]:
+    def confidence(self, state: State) -> tuple[Ellipsoid]:
         """Return the set of the theorem, whatever ``radius_scale``."""
         e = self.ellipsoid(state)
         return (Ellipsoid(e.centre.copy(), e.inverse.copy(), e.radius),)
 
-    def radius(self, state: Any) -> float:
+    def radius(self, state: State) -> float:
         """Return the radius."""
         raise NotImplementedError

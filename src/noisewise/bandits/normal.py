@@ -4,16 +4,17 @@ import math
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any, ClassVar
+from types import ModuleType
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..inputs import dimension, is_array, ready
+from ..inputs import dimension
 from ..ownership import writes
 from ..protocols import Array
 from ..states import COUNT, check_fields, check_rows
-from .arms import candidates, first_best, observation
+from .arms import block, candidates, first_best, in_form, observation
 
 
 @dataclass(eq=False)
@@ -82,12 +83,10 @@ class NormalBandit:
         sigma: ArrayLike | None = None,
     ) -> int:
         """Return the least played arm while that is rare, else that of the largest bound."""
-        if ready(arms):
-            try:
-                found = _kernels().choose(arms, state.table, state.count, self.form)
-            except TypeError:  # not a matrix of floats
-                found = -1
-            if found >= 0:
+        if block(arms, state.dim):
+            kernels = _kernels()
+            found = kernels.choose(arms, state.table, state.count, self.form)
+            if found != kernels.BAD:
                 return int(found)
         k = _which("arms", candidates(arms, state.dim))
         pulls = state.pulls[k]
@@ -98,13 +97,9 @@ class NormalBandit:
     @writes
     def update(self, state: NormalState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward of one arm."""
-        plain = ready(arm) and not is_array(reward) and isinstance(sigma, float)
-        if plain and 0 <= sigma < math.inf:
-            try:
-                done = _kernels().learn(arm, reward, state.table) >= 0
-            except TypeError:  # not a row of floats, or no number
-                done = False
-            if done:
+        if in_form(arm, reward, sigma) and 0 <= sigma < math.inf:
+            kernels = _kernels()
+            if kernels.learn(arm, reward, state.table) != kernels.BAD:
                 state.count += 1
                 return
         x, y, _ = observation(arm, reward, sigma, state.dim)
@@ -130,7 +125,7 @@ class NormalBandit:
 
 
 @cache
-def _kernels() -> Any:
+def _kernels() -> ModuleType:
     return import_module("noisewise.kernels.normal")
 
 

@@ -48,7 +48,7 @@ class OFUGLBState:
 
 
 @dataclass(frozen=True)
-class OFUGLB(LikelihoodOptimism):
+class OFUGLB(LikelihoodOptimism[OFUGLBState]):
     r"""Optimism over the parameters that are nearly as likely as the likeliest.
 
     With :math:`L = \sum(m(x\cdot\theta) - r\,x\cdot\theta)/g` and :math:`\hat\theta` its minimiser

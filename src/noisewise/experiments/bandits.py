@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from ..bandits.layers import OptimismState
+from ..bandits.optimism_state import OptimismState
 from ..confidence import Confident
 from ..glm import GLM
 from ..protocols import AnyPolicy, Array, BanditRounds, trait

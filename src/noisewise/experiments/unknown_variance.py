@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..agent.agent import Agent
 from ..bandits import FTRLUCB, LOSAN, MORUCB, SAVE
-from ..bandits.layers import OptimismState
+from ..bandits.optimism_state import OptimismState
 from ..bandits.variance import INFLATION
 from ..confidence import Confident, Ellipsoid
 from ..environments import WORLDS, FamilyBandit

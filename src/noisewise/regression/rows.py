@@ -91,6 +91,13 @@ class Rows:
         vars(self).update(fields)
         self.__post_init__()
 
+    def copy(self) -> "Rows":
+        """Return a history that shares the features: one of the two may go on."""
+        twin = object.__new__(Rows)
+        numbers = [each.copy() for each in self.numbers]  # passes write them
+        vars(twin).update(vars(self), numbers=numbers, _place=dict(self._place))
+        return twin
+
     def extend(self, x: Array, numbers: Array) -> None:
         """Copy rows to the end, or add them to their equals: all of them, or none if interrupted.
 

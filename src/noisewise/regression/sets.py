@@ -36,9 +36,16 @@ def ellipsoids(
         r = fixed_radius(glm, state, noise, delta, radius, log_det) + state.solver.slack(state)
         return (Ellipsoid(state.theta, inverse, r),)
     constant = radii.conversion_constant(glm, noise)
-    # scores of a mixture are not bounded, nor is a slope that is not extended
-    mixed = radius == "adaptive" and not isinstance(noise, Bounded) and (glm.extend or glm.linear)
+    mixed = radius == "adaptive" and mixes(glm, noise)
     return adaptive(glm, state, constant, delta, local, mixed, bound)
+
+
+def mixes(glm: GLM, noise: Noise) -> bool:
+    """Whether fixed parameters may be mixed with what was played.
+
+    Their scores are not bounded, and the slope must be.
+    """
+    return not isinstance(noise, Bounded) and (glm.extend or glm.linear)
 
 
 @one_thread

@@ -20,6 +20,16 @@ from ..protocols import Array
 RADII = ("adaptive", "played", "self-normalised", "freedman", "printed")
 
 
+def check(glm: GLM, noise: Noise, radius: str) -> None:
+    """Raise unless there is a proof of the radius for this noise and link."""
+    if radius == "self-normalised":
+        noise_scale(glm, noise)
+    elif radius in ("freedman", "printed"):
+        _require_bounded(radius, noise)
+    else:
+        conversion_constant(glm, noise)
+
+
 def conversion_constant(glm: GLM, noise: Noise) -> float:
     """Return C of the adaptive radius: the price of log(1/delta), fixed before the first round.
 
@@ -85,19 +95,28 @@ def self_normalised(glm: GLM, noise: Noise, *, log_det: float, ridge: float, del
 
 
 def printed(glm: GLM, noise: Noise, *, dim: int, count: int, ridge: float, delta: float) -> float:
+    """Return `bernstein` of bounded noise, R and A grown by sqrt(max_weight)."""
+    noise = _require_bounded("printed", noise)
+    R, weight = noise.bound * math.sqrt(noise.max_weight), noise.max_weight
+    known = {"dim": dim, "count": count, "ridge": ridge, "delta": delta}
+    return bernstein(glm, R, noise.sigma, **known, max_weight=weight)
+
+
+def bernstein(
+    glm: GLM, bound: float, sigma: float, *, dim: int, count: int, ridge: float, delta: float,
+    max_weight: float = 1.0,
+) -> float:  # fmt: skip
     """Return kappa^{-1/2} [8 sigma sqrt(G log(4t^2/delta)) + 4 R log(4t^2/delta)] + sqrt(2 lam) B.
 
     The paper's Bernstein radius with the factor kappa^{-1/2} that its statement lost; constants of
-    Zhou, Gu and Szepesvari (2021). R and A grow by sqrt(max_weight).
+    Zhou, Gu and Szepesvari (2021).
     """
-    noise = _require_bounded("printed", noise)
     start = math.sqrt(2 * ridge) * glm.parameter_bound
     if count == 0:
         return start
-    R = noise.bound * math.sqrt(noise.max_weight)
-    G = growth_bound(glm, dim=dim, count=count, ridge=ridge, max_weight=noise.max_weight)
+    G = growth_bound(glm, dim=dim, count=count, ridge=ridge, max_weight=max_weight)
     ell = math.log(4 * count**2 / delta)
-    return (8 * noise.sigma * math.sqrt(G * ell) + 4 * R * ell) / math.sqrt(glm.min_slope) + start
+    return (8 * sigma * math.sqrt(G * ell) + 4 * bound * ell) / math.sqrt(glm.min_slope) + start
 
 
 def freedman(glm: GLM, noise: Noise, *, dim: int, count: int, ridge: float, delta: float) -> float:
