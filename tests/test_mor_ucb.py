@@ -10,7 +10,7 @@ from noisewise import theory
 
 
 def test_one_layer_is_ftrl_ucb_with_weight_one():
-    at = {"noise_bound": 1.0, "noise_floor": 1.0, "radius": "self-normalised"}
+    at = {"noise_bound": 1.0, "noise_floor": 1.0, "radius": "self-normalised", "ridge": 4.0}
     for link in ("identity", "logistic"):
         glm = nw.GLM(link)
         layered, weighted = nw.MORUCB(glm, **at), nw.FTRLUCB(glm, **at)
@@ -81,8 +81,9 @@ def test_radius_of_a_layer_by_hand():
     state = policy.start(2)
     policy.update(state, [0.6, 0.8], 0.5, 0.9)
     C = max(2 * (np.e - 2) * 1.0, 2 * 1.0)
-    regret = 0.5 * 0.25 / 9  # played 0, less the minimum
-    level = 4.0 + regret + C * np.log(4 / 0.08)
+    ridge = C * 2 / 2  # for intervals
+    regret = 0.5 * 0.25 / (2 * ridge + 1)  # played 0, less the minimum
+    level = ridge + regret + C * np.log(4 / 0.08)
     (only,) = policy.confidence(state)
     assert only.radius == pytest.approx(np.sqrt(2 * level))
 

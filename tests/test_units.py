@@ -112,7 +112,7 @@ def test_a_bound_found_later_is_as_if_known_from_the_start():
     """Ridge, estimate and set after `rebound` are those of a learner that had the bound."""
     rng = RNG(6)
     x, y = sphere(rng, 30, 3), rng.normal(size=30)
-    for radius, ridge in (("practical", None), ("practical", 2.0), ("adaptive", None)):
+    for radius, ridge in (("practical", None), ("practical", 2.0), ("adaptive", 2.0)):
         early = nw.FTRLUCB(nw.GLM("identity", 1.0, 40.0), radius=radius, ridge=ridge)
         late = nw.FTRLUCB(nw.GLM(), radius=radius, ridge=ridge)
         first, second = early.start(3), late.start(3)
@@ -166,7 +166,7 @@ def test_rewards_without_sd_count_with_one_sd():
     agent.learn([1.0, 0.0], 1e-4)
     for _ in range(200):
         agent.learn([0.0, 1.0], 1.0 + 0.3 * rng.normal())
-    nw.FTRL(nw.GLM()).solve(agent.state.layers[0])
+    nw.FTRL(agent.policy.glm).solve(agent.state.layers[0])
     weight = agent.state.layers[0].gram.diagonal() * agent.scale.sd**2
     np.testing.assert_array_less(np.abs(np.log(weight / [1, 200])), 2 * np.log(1.1))
     agent.learn([1.0, 0.0], 0.5, sigma=0.1)  # from now on sds differ, and weights stay
@@ -219,8 +219,8 @@ def test_scores_played_under_a_bound_found_later_are_cut_there():
     rng = RNG(13)
     x, theta = sphere(rng, 60, 3), np.array([20.0, -10.0, 5.0])
     y = x @ theta + rng.normal(size=60)
-    early = nw.FTRLUCB(nw.GLM("identity", 1.0, 40.0), radius="adaptive", ridge=0.5)
-    late = nw.FTRLUCB(nw.GLM(), radius="adaptive", ridge=0.5)
+    early = nw.FTRLUCB(nw.GLM("identity", 1.0, 40.0), radius="played", ridge=0.5)
+    late = nw.FTRLUCB(nw.GLM(), radius="played", ridge=0.5)
     first, second = early.start(3), late.start(3)
     late = late.rebound(second, 40.0)
     played = 0.0

@@ -16,6 +16,7 @@ from . import files
 from .links import LINKS, Link
 from .members import read_members
 from .protocols import trait
+from .states import ADDED
 
 FORMAT = "noisewise-2"
 FOREIGN = "was not written by noisewise.save"
@@ -201,7 +202,8 @@ class _Decoder:
 
     def _make(self, kind: type, given: dict[str, Json], depth: int) -> Any:
         known = {field.name: field.init for field in dataclasses.fields(kind)}
-        if known.keys() != given.keys():
+        later = {f.name for f in dataclasses.fields(kind) if f.metadata == ADDED}
+        if not known.keys() - later <= given.keys() <= known.keys():
             names = ", ".join(sorted(known.keys() ^ given.keys())[:4])
             raise ValueError(f"a {kind.__name__} lacks, or has too many, fields: {names[:100]}")
         parts = {name: self.decode(part, depth) for name, part in given.items()}

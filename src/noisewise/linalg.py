@@ -45,13 +45,15 @@ def safe_inverse(H: Array, floor: float) -> tuple[Array, float]:
     """Return an inverse that is not too small, and log det H, for H >= ``floor`` I.
 
     Where rounding could have changed the small eigenvalues by more than `DOUBT` of them, all are
-    lowered by what is not known of them, down to the floor.
+    lowered by what is not known of them, down to the floor, and the inverse is lifted by what a
+    quadratic form of it can lose.
     """
     c = factor(H)
     P, unsure = invert(c), EPS * len(H) * float(np.trace(H))
     if unsure * largest_eigenvalue_bound(P) > DOUBT:
         values, vectors = np.linalg.eigh(H)
         P = (vectors / np.maximum(values - 4 * unsure, floor)) @ vectors.T
+        P += 4 * EPS * len(H) * np.trace(P) * np.eye(len(H))
     return P, log_det(c)
 
 

@@ -14,7 +14,7 @@ from ..noise import Noise
 from ..protocols import Array
 from ..regression import solver
 from ..regression.ftrl import FTRL
-from ..regression.moving import rebound
+from ..regression.moving import move_ridge, rebound
 from ..regression.sets import adaptive, ellipsoids, mixes
 from .ellipsoid_stack import EllipsoidStack
 from .noise_layers import NoiseLayers
@@ -135,7 +135,7 @@ class GuaranteedIndex:
         return kernels.learn_guaranteed(
             state.layers[place].array, state.params[place], forms.centres, forms.inverses,
             forms.radii, self.ellipsoids * place, x, y, w, fixed.arms, fixed.quads,
-            state.mixtures[place], state.priors[place],
+            *state.mixture[place],
         )  # fmt: skip
 
     def learn(self, state: OptimismState, place: int, x: Array, y: float, w: float) -> None:
@@ -159,7 +159,7 @@ class GuaranteedIndex:
                 self._renew_mixture(state, place)
 
     def _renew_mixture(self, state: OptimismState, place: int) -> None:
-        m, layer, C = state.mixtures[place], state.layers[place], self.constants[place]
+        (m, prior), layer, C = state.mixture[place], state.layers[place], self.constants[place]
         if not self.mixed:
             m[at.KIND] = at.PLAYED_ALONE
             return
@@ -167,7 +167,7 @@ class GuaranteedIndex:
         same = self.glm.linear and abs(ridge - layer.head.ridge) <= 1e-12 * ridge
         kind = at.SAME_MATRIX if same else at.OWN_MATRIX if counts is None else at.COUNTS
         m[:] = kind, C, ridge, self.glm.max_slope if counts is None else counts, log_det
-        state.priors[place][:] = inverse
+        prior[:] = inverse
 
     def renew_all(self, state: OptimismState) -> None:
         """Bring what is made of the layers up to date with them."""
@@ -185,6 +185,9 @@ class GuaranteedIndex:
         """Let a state of another bound on the parameter follow that of the model."""
         state.numbers[0, at.PARAMETER] = self.glm.parameter_bound
         rebound(self.glm, state.layers[0])
+        ridge = self.first_ridge(state.dim, 0)
+        if self.ridge is None and ridge is not None:
+            move_ridge(self.glm, state.layers[0], ridge)
         self.renew(state, 0)
 
     def repair(self, state: OptimismState) -> None:

@@ -6,7 +6,7 @@ places in an `EllipsoidStack` for its ellipsoids, and a row of parameters for th
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from importlib import import_module
 
 import numpy as np
@@ -15,7 +15,15 @@ from ..kernels.policy_params import CURVATURE, MIXTURE_SIZE, NORM, SIZE
 from ..ownership import Owned, refused
 from ..protocols import Array
 from ..regression.state import FTRLState
-from ..states import COUNT, check_fields, check_layout, check_list, check_rows
+from ..states import (
+    ADDED,
+    COUNT,
+    check_fields,
+    check_finite,
+    check_layout,
+    check_list,
+    check_rows,
+)
 from .arms import compiled
 from .ellipsoid_stack import EllipsoidStack
 
@@ -25,7 +33,8 @@ class OptimismState:
     """What an optimistic policy knows.
 
     ``rounds`` counts the rewards, ``clipped`` the standard deviations cut to the noise bound;
-    ``variance`` is the state of a `VarianceModel` where the policy has one.
+    ``variance`` is the state of a `VarianceModel` where the policy has one; ``mixtures`` and
+    ``priors`` are the mixture of each layer and the inverse of its matrix.
     """
 
     layers: list[FTRLState]
@@ -35,6 +44,8 @@ class OptimismState:
     rounds: int = 0
     clipped: int = 0
     variance: FTRLState | None = None
+    mixtures: Array | None = field(default=None, metadata=ADDED)
+    priors: Array | None = field(default=None, metadata=ADDED)
 
     def __post_init__(self) -> None:
         check_list("OptimismState.layers", self.layers, FTRLState)
@@ -57,9 +68,14 @@ class OptimismState:
         compiled = bool(self.layers) and self.layers[0].head.code >= 0
         self.kernels = import_module("noisewise.kernels.optimism") if compiled else None
         self.params = [*self.numbers]  # a row for each layer
-        # the mixture of each layer and the inverse of its matrix, made of the layer on first use
-        self.mixtures = [*np.zeros((len(self.layers), MIXTURE_SIZE))]
-        self.priors = [*np.empty((len(self.layers), self.dim, self.dim))]
+        L, d = len(self.layers), self.dim
+        if self.mixtures is None or self.priors is None:
+            self.mixtures, self.priors = np.zeros((L, MIXTURE_SIZE)), np.zeros((L, d, d))
+        check_layout("OptimismState.mixtures", self.mixtures, (L, MIXTURE_SIZE))
+        check_layout("OptimismState.priors", self.priors, (L, d, d))
+        check_finite("OptimismState.mixtures", self.mixtures)
+        check_finite("OptimismState.priors", self.priors)
+        self.mixture = [*zip(self.mixtures, self.priors, strict=True)]
         self.estimate = self.own.centres[0], self.own.inverses[0]
         self.shape = self.estimate[0].shape  # of an arm
         self.fixed = NO_ARMS  # arms that stay while rounds are played
@@ -83,7 +99,10 @@ class OptimismState:
         variance = None if self.variance is None else _branch(self.variance)
         layers, forms = [_branch(layer) for layer in self.layers], deepcopy(self.forms)
         own, numbers = deepcopy(self.own), self.numbers.copy()
-        return OptimismState(layers, forms, own, numbers, self.rounds, self.clipped, variance)
+        return OptimismState(
+            layers, forms, own, numbers, self.rounds, self.clipped, variance,
+            deepcopy(self.mixtures), deepcopy(self.priors),
+        )  # fmt: skip
 
     @property
     def dim(self) -> int:

@@ -33,6 +33,10 @@ class PracticalIndex(GuaranteedIndex):
         state.numbers[0, NORM] = norm
         return state
 
+    def first_ridge(self, dim: int, place: int) -> float | None:
+        """Return the ridge as it is, or None where it moves."""
+        return self.ridge
+
     def _ridge(self, dim: int, norm: float) -> float:
         return dim * self.gain / (2 * norm**2)
 

@@ -31,7 +31,7 @@ class PrintedLayers(NoiseLayers):
         return max(self._doublings(min(max(sigma, self.floor), self.bound)) - 2, -1)
 
     def scale(self, layer: int) -> float:
-        """Return the standard deviation in the radius of a layer, though it may exceed the bound."""
+        """Return the sd in the radius of a layer, though it may exceed the bound."""
         return 2.0 ** (layer + 2) * self.floor
 
     def noise(self, layer: int) -> Bounded:
@@ -46,6 +46,10 @@ class PrintedIndex(GuaranteedIndex):
     index_of = "mean"
     compiled = False
     ellipsoids = 1
+
+    def first_ridge(self, dim: int, place: int) -> float | None:
+        """Return the ridge given, or None for that of the theorem."""
+        return self.ridge
 
     def has_say(self, state: OptimismState, place: int) -> bool:
         """Let empty layers count too."""

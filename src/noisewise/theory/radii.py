@@ -98,8 +98,9 @@ def printed(glm: GLM, noise: Noise, *, dim: int, count: int, ridge: float, delta
     """Return `bernstein` of bounded noise, R and A grown by sqrt(max_weight)."""
     noise = _require_bounded("printed", noise)
     R, weight = noise.bound * math.sqrt(noise.max_weight), noise.max_weight
-    known = {"dim": dim, "count": count, "ridge": ridge, "delta": delta}
-    return bernstein(glm, R, noise.sigma, **known, max_weight=weight)
+    return bernstein(
+        glm, R, noise.sigma, dim=dim, count=count, ridge=ridge, delta=delta, max_weight=weight
+    )
 
 
 def bernstein(
