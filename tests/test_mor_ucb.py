@@ -81,9 +81,8 @@ def test_radius_of_a_layer_by_hand():
     state = policy.start(2)
     policy.update(state, [0.6, 0.8], 0.5, 0.9)
     C = max(2 * (np.e - 2) * 1.0, 2 * 1.0)
-    ridge = C * 2 / 2  # for intervals
-    regret = 0.5 * 0.25 / (2 * ridge + 1)  # played 0, less the minimum
-    level = ridge + regret + C * np.log(4 / 0.08)
+    regret = 0.5 * 0.25 / 9  # played 0, less the minimum
+    level = 4.0 + regret + C * np.log(4 / 0.08)
     (only,) = policy.confidence(state)
     assert only.radius == pytest.approx(np.sqrt(2 * level))
 

@@ -1,5 +1,6 @@
 """What a learner may assume of the noise. A weight w promises a scale smaller by sqrt(w)."""
 
+import math
 from dataclasses import dataclass
 
 from .inputs import coerce_positive
@@ -34,7 +35,7 @@ class Bounded:
 
     def __post_init__(self) -> None:
         coerce_positive(self, "bound", "sigma", "max_weight")
-        if self.sigma > self.bound:
+        if self.sigma > self.bound * math.sqrt(self.max_weight) * (1 + 1e-9):
             raise ValueError(
                 f"sigma is {self.sigma:g}, above bound {self.bound:g}; noise within a bound has no "
                 "larger standard deviation, pass one of at most that"

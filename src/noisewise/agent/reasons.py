@@ -8,21 +8,25 @@ from numpy.typing import ArrayLike
 
 from ..bandits.arms import candidates, model_of, norm_bound
 from ..bandits.ftrl_ucb import FTRLUCB
-from ..bandits.likelihood import reward_range
 from ..bandits.mor_ucb import MORUCB
 from ..blas import matmul
-from ..confidence import Ellipsoid, score_bounds
+from ..confidence import Confident, score_bounds
 from ..glm import GLM
 from ..protocols import Array, Policy
 
 DISJOINT = (
-    "the sets contradict each other: standard deviations are reported too small, or "
-    "parameter_bound is"
+    "the sets contradict each other, and the interval holds them all: standard deviations are "
+    "reported too small, or parameter_bound is"
 )
 OUTGROWN = (
-    "the estimate has outgrown parameter_bound {:g}: unless that is noise the interval does not "
-    "hold, pass a larger bound or rescale the rewards"
+    "the estimate has outgrown parameter_bound {:g}, and the interval does without that bound: "
+    "unless that is noise it does not hold, pass a larger bound or rescale the rewards"
 )
+NEAR = (
+    "the estimate has norm {:.3g}, close to parameter_bound {:g}, on which the interval relies: "
+    "pass a larger bound unless this one is sure"
+)
+CLOSE = 0.95  # share of the norm bound
 PRINTED = "the sets of the published algorithm are not all valid"
 ESTIMATED = (
     "variances are estimated: the index has no guarantee, and the interval relies on noise_bound "
@@ -76,14 +80,6 @@ class IndexedByMean(Indexed, Protocol):
     index_of: str
 
 
-@runtime_checkable
-class Confident(Protocol):
-    """A policy with confidence sets."""
-
-    def confidence(self, state: Any) -> tuple[Ellipsoid, ...]:
-        """Return sets that hold the parameter together."""
-
-
 def means(policy: Policy[Any], state: Any, x: Array) -> Array | None:
     """Return the estimated mean of each arm, or None where the policy estimates nothing."""
     scores = _scores(state, x, _layers(policy, state, x))
@@ -110,16 +106,25 @@ def reasons(policy: Policy[Any], state: Any, arms: ArrayLike, bounded: bool = Tr
         columns["index"], columns["bonus"] = index, index - scores
     if isinstance(policy, Confident):
         bound = norm_bound(policy, "parameter_bound") if bounded else None
-        lower, upper = map(glm.mean, score_bounds(policy.confidence(state), x, bound))
-        columns["lower"], columns["upper"] = lower, upper
         valid = PRINTED if isinstance(policy, MORUCB) and policy.as_printed else ""
         valid = ESTIMATED if isinstance(policy, FTRLUCB) and policy.noise == "estimated" else valid
+        if bound is not None and scores is not None:
+            length = float(np.linalg.norm(state.theta))
+            if _outgrown(policy, state, x, scores, bound):
+                valid, bound = OUTGROWN.format(bound), None
+            elif length > CLOSE * bound:
+                valid = NEAR.format(length, bound)
+        sets = policy.confidence(state)
+        lower, upper = score_bounds(sets, x, bound)
+        apart = lower > upper
+        if apart.any():  # nothing holds in all sets: what holds in any
+            lower[apart] = np.min([each.lower(x) for each in sets], axis=0)[apart]
+            upper[apart] = np.max([each.upper(x) for each in sets], axis=0)[apart]
+        lower, upper = glm.prediction(lower), glm.prediction(upper)
+        columns["lower"], columns["upper"] = lower, upper
         if scores is not None:
-            held = lower, upper
-            if bound is not None and _outgrown(policy, state, x, scores, bound):
-                valid, held = OUTGROWN.format(bound), reward_range(glm)
-            columns["estimate"] = np.clip(columns["estimate"], *held)
-        notes = [DISJOINT if low > high else valid for low, high in zip(lower, upper, strict=True)]
+            columns["estimate"] = np.clip(columns["estimate"], lower, upper)
+        notes = [DISJOINT if each else valid for each in apart]
     return [
         Reason(arm, note=note, **{name: _finite(column[arm]) for name, column in columns.items()})
         for arm, note in enumerate(notes)

@@ -55,9 +55,10 @@ class FTRLUCB(OptimisticPolicy):
         it bounds every sub-Gaussian scale.
     noise_floor : float > 0
         Smaller standard deviations count as this one.
-    radius : {"adaptive", "self-normalised", "freedman", "printed", "practical"}
+    radius : {"adaptive", "played", "self-normalised", "freedman", "printed", "practical"}
     ridge : float > 0, optional
-        `GLM.ridge` by default, for "practical" the moving one.
+        By default that for intervals, C d/(2 B^2); for "practical" the moving one; for bounded
+        noise and with the radius "played" `GLM.ridge`.
 
     Examples
     --------

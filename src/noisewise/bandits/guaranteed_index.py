@@ -10,7 +10,7 @@ from ..confidence import Ellipsoid
 from ..glm import GLM
 from ..inputs import dimension, with_slack
 from ..kernels import policy_params as at
-from ..noise import Noise
+from ..noise import Bounded, Noise
 from ..protocols import Array
 from ..regression import solver
 from ..regression.ftrl import FTRL
@@ -76,8 +76,9 @@ class GuaranteedIndex:
         return state
 
     def first_ridge(self, dim: int, place: int) -> float | None:
-        """Return the ridge of a layer: that for intervals, or what its radius is made for."""
-        if self.ridge is None and self.radius in ("adaptive", "played", "self-normalised"):
+        """Return the ridge of a layer: that for intervals where noise has no bound to count on."""
+        unbounded = not isinstance(self.noises[place], Bounded)
+        if self.ridge is None and unbounded and self.radius in ("adaptive", "self-normalised"):
             return self.constants[place] * dim / (2 * self.glm.parameter_bound**2)
         return self.ridge
 

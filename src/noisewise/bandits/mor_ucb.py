@@ -5,9 +5,9 @@ from functools import cached_property
 
 from ..glm import GLM
 from ..inputs import coerce_positive, flag, one_of, probability
-from ..noise import Bounded
 from ..protocols import Array
 from ..regression.ftrl import FTRL
+from ..states import ADDED
 from ..theory import radii
 from .guaranteed_index import GuaranteedIndex
 from .noise_layers import NoiseLayers
@@ -40,17 +40,21 @@ class MORUCB(OptimisticPolicy):
     noise_bound, noise_floor : float > 0
         R and the quietest sd told apart; R/sqrt(d) is a sensible floor.
     delta : float in (0, 1)
-    radius : {"adaptive", "self-normalised", "freedman", "printed"}
+    radius : {"adaptive", "played", "self-normalised", "freedman", "printed"}
     radius_scale : float >= 0
         Multiplies the radii; only 1 is covered by theory.
     ridge : float > 0, optional
-        `GLM.ridge` by default.
+        By default `GLM.ridge`; for sub-Gaussian noise that for intervals, C d/(2 B^2), of each
+        layer's C, unless the radius is "played".
     nested : bool
         Let a layer learn quieter rewards too: for standard deviations that can't be trusted.
     as_printed : bool
         The algorithm literally as published, for study: layers 1..L, so that rewards below twice
         the floor are dropped, no kappa in the matrices, one radius for all counts, empty layers
         kept, the link in the index.
+    noise : {"bounded", "sub-gaussian"}
+        Whether a standard deviation is that of noise within ``noise_bound``, or a sub-Gaussian
+        scale, for which sets are much smaller.
 
     Examples
     --------
@@ -73,6 +77,7 @@ class MORUCB(OptimisticPolicy):
     ridge: float | None = None
     nested: bool = False
     as_printed: bool = False
+    noise: str = field(default="bounded", metadata=ADDED)
 
     def __post_init__(self) -> None:
         FTRL(self.glm, self.ridge)  # refuses what is no GLM or ridge
@@ -82,16 +87,20 @@ class MORUCB(OptimisticPolicy):
         coerce_positive(self, "radius_scale", zero=True)
         flag("nested", self.nested)
         flag("as_printed", self.as_printed)
+        one_of("noise", self.noise, ("bounded", "sub-gaussian"))
+        if self.as_printed and self.noise != "bounded":
+            raise ValueError("as_printed is True; the published algorithm is for noise='bounded'")
+        radii.check(self.glm, self._split.noise(0), self.radius)
 
     @cached_property
     def _split(self) -> NoiseLayers:
         kind = PrintedLayers if self.as_printed else NoiseLayers
-        return kind(self.noise_bound, self.noise_floor)
+        return kind(self.noise_bound, self.noise_floor, self.noise == "sub-gaussian")
 
     @cached_property
     def weights(self) -> RewardWeights:  # type: ignore[override]
         """What a reward weighs: one as much as another."""
-        return EqualWeights(self.glm, Bounded(self.noise_bound), most=self.noise_bound)
+        return EqualWeights(self.glm, self._split.noise(0), most=self.noise_bound)
 
     @cached_property
     def ranking(self) -> GuaranteedIndex:  # type: ignore[override]

@@ -5,15 +5,19 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..noise import Bounded
+from ..noise import Bounded, Noise, SubGaussian
 
 
 @dataclass(frozen=True)
 class NoiseLayers:
-    """Layer l holds the standard deviations from ``2^l floor`` to ``2^(l+1) floor``."""
+    """Layer l holds the standard deviations from ``2^l floor`` to ``2^(l+1) floor``.
+
+    Noise lies within ``bound``, or is ``sub_gaussian`` of its layer's largest.
+    """
 
     bound: float
     floor: float
+    sub_gaussian: bool = False
 
     @cached_property
     def count(self) -> int:
@@ -36,6 +40,7 @@ class NoiseLayers:
         """Return the largest standard deviation of a layer."""
         return float(min(self.bound, 2.0 ** (layer + 1) * self.floor))
 
-    def noise(self, layer: int) -> Bounded:
+    def noise(self, layer: int) -> Noise:
         """Return what is assumed of the rewards of a layer."""
-        return Bounded(self.bound, self.scale(layer))
+        sigma = self.scale(layer)
+        return SubGaussian(sigma) if self.sub_gaussian else Bounded(self.bound, sigma)
