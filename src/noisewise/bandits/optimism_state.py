@@ -58,6 +58,7 @@ class OptimismState:
         self.kernels = import_module("noisewise.kernels.optimism") if compiled else None
         self.params = [*self.numbers]  # a row for each layer
         self.estimate = self.own.centres[0], self.own.inverses[0]
+        self.sets = self.forms.centres, self.forms.inverses, self.forms.radii
         self.shape = self.estimate[0].shape  # of an arm
         self.fixed = NO_ARMS  # arms that stay while rounds are played
         self.suits: object = None  # the index that has found its ellipsoids here
