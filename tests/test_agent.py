@@ -376,3 +376,30 @@ def test_files_that_hold_no_agent_are_refused(tmp_path):
 def test_agents_of_nothing_are_refused(make, word):
     with pytest.raises(ValueError, match=word):
         make()
+
+
+class Leaky:
+    """A lock that interrupts whoever leaves it, so many times."""
+
+    def __init__(self, times):
+        self.times = times
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *_):
+        self.times -= 1
+        if self.times >= 0:
+            raise KeyboardInterrupt
+
+
+def test_a_call_repeated_after_an_interrupt_may_be_interrupted_too():
+    agent = nw.Agent.for_means(dim=2)
+    agent.choose(np.eye(2), key="a")
+    agent._lock = Leaky(times=3)
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            agent.learn("a", 1.0)
+    agent.learn("a", 1.0)
+    assert agent.state.count == 1
+    assert agent.waiting == ()

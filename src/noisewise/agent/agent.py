@@ -223,6 +223,7 @@ class Agent:
 
     def _learn(self, given: Observations, finished: list[bool]) -> None:
         if self._unfinished is not None and self._unfinished == given.content:
+            finished.append(True)
             self._unfinished = None
             return  # the same call was interrupted after all was learnt
         keys, longest = self._known(given.keys), norm_bound(self.policy, "feature_bound")

@@ -118,8 +118,8 @@ def reasons(policy: Policy[Any], state: Any, arms: ArrayLike, bounded: bool = Tr
         lower, upper = score_bounds(sets, x, bound)
         apart = lower > upper
         if apart.any():  # nothing holds in all sets: what holds in any
-            lower[apart] = np.min([each.lower(x) for each in sets], axis=0)[apart]
-            upper[apart] = np.max([each.upper(x) for each in sets], axis=0)[apart]
+            lower[apart] = np.min(np.array([each.lower(x) for each in sets]), axis=0)[apart]
+            upper[apart] = np.max(np.array([each.upper(x) for each in sets]), axis=0)[apart]
         lower, upper = glm.prediction(lower), glm.prediction(upper)
         columns["lower"], columns["upper"] = lower, upper
         if scores is not None:

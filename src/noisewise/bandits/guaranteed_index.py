@@ -110,12 +110,12 @@ class GuaranteedIndex:
 
     def choose(self, state: OptimismState, arms: Array) -> int:
         """Return the best arm by the kernels; -1 where they do not serve or the arms are bad."""
-        kernels, forms, s, fixed = state.kernels, state.forms, state.params[0], state.fixed
+        kernels, (centres, inverses, radii), s = state.kernels, state.sets, state.params[0]
         if kernels is None:
             return -1
-        if arms is fixed.arms:
-            return int(kernels.best_upper(forms.centres, fixed.quads, forms.radii, s, arms))
-        return int(kernels.choose_upper(forms.centres, forms.inverses, forms.radii, s, arms))
+        if arms is state.fixed.arms:
+            return int(kernels.best_upper(centres, state.fixed.quads, radii, s, arms))
+        return int(kernels.choose_upper(centres, inverses, radii, s, arms))
 
     def places(self, state: OptimismState, x: Array, y: float, sd: float) -> range:
         """Return the layers that learn a reward.
@@ -131,11 +131,11 @@ class GuaranteedIndex:
 
     def teach(self, state: OptimismState, place: int, x: Array, y: float, w: float) -> int:
         """Let a layer learn a reward by the kernels; return their status."""
-        kernels, forms, fixed = state.kernels, state.forms, state.fixed
+        kernels, (centres, inverses, radii), fixed = state.kernels, state.sets, state.fixed
         assert kernels is not None
         return kernels.learn_guaranteed(
-            state.layers[place].array, state.params[place], forms.centres, forms.inverses,
-            forms.radii, self.ellipsoids * place, x, y, w, fixed.arms, fixed.quads,
+            state.layers[place].array, state.params[place], centres, inverses, radii,
+            self.ellipsoids * place, x, y, w, fixed.arms, fixed.quads,
             *state.mixture[place],
         )  # fmt: skip
 

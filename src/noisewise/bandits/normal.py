@@ -10,11 +10,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..inputs import dimension
+from ..inputs import dimension, ready
 from ..ownership import writes
 from ..protocols import Array
 from ..states import COUNT, check_fields, check_rows
-from .arms import block, candidates, first_best, in_form, observation
+from .arms import candidates, first_best, in_form, observation
 
 
 @dataclass(eq=False)
@@ -83,7 +83,7 @@ class NormalBandit:
         sigma: ArrayLike | None = None,
     ) -> int:
         """Return the least played arm while that is rare, else that of the largest bound."""
-        if block(arms, state.dim):
+        if ready(arms) and arms.ndim == 2:
             kernels = _kernels()
             found = kernels.choose(arms, state.table, state.count, self.form)
             if found != kernels.BAD:

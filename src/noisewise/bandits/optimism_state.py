@@ -77,6 +77,7 @@ class OptimismState:
         check_finite("OptimismState.priors", self.priors)
         self.mixture = [*zip(self.mixtures, self.priors, strict=True)]
         self.estimate = self.own.centres[0], self.own.inverses[0]
+        self.sets = self.forms.centres, self.forms.inverses, self.forms.radii
         self.shape = self.estimate[0].shape  # of an arm
         self.fixed = NO_ARMS  # arms that stay while rounds are played
         self.suits: object = None  # the index that has found its ellipsoids here
