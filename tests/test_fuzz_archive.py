@@ -20,6 +20,7 @@ from noisewise.archive import _Decoder
 from noisewise.bandits import POLICIES
 from noisewise.bandits.uniform import UniformState
 from noisewise.regression import REGRESSORS
+from noisewise.states import ADDED
 
 FIXED = 20220213
 
@@ -107,6 +108,8 @@ def test_crafted_fields_are_refused(name):
         if name == "AgentState" and field.name == "state":
             continue  # any policy's, of any class
         for value in crafted(field.name, held[field.name]):
+            if value is None and field.metadata == ADDED:
+                continue  # as in older files
             seen += 1
             assert refused(state, field.name, value), f"{name}.{field.name} = {value!r} was taken"
     assert seen >= 5

@@ -120,7 +120,6 @@ def learn_on(learner, interrupted, hits):
     check(learner, state, x, y)
 
 
-@pytest.mark.filterwarnings("ignore:the estimate has norm")
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_regressor_is_whole_after_interrupts(name, interrupted):
     learn_on(LEARNERS[name], interrupted, 12)

@@ -39,7 +39,7 @@ def test_losan_with_weight_one_is_the_adaptive_set_of_ftrl():
     ftrl.update(other, x, y)
     mine, theirs = (
         policy.confidence(state)[0],
-        ftrl.ellipsoid(other, nw.SubGaussian(0.7), delta=0.1),
+        ftrl.ellipsoid(other, nw.SubGaussian(0.7), 0.1, "played"),
     )
     np.testing.assert_allclose(mine.centre, theirs.centre, rtol=1e-9)
     np.testing.assert_allclose(mine.inverse, theirs.inverse, rtol=1e-9)

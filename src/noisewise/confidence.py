@@ -51,6 +51,11 @@ class Ellipsoid:
         inside = linalg.solve(linalg.factor(self.inverse), away)
         return float(np.sqrt(max(float(away @ inside), 0.0)))
 
+    def meets_ball(self, length: float) -> bool:
+        """Return whether a point of the set has at most this norm."""
+        H = linalg.invert(linalg.factor(self.inverse))
+        return self.contains(linalg.project_ball(H, self.centre, length))
+
     def contains(self, theta: ArrayLike) -> bool:
         """Return whether ``theta`` lies in the set."""
         return self.distance(theta) <= self.radius

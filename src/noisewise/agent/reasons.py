@@ -23,8 +23,8 @@ OUTGROWN = (
     "unless that is noise it does not hold, pass a larger bound or rescale the rewards"
 )
 NEAR = (
-    "the estimate has norm {:.3g}, close to parameter_bound {:g}, on which the interval relies: "
-    "pass a larger bound unless this one is sure"
+    "the estimate has norm {:.3g} and parameter_bound is {:g}, on which the interval relies: pass "
+    "a larger bound unless this one is sure"
 )
 CLOSE = 0.95  # share of the norm bound
 PRINTED = "the sets of the published algorithm are not all valid"

@@ -249,8 +249,9 @@ class FTRL:
         Returns
         -------
         Interval
-            Unpacks into lower and upper, and says what it promises and what that rests on. Where
-            the estimate is beyond ``parameter_bound`` it warns once, says so and does without it.
+            Unpacks into lower and upper, and says what it promises and what that rests on. It holds
+            the estimate. Where that is beyond ``parameter_bound``, ``note`` says so; by more than
+            noise, a warning comes once, and the interval does without that bound.
         """
         x, single = features(x, state.dim)
         probability("delta", delta)
@@ -267,7 +268,7 @@ class FTRL:
             else:
                 promise = f"a row fixed in advance, {'all times' if anytime else 'one time'}"
                 *scores, rests_on = one_direction(self.glm, state, x, noise, delta, anytime)
-        if note and not state.warned:
+        if "by more than noise" in note and not state.warned:
             state.warned = True
             warnings.warn(note, stacklevel=2)
         lower, upper = (self.glm.prediction(each) for each in scores)
@@ -284,17 +285,20 @@ class FTRL:
                 f"noise is {noise!r}, for rows fixed in advance; pass simultaneous=False, or for "
                 "all rows at once what is known of the noise, such as SubGaussian(sigma)"
             )
-        B, length = self.glm.parameter_bound, math.sqrt(state.theta @ state.theta)
-        beyond = length > B * (1 + 1e-9)
-        sets = ellipsoids(self.glm, state, noise, delta, radius, local=True, bound=max(length, B))
-        lower, upper = score_bounds(sets, x, None if beyond else B)
-        if not beyond:
-            return lower, upper, f"{noise} and parameter_bound {B:g}", ""
-        note = (
-            f"the estimate has norm {length:.3g}, beyond parameter_bound {B:g}: the interval does "
-            "without that bound; unless this is noise, pass a larger one"
-        )
-        return lower, upper, f"{noise}", note
+        glm, theta, B = self.glm, state.theta, self.glm.parameter_bound
+        length = math.sqrt(theta @ theta)
+        sets = ellipsoids(glm, state, noise, delta, radius, local=True)
+        rests_on = f"{noise} and parameter_bound {B:g}"
+        if length <= B:
+            return *score_bounds(sets, x, B), rests_on, ""
+        beyond = f"the estimate has norm {length:.3g}, beyond parameter_bound {B:g}"
+        if sets[0].meets_ball(B):  # it may be noise: the interval holds the estimate too
+            lower, upper = score_bounds(sets, x, B)
+            scores = matmul(x, theta)
+            return np.minimum(lower, scores), np.maximum(upper, scores), rests_on, beyond
+        sets = ellipsoids(glm, state, noise, delta, radius, local=True, bound=length)
+        note = f"{beyond} by more than noise: intervals do without that bound; pass a larger one"
+        return *score_bounds(sets, x, None), f"{noise}", note
 
     def _sets(
         self, state: FTRLState, noise: Noise, delta: float, radius: str, local: bool
