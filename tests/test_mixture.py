@@ -2,8 +2,10 @@
 
 import math
 
+import mpmath as mp
 import numpy as np
 import pytest
+from instances import sphere
 from scipy.integrate import quad
 from scipy.special import logsumexp
 
@@ -226,3 +228,42 @@ def test_widths_for_a_row_fixed_in_advance(n, most, noise):
     sd = 0.5 if isinstance(noise, nw.SubGaussian) else None
     if sd:
         np.testing.assert_allclose(usual, 2 * 1.959964 * sd * np.sqrt(np.diag(information)), 1e-6)
+
+
+def _exact_set(x, y, w, ridge, scores):
+    """Centre, inverse and level of the adaptive set for sigma = A = B = 1, in 60 digits."""
+    d = x.shape[1]
+    H, b, played = mp.eye(d) * 2 * mp.mpf(ridge), mp.zeros(d, 1), mp.mpf(0)
+    for row, label, weight, score in zip(x, y, w, scores, strict=True):
+        v, weight, label = mp.matrix(row.tolist()), mp.mpf(float(weight)), mp.mpf(float(label))
+        H, b = H + weight * v * v.T, b + weight * label * v
+        z = mp.mpf(float(np.clip(score, -1, 1)))
+        played += weight * (z * z / 2 - label * z)
+    P, mixed = H**-1, H + mp.eye(d) * (d - 2 * mp.mpf(ridge))
+    least = -(b.T * P * b)[0] / 2
+    mixture = mp.log(mp.det(mixed) / mp.mpf(d) ** d) / 2 - (b.T * mixed**-1 * b)[0] / 2
+    soft = -mp.log(mp.exp(least - played) / 2 + mp.exp(least - mixture) / 2)
+    return P * b, P, mp.mpf(ridge) + mp.log(20) + soft
+
+
+@pytest.mark.parametrize("seeds", [range(30), pytest.param(range(30, 330), marks=pytest.mark.slow)])
+def test_rounding_never_makes_an_interval_too_narrow(seeds):
+    """Weights over eight orders, nearly parallel rows, any ridge: against 60 digits."""
+    mp.mp.dps = 60
+    for seed in seeds:
+        rng = RNG([18, seed])
+        d, n = int(rng.integers(2, 5)), int(rng.integers(5, 40))
+        x = rng.normal(size=d) + 10 ** rng.uniform(-6, -1) * rng.normal(size=(n, d))
+        x /= np.linalg.norm(x, axis=1).max() * 1.0001
+        w, ridge = 10 ** rng.uniform(0, 8, n), 10 ** rng.uniform(-8, 1)
+        y = x @ sphere(rng, 1, d)[0] + rng.normal(size=n) / np.sqrt(w)
+        ftrl = nw.FTRL(nw.GLM(), ridge)
+        state = ftrl.start(d)
+        scores = ftrl.update(state, x, y, w, scores=True)
+        theta, P, level = _exact_set(x, y, w, ridge, scores)
+        found = ftrl.ellipsoid(state, nw.SubGaussian(1.0))
+        for a in [*x[-3:], *rng.normal(size=(3, d))]:
+            v = mp.matrix(a.tolist())
+            half, middle = mp.sqrt(2 * level * (v.T * P * v)[0]), (v.T * theta)[0]
+            assert found.upper(a) >= middle + half
+            assert found.lower(a) <= middle - half
