@@ -124,6 +124,8 @@ class FTRL:
     def check_state(self, state: FTRLState) -> None:
         """Raise unless the state is of this model."""
         h, glm = state.head, self.glm
+        if state.model is glm:
+            return
         known = h.bound, h.limit, h.spread
         wanted = glm.score_bound, with_slack(glm.feature_bound) ** 2, self._spread
         compiled = glm.link.compiled
@@ -132,6 +134,7 @@ class FTRL:
             raise ValueError(
                 f"the state is of another model than {glm}; pass a state that this spec started"
             )
+        state.model = glm
 
     @cached_property
     def _spread(self) -> float:

@@ -125,6 +125,7 @@ class Solver(ABC):
         :math:`\lambda_0 = Cd/(2B^2)`. For counts, whose slope has no bound, the matrix is the
         solver's own, the mixture's :math:`I + cG/2\lambda_0` with G the curvature at the anchor,
         c = (e^s - 1)/s and :math:`s = CA^2/4\lambda_0`, provided that :math:`\|m\| \le B`.
+        `uniform` comes before it, which brings the Gram matrix up to date.
         """
         d = state.dim
         ridge = constant * d / glm.parameter_bound**2
@@ -133,7 +134,6 @@ class Solver(ABC):
             P = self.curvature_inverse(glm, state)
             growth = -linalg.log_det(linalg.factor(P)) - d * math.log(state.head.ridge)
             return Prior(ridge, P, growth, math.expm1(s) / s)
-        self.uniform(glm, state)  # brings the Gram matrix up to date
         c = linalg.factor(glm.max_slope * state.gram + ridge * np.eye(d))
         return Prior(ridge, linalg.invert(c), linalg.log_det(c) - d * math.log(ridge))
 

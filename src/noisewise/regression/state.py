@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import linalg
+from ..glm import GLM
 from ..inputs import dimension
 from ..kernels import layout as at
 from ..kernels.layout import Header, Views, align
@@ -63,6 +64,7 @@ class FTRLState:
         self.views, self.head = Views(self.array, self.dim), Header(self.array)
         self.solver = SOLVERS.get(self.head.code, COMPILED)
         self.step = self.solver.step()
+        self.model: GLM | None = None  # that was found to be its own
         self.warned = False  # of an estimate beyond the norm bound
         if self.solver.keeps_rows:
             self.rows.absorbed = self.count - int(self.head.buffered)
