@@ -21,7 +21,7 @@ from ..glm import GLM
 from ..inputs import dimension, integer, numbers, positive, shown
 from ..links import Link
 from ..ownership import Interrupted, refused
-from ..protocols import Array, Policy
+from ..protocols import Array, Policy, trait
 from .agent_state import AgentState
 from .observations import Key, Observations, is_key, limits_of, parse
 from .reasons import Reason, means, reasons
@@ -276,7 +276,7 @@ class Agent:
         """Return how many rewards the policy has learnt, repaired first if it was interrupted."""
         if isinstance(self.policy, OptimisticPolicy):
             self.policy.mend(self.state)
-        return int(getattr(self.state, "count", 0))
+        return trait(self.state, "count", 0)
 
     def forget(self, key: Key) -> None:
         """Give up waiting for the reward of a decision."""
@@ -293,7 +293,7 @@ class Agent:
 
     def __repr__(self) -> str:
         """Return the policy, and how many rewards were learnt and are waited for."""
-        learnt = getattr(self.state, "count", "?")
+        learnt: object = trait(self.state, "count", "?")
         return f"<Agent of {self.policy}, {learnt} rewards learnt, {len(self._waiting)} awaited>"
 
     @property

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..glm import GLM
 from ..inputs import FLOAT, numbers, positive, ready, shown, with_slack
-from ..protocols import Array
+from ..protocols import Array, trait
 
 LARGEST = 1e50
 
@@ -108,12 +108,14 @@ def clip(state: Clipping, sigma: float, bound: float) -> float:
 
 def norm_bound(policy: object, name: str) -> float | None:
     """Return the bound of that name, the policy's own or its model's, where there is one."""
-    return getattr(policy, name, getattr(model_of(policy), name, None))
+    model: float | None = trait(model_of(policy), name, None)
+    return trait(policy, name, model)
 
 
 def model_of(policy: object) -> GLM | None:
     """Return the policy's model, where it has one."""
-    return getattr(policy, "glm", None)
+    model: GLM | None = None
+    return trait(policy, "glm", model)
 
 
 def first_best(index: Array) -> int:

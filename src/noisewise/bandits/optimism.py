@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from ..blas import matmul
 from ..confidence import Ellipsoid
 from ..inputs import coerce_positive, probability
-from ..protocols import Array
+from ..protocols import Array, trait
 from . import ridge
 from .arms import candidates, first_best
 from .ridge import LinearState
@@ -49,7 +49,7 @@ class Optimism:
         self, state: LinearState, arms: ArrayLike, rng: Generator, sigma: ArrayLike | None = None
     ) -> int:
         """Return the arm of the largest upper bound; nothing is random."""
-        x = candidates(arms, state.dim, getattr(self, "feature_bound", np.inf))
+        x = candidates(arms, state.dim, trait(self, "feature_bound", np.inf))
         return first_best(self.index(state, x))
 
     def index(self, state: LinearState, x: Array) -> Array:
