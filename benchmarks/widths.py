@@ -53,7 +53,9 @@ def draw(table: pd.DataFrame) -> plotting.Figure:
         for axis, promise in zip(axes[i], PROMISES, strict=True):
             for d, colour in zip(DIMS, plotting.COLOURS, strict=False):
                 cell = table.query("link == @link and d == @d and promise == @promise")
-                axis.plot(cell["n"], cell["ratio"], color=colour, label=f"{d} feature{'s' * (d > 1)}")
+                axis.plot(
+                    cell["n"], cell["ratio"], color=colour, label=f"{d} feature{'s' * (d > 1)}"
+                )
                 if promise.startswith("all"):
                     floor = math.sqrt(chi2.ppf(1 - DELTA, d)) / 1.96
                     axis.axhline(floor, color=colour, linewidth=0.9, linestyle=":")

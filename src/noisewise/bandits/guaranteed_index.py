@@ -76,9 +76,9 @@ class GuaranteedIndex:
         return state
 
     def first_ridge(self, dim: int, place: int) -> float | None:
-        """Return the ridge of a layer: that for intervals where noise has no bound to count on."""
-        unbounded = not isinstance(self.noises[place], Bounded)
-        if self.ridge is None and unbounded and self.radius in ("adaptive", "self-normalised"):
+        """Return the ridge: that for intervals, where one layer learns noise without a bound."""
+        fits = self.split is None and not isinstance(self.noises[place], Bounded)
+        if self.ridge is None and fits and self.radius in ("adaptive", "self-normalised"):
             return self.constants[place] * dim / (2 * self.glm.parameter_bound**2)
         return self.ridge
 

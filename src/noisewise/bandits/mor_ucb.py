@@ -44,8 +44,7 @@ class MORUCB(OptimisticPolicy):
     radius_scale : float >= 0
         Multiplies the radii; only 1 is covered by theory.
     ridge : float > 0, optional
-        By default `GLM.ridge`; for sub-Gaussian noise that for intervals, C d/(2 B^2), of each
-        layer's C, unless the radius is "played".
+        `GLM.ridge` by default, which serves layers better than that for intervals.
     nested : bool
         Let a layer learn quieter rewards too: for standard deviations that can't be trusted.
     as_printed : bool
