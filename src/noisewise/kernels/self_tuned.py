@@ -10,6 +10,7 @@ import math
 import numpy as np
 from numba import float64, int64, njit, void
 
+from . import layout
 from . import self_tuned_layout as at
 from .compile_options import INNER, PART, entry
 from .gram import squares
@@ -21,16 +22,10 @@ LARGEST = 1e100  # square of a number, and that times its weight
 UNMOVED, UNDERFLOW = 1e-14, 1e-100  # a variance below these counts as 0
 TINY = 1e-15
 STEEP = 1e30  # scale at which a factor is computed afresh, whatever the period
-# the grid, filled up to whole vectors by a ridge that has no mass
-LANES = 16
-LANE_RIDGE, LANE_PRIOR = np.append(at.GRID, 1.0), np.append(at.LOG_PRIOR, -math.inf)
-ZERO, ONE, TWO, THREE, FOUR = [np.uint64(n) for n in range(5)]
-
-
-@njit(**INNER)
-def padded(p):
-    """Return the length of a row of a matrix: whole eights."""
-    return (p + 7) // 8 * 8
+# the grid, filled up to whole fours by a ridge that has no mass
+PADDED_GRID, PADDED_PRIOR = np.append(at.GRID, 1.0), np.append(at.LOG_PRIOR, -math.inf)
+ONE, TWO, THREE, FOUR = [np.uint64(n) for n in range(1, 5)]
+padded = njit(**INNER)(layout.padded)
 
 
 @njit(**INNER)
@@ -51,57 +46,58 @@ def penalty(v, i, ridge):
 
 
 @njit(**PART)
-def choose_ridge(expert, G, b, v):
-    """Return the geometric mean of c under its posterior on the grid.
+def add_evidence(expert, G, b, v, ridges, evidence, L):
+    """Add the log evidence of four values of c.
 
-    The Cholesky factors of G + R, bordered by b, are computed for all c side by side; their
-    diagonals are inverted.
+    The Cholesky factors of G + R, bordered by b, are computed side by side; their diagonals are
+    inverted. ``L`` is scratch.
     """
-    n = expert[at.SIZE]
-    if n < FEWEST:
-        return at.PRIOR_RIDGE
     p, d, ld = b.shape[0], v.shape[0], padded(b.shape[0])
-    L = np.empty((p + 1) * p * LANES)
-    evidence = LANE_PRIOR.copy()
     for i in range(p + 1):
         for j in range(min(i + 1, p)):
             first = G[i * ld + j] / expert[at.SCALE] if i < p else b[j]
-            here, there = np.uint64(i * p * LANES), np.uint64(j * p * LANES)
-            end = here + np.uint64(j * LANES)
-            for lane in range(ZERO, np.uint64(LANES), FOUR):
-                s0 = s1 = s2 = s3 = first
-                for m in range(here + lane, end + lane, np.uint64(LANES)):
-                    o = there + (m - here)
-                    s0 -= L[m] * L[o]
-                    s1 -= L[m + ONE] * L[o + ONE]
-                    s2 -= L[m + TWO] * L[o + TWO]
-                    s3 -= L[m + THREE] * L[o + THREE]
-                L[end + lane], L[end + lane + ONE] = s0, s1
-                L[end + lane + TWO], L[end + lane + THREE] = s2, s3
-            diagonal = there + np.uint64(j * LANES)
-            for lane in range(np.uint64(LANES)):
+            m, o = np.uint64(4 * i * p), np.uint64(4 * j * p)
+            s0 = s1 = s2 = s3 = first
+            for _ in range(j):
+                s0 -= L[m] * L[o]
+                s1 -= L[m + ONE] * L[o + ONE]
+                s2 -= L[m + TWO] * L[o + TWO]
+                s3 -= L[m + THREE] * L[o + THREE]
+                m, o = m + FOUR, o + FOUR
+            L[m], L[m + ONE], L[m + TWO], L[m + THREE] = s0, s1, s2, s3
+            for lane in range(FOUR):
                 if i == j:
-                    more = penalty(v, i, d * LANE_RIDGE[lane])
-                    pivot = max(L[end + lane] + more, TINY * (first + more))
-                    over = pivot / more if i < d else pivot
-                    evidence[lane] -= 0.5 * math.log(over)
-                    L[end + lane] = 1.0 / math.sqrt(pivot)
+                    more = penalty(v, i, d * ridges[lane])
+                    pivot = max(L[m + lane] + more, TINY * (first + more))
+                    evidence[lane] -= 0.5 * math.log(pivot / more if i < d else pivot)
+                    L[m + lane] = 1.0 / math.sqrt(pivot)
                 else:
-                    L[end + lane] *= L[diagonal + lane]
-    q, last = expert[at.LABELS], p * p * LANES
-    most = -math.inf
-    for lane in range(LANES):
+                    L[m + lane] *= L[o + lane]
+    q, n, last = expert[at.LABELS], expert[at.SIZE], 4 * p * p
+    for lane in range(4):
         rest = q
         for j in range(p):
-            rest -= L[last + j * LANES + lane] ** 2
+            rest -= L[last + 4 * j + lane] ** 2
         rest = max(rest, 1e-12 * q, 1e-300)
         evidence[lane] -= 0.5 * (n - (p - d)) * math.log(rest)
-        most = max(most, evidence[lane])
+
+
+@njit(**PART)
+def choose_ridge(expert, G, b, v):
+    """Return the geometric mean of c under its posterior on the grid."""
+    if expert[at.SIZE] < FEWEST:
+        return at.PRIOR_RIDGE
+    p = b.shape[0]
+    L = np.empty(4 * (p + 1) * p)
+    evidence = PADDED_PRIOR.copy()
+    for k in range(0, evidence.shape[0], 4):
+        add_evidence(expert, G, b, v, PADDED_GRID[k : k + 4], evidence[k : k + 4], L)
+    most = evidence.max()
     total, mean = 0.0, 0.0
-    for lane in range(LANES):
-        mass = math.exp(evidence[lane] - most)
+    for k in range(evidence.shape[0]):
+        mass = math.exp(evidence[k] - most)
         total += mass
-        mean += mass * math.log(LANE_RIDGE[lane])
+        mean += mass * math.log(PADDED_GRID[k])
     return math.exp(mean / total)
 
 

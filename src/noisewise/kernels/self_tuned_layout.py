@@ -13,7 +13,7 @@ GAMMA, PRIOR, LABELS, SIZE, RIDGE, NEXT, FACTORED, LOSS, SHARE = 0, 1, 2, 3, 4, 
 # P is ``scale`` times what is stored less ``pending`` k k', G what is stored over ``scale``
 SCALE, PENDING, SLOT, EXPERT = 9, 10, 11, 12
 # vectors before the inverse: two for k in turn, one for the row
-SLOTS, ROW, VECTORS = 0, 2, 3
+ROW, VECTORS = 2, 3
 
 GRID = 10.0 ** np.arange(-3.0, 4.25, 0.5)
 LOG_PRIOR = -np.log(1.0 + np.log10(GRID) ** 2)

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..blas import matmul
 from ..inputs import as_contiguous, dimension, features, finite, flag, positive, ready, rows, shown
 from ..kernels import self_tuned_layout as at
 from ..kernels.layout import padded
@@ -92,7 +93,7 @@ class SelfTunedState:
             raise ValueError(
                 f"forgetting is {forgetting!r}; this state has {self.forgetting.tolist()}"
             )
-        theta, d = share @ self.theta, self.dim
+        theta, d = matmul(share, self.theta), self.dim
         origin = float(self.numbers[at.ORIGIN] + theta[d:].sum())
         return theta[:d], origin - float(theta[:d] @ self.moments[at.FIRST])
 
