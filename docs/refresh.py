@@ -15,7 +15,7 @@ PICTURES = Path(__file__).parent / "pictures"
 def shrink(svg: str) -> str:
     """Return the figure with coordinates of two decimals, a hundredth of a point."""
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
-    paths = re.compile(r'(?<= )(d|x|y|points)="[^"]*"')
+    paths = re.compile(r'(?<= )(d|x|y|points)="[^"]*"|translate\([^)]*\)')
     number = re.compile(r"-?\d+\.\d{3,}")
     return paths.sub(lambda p: number.sub(lambda n: f"{float(n[0]):.2f}", p[0]), svg)
 

@@ -53,6 +53,8 @@ REGRESSORS = [
     nw.NewtonStep(nw.GLM("identity", 1.0, 9.0)),
     nw.NewtonStep(nw.GLM("logistic", 2.0, 0.5)),
     nw.NewtonStep(nw.GLM(CAUCHIT), initial=0.1),
+    nw.SelfTuned(),
+    nw.SelfTuned(0.1, (1.0, 0.9), fit_intercept=False),
 ]
 
 ENVIRONMENTS = [

@@ -101,7 +101,12 @@ def test_a_state_is_for_one_thread_at_a_time(link):
 
 @pytest.mark.parametrize(
     "learner",
-    [nw.SimplexFTRL(), nw.HorizonFreeMinimax(), nw.Aggregating((nw.Ridge(), nw.Forward()), 5.0)],
+    [
+        nw.SimplexFTRL(),
+        nw.HorizonFreeMinimax(),
+        nw.Aggregating((nw.Ridge(), nw.Forward()), 5.0),
+        nw.SelfTuned(),
+    ],
     ids=lambda each: type(each).__name__,
 )
 def test_a_refused_thread_changes_nothing(learner):

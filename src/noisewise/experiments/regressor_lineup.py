@@ -20,6 +20,7 @@ from ..regression.horizon_free import HorizonFreeMinimax
 from ..regression.minimax import Minimax
 from ..regression.newton_step import NewtonStep
 from ..regression.ridge import Ridge
+from ..regression.self_tuned import SelfTuned
 from ..regression.simplex import SimplexFTRL
 from ..simulate import predictions
 from ..theory import bounds, guarantees, regret
@@ -130,6 +131,7 @@ def learners(world: World) -> dict[str, AnyRegressor]:
         "HorizonFreeMinimax": HorizonFreeMinimax(),
         "GradientDescent": GradientDescent(rate=guarantees.gradient_descent_rate(world.loss, norm)),
         "NewtonStep": NewtonStep(glm),
+        "SelfTuned": SelfTuned(),
     }
     if world.name == "mixture":
         rate = guarantees.exponentiated_gradient_rate(world.loss, math.log(DIM), 1.0)

@@ -48,6 +48,7 @@ STYLES = {
     "HorizonFreeMinimax": (VERMILION, "--"),
     "GradientDescent": (GREEN, "-"),
     "NewtonStep": (BLUE, "--"),
+    "SelfTuned": (BLACK, "--"),
     "ExponentiatedGradient": (ORANGE, "-"),
     "SimplexFTRL": (ORANGE, "--"),
 }

@@ -1,0 +1,255 @@
+"""SelfTuned: linear regression that chooses its own ridge and forgetting."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..blas import matmul
+from ..inputs import as_contiguous, dimension, features, finite, flag, positive, ready, rows, shown
+from ..kernels import self_tuned_layout as at
+from ..kernels.layout import padded
+from ..ownership import writes
+from ..protocols import Array, FloatOrArray
+from ..states import check_fields, check_rows, check_type
+
+FORGETTING = {1.0: 0.8, 0.99: 0.1, 0.97: 0.1}  # with their prior weights
+
+
+@dataclass(eq=False)
+class SelfTunedState:
+    """What `SelfTuned` knows: arrays that its compiled loop reads and writes.
+
+    ``numbers`` holds the count, the origin and range of the labels and the squared errors;
+    ``moments`` the first row, sums and squares of the features and the variances in use;
+    ``experts`` a row for each forgetting factor, whose matrices are G (lower triangle), b, P and B.
+    """
+
+    dim: int
+    numbers: Array
+    moments: Array
+    experts: Array
+    gram: Array
+    moment: Array
+    inverse: Array
+    theta: Array
+
+    def __post_init__(self) -> None:
+        d = dimension(self.dim)
+        for name in ("experts", "moment"):
+            check_type(f"SelfTunedState.{name}", getattr(self, name), np.ndarray)
+        k = self.experts.shape[0] if self.experts.ndim else 0
+        p = d + 1 if self.moment.shape[-1:] == (d + 1,) else d
+        check_fields(self, numbers=(at.NUMBERS,), moments=(at.MOMENTS, d), experts=(k, at.EXPERT))
+        ld = padded(p)
+        check_fields(self, gram=(k, ld * ld), inverse=(k, (at.VECTORS + ld) * ld))
+        check_fields(self, moment=(k, p), theta=(k, p))
+        check_rows("SelfTunedState", self.moments, self.experts, self.moment, self.theta)
+        check_rows("SelfTunedState", self.gram, self.inverse)
+        count, _, low, high, squares, rounds = self.numbers
+        spread = self.moments[[at.SUM_OF_SQUARES, at.USED]]
+        gamma, ridge = self.experts[:, at.GAMMA], self.experts[:, at.RIDGE]
+        if (
+            not k
+            or count != int(count)
+            or min(count, rounds, squares, high - low, spread.min(), self.experts.min()) < 0
+            or min(gamma.min(), ridge.min(), self.experts[:, at.SCALE].min()) <= 0
+            or max(gamma.max(), self.experts[:, at.SLOT].max()) > 1
+            or abs(self.experts[:, at.SHARE].sum() - 1) > 1e-9
+            or self.gram[:, :: ld + 1].min() < 0
+        ):
+            raise ValueError("SelfTunedState holds a number that no stream of rows leads to")
+
+    @property
+    def count(self) -> int:
+        """How many rows of positive weight were learnt."""
+        return int(self.numbers[at.COUNT])
+
+    @property
+    def forgetting(self) -> Array:
+        """The forgetting factors that are combined."""
+        return self.experts[:, at.GAMMA].copy()
+
+    @property
+    def shares(self) -> Array:
+        """The weight of each forgetting factor in the combination."""
+        return self.experts[:, at.SHARE].copy()
+
+    @property
+    def coef(self) -> Array:
+        """The coefficients of the combination."""
+        return self.estimate()[0]
+
+    @property
+    def intercept(self) -> float:
+        """The intercept of the combination."""
+        return self.estimate()[1]
+
+    def estimate(self, forgetting: float | None = None) -> tuple[Array, float]:
+        """Return coefficients and intercept of one forgetting factor, or of the combination."""
+        share = self.shares if forgetting is None else 1.0 * (self.forgetting == forgetting)
+        if not share.any():
+            raise ValueError(
+                f"forgetting is {forgetting!r}; this state has {self.forgetting.tolist()}"
+            )
+        theta, d = matmul(share, self.theta), self.dim
+        origin = float(self.numbers[at.ORIGIN] + theta[d:].sum())
+        return theta[:d], origin - float(theta[:d] @ self.moments[at.FIRST])
+
+
+@dataclass(frozen=True)
+class SelfTuned:
+    r"""Linear regression without a number to choose, for any units of labels and features.
+
+    For each forgetting factor :math:`\gamma`, ridge regression on the rows less the first one,
+
+    .. math:: \min_\theta\; \tfrac12\sum_s \gamma^{t-s} w_s (y_s - \theta\cdot z_s)^2
+              + \tfrac12\, c\,d \sum_i v_i\theta_i^2,
+
+    where :math:`v_i` is the running variance of a feature and c the geometric mean under its
+    posterior (empirical Bayes on a grid, renewed whenever the rows have grown by a quarter). The
+    factors are combined by exponential weights of their squared errors, and predictions are
+    clipped to the range of the labels seen, widened by a quarter. A prediction takes the features
+    it is for into the variances, as they are known before the label.
+
+    Parameters
+    ----------
+    ridge : "auto" or float > 0
+        A number is that ridge on features of variance 1, and nothing is chosen.
+    forgetting : "auto", float or tuple of floats, in (0, 1]
+        "auto" combines 1, 0.99 and 0.97 where :math:`1/(1-\gamma) \ge 2d`. With others, 1 has
+        prior weight 0.8 and the rest share 0.2; without 1 all are alike.
+    fit_intercept : bool
+        If False, the model goes through the origin and second moments replace variances.
+
+    Examples
+    --------
+    The second prediction is the first label; then it learns that y = 2 x + 1:
+
+    >>> method = SelfTuned()
+    >>> state = method.start(dim=1)
+    >>> x = [[0.0], [1.0], [3.0], [2.0], [4.0], [5.0]]
+    >>> method.update(state, x, [1.0, 3.0, 7.0, 5.0, 9.0, 11.0]).round(2)
+    array([ 0.  ,  1.  ,  3.03,  4.99,  8.5 , 11.  ])
+    >>> state.coef.round(2), round(state.intercept, 2)
+    (array([2.]), 1.0)
+
+    Notes
+    -----
+    A heuristic with the parts of theorems: without the choice of c, clipping and caps, and with
+    the noise variance known, the combination loses at most log(1/0.8) against no forgetting.
+    Costs of order :math:`d^2` per row and forgetting factor. Weights are inverse noise variances:
+    variances of features and the number of rows do not depend on them.
+    """
+
+    ridge: str | float = "auto"
+    forgetting: str | float | tuple[float, ...] = "auto"
+    fit_intercept: bool = True
+    not_promised: ClassVar[tuple[str, ...]] = (
+        "weight two equals the row twice",
+        "rotation leaves predictions alone",
+        "a zero row is legal",
+    )
+
+    def __post_init__(self) -> None:
+        if self.ridge != "auto":
+            object.__setattr__(self, "ridge", positive("ridge", self.ridge))
+        flag("fit_intercept", self.fit_intercept)
+        if isinstance(self.forgetting, tuple):
+            object.__setattr__(self, "forgetting", tuple(map(_factor, self.forgetting)))
+        elif self.forgetting != "auto":
+            object.__setattr__(self, "forgetting", _factor(self.forgetting))
+        self._priors(1)
+
+    def _priors(self, dim: int) -> dict[float, float]:
+        """Return the prior weight of each forgetting factor."""
+        if isinstance(self.forgetting, str):
+            kept = {
+                gamma: prior
+                for gamma, prior in FORGETTING.items()
+                if (1 - gamma) * (2 * dim - 1e-9) <= 1
+            }
+        else:
+            given = self.forgetting if isinstance(self.forgetting, tuple) else (self.forgetting,)
+            if len(set(given)) < max(len(given), 1):
+                raise ValueError(f"forgetting is {given!r}; pass at least one, and none twice")
+            kept = {gamma: 0.8 if gamma == 1 else 0.2 / max(len(given) - 1, 1) for gamma in given}
+            if 1.0 not in kept:
+                kept = dict.fromkeys(given, 1.0)
+        total = sum(kept.values())
+        return {gamma: prior / total for gamma, prior in kept.items()}
+
+    @property
+    def _fixed(self) -> float:
+        """The given ridge as the kernels take it, 0 where it is chosen."""
+        return 0.0 if isinstance(self.ridge, str) else 2 * self.ridge
+
+    def start(self, dim: int) -> SelfTunedState:
+        """Make the state of a fresh learner."""
+        d, priors = dimension(dim), self._priors(dim)
+        k, p = len(priors), d + self.fit_intercept
+        experts = np.zeros((k, at.EXPERT))
+        experts[:, at.GAMMA] = list(priors)
+        experts[:, at.PRIOR] = experts[:, at.SHARE] = list(priors.values())
+        experts[:, at.RIDGE] = self._fixed / d or at.PRIOR_RIDGE
+        experts[:, at.NEXT] = 1.0
+        experts[:, at.SCALE] = 1.0
+        ld = padded(p)
+        inverse = np.zeros((k, (at.VECTORS + ld) * ld))
+        diagonal = inverse[:, at.VECTORS * ld :: ld + 1]
+        diagonal[:, :d], diagonal[:, d:p] = 1.0, 1 / at.INTERCEPT_RIDGE
+        numbers, moments = np.zeros(at.NUMBERS), np.zeros((at.MOMENTS, d))
+        gram, moment, theta = np.zeros((k, ld * ld)), np.zeros((k, p)), np.zeros((k, p))
+        return SelfTunedState(d, numbers, moments, experts, gram, moment, inverse, theta)
+
+    def check_state(self, state: SelfTunedState) -> None:
+        """Raise unless the state has the forgetting factors and the intercept of the spec."""
+        priors = self._priors(state.dim)
+        wanted = np.array([list(priors), list(priors.values())]).T
+        held = state.experts[:, [at.GAMMA, at.PRIOR]]
+        p = state.dim + self.fit_intercept
+        if not np.array_equal(held, wanted) or state.moment.shape[1] != p:
+            raise ValueError("forgetting or fit_intercept of the state are not those of the spec")
+
+    def predict(self, state: SelfTunedState, x: ArrayLike) -> FloatOrArray:
+        """Return the predicted mean at each row of ``x``."""
+        from ..kernels import self_tuned
+
+        x, single = features(x, state.dim)
+        means = np.empty(len(x))
+        self_tuned.predict(
+            state.numbers, state.moments, state.experts, state.gram, state.moment, state.theta,
+            self._fixed, as_contiguous(x), means,
+        )  # fmt: skip
+        return float(means[0]) if single else means
+
+    @writes
+    def update(
+        self, state: SelfTunedState, x: ArrayLike, y: ArrayLike, weight: ArrayLike = 1.0
+    ) -> FloatOrArray:
+        """Learn the rows in order; return the mean predicted for each before its label."""
+        from ..kernels import self_tuned
+
+        x, y, w, single = rows(x, y, weight, state.dim)
+        x = x if ready(x) else as_contiguous(x)
+        if not single:  # else they were made here
+            y, w = as_contiguous(y), as_contiguous(w)
+        means = np.empty(len(x))
+        bad = self_tuned.learn(
+            state.numbers, state.moments, state.experts, state.gram, state.moment, state.inverse,
+            state.theta, self._fixed, x, y, w, means,
+        )  # fmt: skip
+        if bad >= 0:
+            raise ValueError(
+                f"x, y or weight holds a number too large to compute with at row {bad}; rescale it"
+            )
+        return float(means[0]) if single else means
+
+
+def _factor(value: object) -> float:
+    """Return a forgetting factor as a float in (0, 1]."""
+    gamma = finite("forgetting", value, "'auto', a number in (0, 1] or a tuple of them")
+    if not 0 < gamma <= 1:
+        raise ValueError(f"forgetting is {shown(value)}; pass a number above 0 and at most 1")
+    return gamma
