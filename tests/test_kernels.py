@@ -80,7 +80,7 @@ def test_a_second_process_finds_the_cache_and_rounds_alike(tmp_path):
         "x = r.uniform(-0.4, 0.4, (200, 5)); f.update(s, x[0], 1.0)\n"
         "print(f.update(s, x, r.random(200)).tobytes().hex())\n"
         "from noisewise.kernels import step as k\n"
-        "for n in ('step', 'run', 'survey', 'scan', 'propose', 'judge', 'restep'):\n"
+        "for n in ('step', 'run', 'first_refused', 'scan', 'propose', 'judge', 'restep'):\n"
         " t = getattr(k, n).stats\n"
         " print(sum(t.cache_hits.values()), sum(t.cache_misses.values()))\n"
     )

@@ -247,7 +247,7 @@ def test_tiny_ridges_with_heavy_rows_do_not_break():
 
 def test_estimated_variances_are_learnt_by_the_kernels_whatever_sigma_says():
     policy = nw.FTRLUCB(nw.GLM(), "estimated", 0.5, radius="practical")
-    assert policy._teach(policy.start(2), np.array([0.6, 0.8]), 0.1, 1.0)
+    assert policy._learn_compiled(policy.start(2), np.array([0.6, 0.8]), 0.1, 1.0)
 
 
 def test_empty_layers_say_nothing_even_without_bonus():

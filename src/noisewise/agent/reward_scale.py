@@ -42,8 +42,8 @@ def prepare(
 
     Where none was given with the reward it is the scale's, or ``sigma`` where there is no scale.
     The unit is the largest reward so far, 0 before the first, and stands in for the norm bound of a
-    policy that has none; None where it has. None is returned where the state's past is to be
-    weighed anew: that is done here if the state is ``copied``, so that an interrupt costs a copy.
+    policy that has none; ``unit`` is None where it has. Returns None if past rewards must be
+    weighed anew and the state is no copy: call again with one and ``copied``.
     """
     x, y, sd, n = row
     size = abs(y) or (0.0 if unit else sd or 0.0)  # the first sd tells a unit too

@@ -153,7 +153,7 @@ class GuaranteedIndex:
         return counts[-1] if self.nested else sum(counts)
 
     def renew(self, state: OptimismState, place: int) -> None:
-        """Bring what is made of a layer up to date with it."""
+        """Compute the ellipsoids and the mixture of a layer anew."""
         if self.has_say(state, place):
             state.forms.put(self.ellipsoids * place, self.sets(state, place))
             if self.compiled:

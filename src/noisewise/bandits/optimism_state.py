@@ -80,7 +80,7 @@ class OptimismState:
         self.sets = self.forms.centres, self.forms.inverses, self.forms.radii
         self.shape = self.estimate[0].shape  # of an arm
         self.fixed = NO_ARMS  # arms that stay while rounds are played
-        self.suits: object = None  # the index that has found its ellipsoids here
+        self.checked_for: object = None  # the index whose `check_state` has passed
         self.stale = False  # whether an update was interrupted, and sets may not fit the layers
         # a reward that several layers learn, with their counts before
         self.begun: tuple[Array, float, dict[int, int]] | None = None

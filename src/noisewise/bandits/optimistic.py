@@ -77,10 +77,10 @@ class OptimisticPolicy:
         try:
             if not in_form(arm, reward, sigma):
                 arm, reward, sigma = self._observed(state, arm, reward, sigma)
-            if state.stale or not self._teach(state, arm, reward, sigma):
+            if state.stale or not self._learn_compiled(state, arm, reward, sigma):
                 row = self._observed(state, arm, reward, sigma)
                 with Mending(state, self.ranking.repair):
-                    self._learn(state, *row)
+                    self._learn_in_python(state, *row)
                 state.fixed.renew(state)
         except BaseException as error:
             if not refused(error):
@@ -92,16 +92,16 @@ class OptimisticPolicy:
     ) -> tuple[Array, float, float]:
         return observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
 
-    def _teach(self, state: OptimismState, x: Array, y: float, sd: float) -> bool:
+    def _learn_compiled(self, state: OptimismState, x: Array, y: float, sd: float) -> bool:
         """Learn by the kernels where they serve; return whether that is done."""
         kernels, index, weights = state.kernels, self.ranking, self.weights
         if kernels is None or sd > weights.most:
             return False
-        if state.suits is not index:
+        if state.checked_for is not index:
             self.check_state(state)
             if not index.compiled:
                 return False
-            state.suits = index
+            state.checked_for = index
         w, variance, first = weights.of(state, x, y, sd), state.variance, 0
         if index.split is not None:
             first = index.places(state, x, y, sd)[0]
@@ -126,7 +126,7 @@ class OptimisticPolicy:
             state.begun = None
         return True
 
-    def _learn(self, state: OptimismState, x: Array, y: float, sd: float) -> None:
+    def _learn_in_python(self, state: OptimismState, x: Array, y: float, sd: float) -> None:
         """Learn a checked reward readably, or raise."""
         index, weights = self.ranking, self.weights
         w, before = weights.of(state, x, y, sd), x if state.variance is None else state.theta

@@ -71,7 +71,7 @@ def data(cell: Record, rng: np.random.Generator) -> list[Record]:
 def _draw(glm: GLM, truth: Array, T: int, rng: np.random.Generator) -> tuple[Noise, Rounds]:
     """Draw labels that fit the link: means of n draws of its family, or Gaussian readings."""
     x = Sphere().draw(rng, T, len(truth))
-    if glm.link.name in ("identity", "algebraic"):
+    if glm.linear or glm.link.family is None:
         return SubGaussian(), Noisy(glm, scales=geometric(0.1, 1.0, 7)).label(rng, x, truth)
     return Likelihood(), Family(glm, most=100).label(rng, x, truth)
 

@@ -24,7 +24,7 @@ STALE_FROM = 12
 
 
 @njit(**INNER)
-def strain(a):
+def mark_pass_due(a):
     """Note whether a pass is due: the gap, or the likely residual if calibrated, is too large."""
     size = a[at.SCALE] * a[at.RESIDUAL] if a[at.CALIBRATED] != 0.0 else a[at.GAP]
     a[at.PASS_DUE] = 1.0 if size > a[at.TOLERANCE] else 0.0
@@ -76,7 +76,7 @@ def certify(a, length2):
     a[at.LOSS] = max(a[at.LOSS], (a[at.CURVED] + a[at.DIM] * a[at.RIDGE]) / a[at.SMALLEST])
     a[at.BLUR] += EPS * a[at.DIM] * a[at.LOSS] * a[at.SPREAD] * nu
     a[at.GAP] = gap + a[at.BLUR]
-    strain(a)
+    mark_pass_due(a)
 
 
 @njit(**PART)
@@ -221,7 +221,7 @@ def judge(a, s):
     usual = 0.0 < B < math.inf and nu > 0.0
     if a[at.CALIBRATED] != 0.0 and usual:
         a[at.SCALE] = min(1.0, max(2.0 * a[at.STEP_NORM] / B, 0.97 * a[at.SCALE]))
-        strain(a)
+        mark_pass_due(a)
     if a[at.DIM] < STALE_FROM or not usual:
         return at.FACTOR_STALE
     reach = rho / nu

@@ -14,7 +14,7 @@ import numpy as np
 from ..protocols import Array
 
 # the code of a state: a link of kernels/links.py, by number, or
-LINEAR, LINKS = 0, 6  # the identity, and how many links there are
+LINEAR, LINK_COUNT = 0, 6  # the identity, and how many links there are
 OWN = -1  # a user's link, evaluated by the caller
 EXACT = -2  # solved by Newton passes every round, nothing compiled
 
@@ -37,14 +37,14 @@ FIELDS = {
     "COUNT": "rows of positive weight learnt",
     "BUFFERED": "rows in the buffer",
     "HEAVIEST": "largest weight",
-    "LONGEST": "R",
+    "LONGEST": "R, largest norm of a row",
     "LEVERAGE": "bound of x' H^-1 x over all rows",
     "CANCELLED": "whether a rank-one update has cost too many digits",
     "SURVEY": "the count at which leverages are computed again",
     "STEP_NORM": "nu = |u|_H",
     "STALE_LOW": "least ratio of a row's curvature at the anchor to that in H",
     "STALE_HIGH": "largest such ratio",
-    "STALE_SUM": "Gamma",
+    "STALE_SUM": "Gamma, root of sum c (ratio - 1)^2 over these ratios",
     "SKEW": "largest |phi''|/phi' of a row at the anchor",
     "SMALLEST": "lower bound of the least eigenvalue of H",
     "VALUE": "F(m)",
@@ -56,7 +56,7 @@ FIELDS = {
     "NEARNESS": "M / low, renewed with the anchor",
     "ROUNDING": "what rounding can add to the gap, per unit of the terms",
     "BLUR": "what rounding can add to the gap in all",
-    "RESIDUAL": "B",
+    "RESIDUAL": "B of `certify`: bound of the gradient at m + u in the norm of H^-1",
     "SCORE_SHIFT": "rho, bound of |x.u| over all rows",
     "GAP": "proved distance from the exact minimiser",
     "PASS_DUE": "whether a pass is due",
@@ -85,6 +85,7 @@ if TYPE_CHECKING:
 
 
 HEADER = 56
+assert len(FIELDS) <= HEADER, "a longer header would make earlier files unreadable"
 
 # largest label, and largest weight times label or squared length
 LARGEST = 1e100
@@ -148,7 +149,7 @@ def check_header(a: Array, d: int) -> None:
     limits = {
         "DIM": header.dim == d,
         "PADDED": header.padded == padded(d),
-        "CODE": EXACT <= header.code < LINKS,
+        "CODE": EXACT <= header.code < LINK_COUNT,
         "BUFFERED": n <= BUFFER,
         "COUNT": n <= header.count < 2.0**53,
         "SLOT": header.slot <= 1,

@@ -37,7 +37,7 @@ def within(code, mean):
 
 @njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def parts(code, c, e, v):
-    """Return mean, slope, potential and |phi''|/phi' at score ``c``, given `transcend` of it."""
+    """Return mean, slope, potential and |phi''|/phi' at score ``c``; `transcend` gave e and v."""
     if code == 1:
         f = 1.0 / (1.0 + e)
         p = f if c >= 0 else e * f

@@ -1,6 +1,6 @@
 """Optimistic choice and learning, compiled: one call chooses an arm, one learns its reward.
 
-``s`` holds the numbers of a policy (`numbers.py`), ``a`` the array of a streaming state, and
+``s`` holds the numbers of a policy (`policy_params.py`), ``a`` the array of a streaming state, and
 ``centres, inverses, radii`` ellipsoids that hold together.
 """
 

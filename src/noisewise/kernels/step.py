@@ -183,7 +183,7 @@ def run(a, x, y, w, first, what, out):
 
 
 @entry(int64(float64[::1], float64[::1], float64[::1], float64))
-def survey(x, y, w, limit):
+def first_refused(x, y, w, limit):
     """Return the first row that `learn` would refuse; -1 if none."""
     if y.shape[0] == 0:
         return -1

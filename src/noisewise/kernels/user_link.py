@@ -5,9 +5,9 @@ from numba import float64
 
 from . import layout as at
 from .compile_options import entry
-from .step import append_row, judge, propose, rank_one_update, restep, survey
+from .step import append_row, first_refused, judge, propose, rank_one_update, restep
 
-__all__ = ["feed", "judge", "propose", "restep", "survey"]
+__all__ = ["feed", "first_refused", "judge", "propose", "restep"]
 
 
 @entry(
