@@ -1,8 +1,9 @@
 """Archives of an earlier version, and the numbers they continue to.
 
 ``python tests/earlier.py`` writes ``data/earlier`` by the version that is installed; what is there
-was written by commit adb791f. With the files of ``data``, which are older still, every policy,
-every regressor and every class of state is there, and agents in different situations.
+was written by commit adb791f, or when an algorithm was added. With the files of ``data``, which are
+older still, every policy, every regressor and every class of state is there, and agents in
+different situations.
 `test_archive.py` loads them and compares what they continue to: numbers to 1e-9, choices exactly,
 since `clear` asserts, when files are written, that no choice hangs on last bits.
 """
@@ -33,6 +34,7 @@ REGRESSORS = {
     "exponentiated-gradient": nw.ExponentiatedGradient(2.0, bound=3.0),
     "simplex-ftrl": nw.SimplexFTRL(),
     "newton-step": nw.NewtonStep(FLAT),
+    "ridge-mixture": nw.RidgeMixture(ridge=0.5),  # one expert: a small file
 }
 
 POLICIES = {

@@ -53,6 +53,9 @@ REGRESSORS = [
     nw.NewtonStep(nw.GLM("identity", 1.0, 9.0)),
     nw.NewtonStep(nw.GLM("logistic", 2.0, 0.5)),
     nw.NewtonStep(nw.GLM(CAUCHIT), initial=0.1),
+    nw.RidgeMixture(),
+    nw.RidgeMixture("poisson", fit_intercept=False),
+    nw.RidgeMixture(ridge=0.5, tolerance=0.1, certificate="rigorous"),
 ]
 
 ENVIRONMENTS = [

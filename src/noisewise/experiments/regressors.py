@@ -50,6 +50,7 @@ STYLES = {
     "NewtonStep": (BLUE, "--"),
     "ExponentiatedGradient": (ORANGE, "-"),
     "SimplexFTRL": (ORANGE, "--"),
+    "RidgeMixture": (GREEN, "--"),
 }
 OWN = ((BLACK, ":"), (PINK, ":"), (GREEN, ":"), (VERMILION, ":"))
 

@@ -9,5 +9,6 @@ from .descent import GradientDescent as GradientDescent
 from .exponentiated import ExponentiatedGradient as ExponentiatedGradient
 from .simplex import SimplexFTRL as SimplexFTRL
 from .newton_step import NewtonStep as NewtonStep
+from .ridge_mixture import RidgeMixture as RidgeMixture
 
 REGRESSORS: dict[str, str]
