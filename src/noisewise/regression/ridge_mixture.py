@@ -1,6 +1,5 @@
 """RidgeMixture: shares and counts without a number to choose, by a Bayes mixture over ridges."""
 
-import math
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import NamedTuple
@@ -13,19 +12,16 @@ from ..glm import GLM
 from ..inputs import dimension, features, flag, one_of, positive, rows
 from ..ownership import Owned, writes
 from ..protocols import Array, FloatOrArray
-from ..states import COUNT, check_fields, check_list
 from .ftrl import FTRL
 from .moving import rescaled
+from .ridge_mixture_state import RidgeMixtureState
 from .solver import Session
-from .state import FTRLState
 
 GRID: Array = 4.0 ** np.arange(-5.0, 6.0)
 PRIOR = (1 + np.log10(GRID) ** 2) ** -0.5
 PRIOR /= PRIOR.sum()
-INTERCEPT = 2.0  # of the constant column: with the ridge below, 1/4 on the intercept
+FIRST_DROP = 64  # and at all powers of 2 from there on
 UNIT_RIDGE = 0.5  # half the squared norm, in units of which the features are scaled
-RENEWAL = 2.0  # how far a variance may move before the features are scaled again
-FIRST_DROP, LEAST_WEIGHT = 64, 1e-3
 STILL = 1e-14  # a variance below that share of the mean square is rounding
 LONGEST = 1e12  # of scaled rows: no limit, but a norm bound that the score bound follows from
 LIGHTEST, HEAVIEST = 1e-100, 1e30  # weights, for which curvatures are positive and finite
@@ -57,96 +53,6 @@ def _model(family: str) -> GLM:
 @lru_cache
 def _expert(family: str, tolerance: float, certificate: str) -> FTRL:
     return FTRL(_model(family), UNIT_RIDGE, tolerance, certificate)
-
-
-@dataclass(eq=False)
-class RidgeMixtureState:
-    """What `RidgeMixture` knows after ``count`` rows.
-
-    Attributes
-    ----------
-    weights : (k,) array
-        The posterior weights of the ridges still alive, ``ridges``.
-    loss : float
-        The logarithmic loss of the mixture so far: minus the logarithm of the probability that it
-        gave to all labels.
-    gap : float
-        The experts' proved distances from their minimisers (`FTRLState.gap`), by weight.
-    theta, intercept : (d,) array, float
-        The experts' estimates, averaged by weight, in the units of the features.
-    """
-
-    dim: int
-    experts: list[FTRLState]
-    ridges: Array  # c of each expert
-    log_weights: Array  # ln prior less losses; their sum of exponentials is that of the mixture
-    shift: Array  # the first row
-    total: Array  # sums of shifted features, and of their squares
-    squares: Array
-    variances: Array  # those in use
-    count: int = 0
-
-    def __post_init__(self) -> None:
-        check_list("RidgeMixtureState.experts", self.experts, FTRLState)
-        d, k = dimension(self.dim), len(self.experts)
-        check_fields(self, ridges=(k,), log_weights=(k,), count=COUNT)
-        check_fields(self, shift=(d,), total=(d,), squares=(d,), variances=(d,))
-        if not k or any(each.count != self.count for each in self.experts):
-            raise ValueError(f"RidgeMixtureState.experts have not learnt {self.count} rows each")
-        if len({each.dim for each in self.experts} | {d, d + 1}) > 2:
-            raise ValueError(f"RidgeMixtureState.experts are not of dim {d}, or {d + 1}")
-        if not (self.ridges > 0).all() or min(self.squares.min(), self.variances.min()) < 0:
-            raise ValueError("RidgeMixtureState holds a ridge, square or variance that is negative")
-
-    @property
-    def weights(self) -> Array:
-        """The posterior weights of the experts."""
-        return np.asarray(np.exp(self.log_weights + self.loss))
-
-    @property
-    def loss(self) -> float:
-        """The logarithmic loss of the mixture."""
-        return -float(np.logaddexp.reduce(self.log_weights))
-
-    @property
-    def gap(self) -> float:
-        """The proved gaps, by weight."""
-        return float(self.weights @ [each.gap for each in self.experts])
-
-    @property
-    def theta(self) -> Array:
-        """The estimates, by weight."""
-        d = self.dim
-        return self.units * sum(
-            w / math.sqrt(c) * each.theta[:d]
-            for w, c, each in zip(self.weights, self.ridges, self.experts, strict=True)
-        )
-
-    @property
-    def intercept(self) -> float:
-        """The intercepts, by weight."""
-        if self.experts[0].dim == self.dim:
-            return 0.0
-        constant = INTERCEPT * self.weights @ [each.theta[-1] for each in self.experts]
-        return float(constant - self.theta @ self.shift)
-
-    @property
-    def units(self) -> Array:
-        """What the expert of ridge 1 multiplies each feature by; 0 for one that has not moved."""
-        moved = self.variances > 0
-        return np.divide(1.0, np.sqrt(self.dim * self.variances), np.zeros(self.dim), where=moved)
-
-    def scaled(self, z: Array, expert: int) -> Array:
-        """Return shifted rows as an expert sees them."""
-        made = np.empty((len(z), self.experts[expert].dim))
-        made[:, self.dim :] = INTERCEPT
-        np.multiply(z, self.units / math.sqrt(self.ridges[expert]), out=made[:, : self.dim])
-        return made
-
-    def outgrown(self, variance: Array) -> Array:
-        """Return which variances, a row each, are too far from those in use."""
-        used = self.variances
-        return np.asarray(((variance > RENEWAL * used) | (used > RENEWAL * variance)).any(axis=-1))
 
 
 @dataclass(frozen=True)
@@ -328,7 +234,7 @@ class RidgeMixture:
             state.total, state.squares = totals[end - 1], squares[end - 1]
             state.count, done = state.count + end - done, end
             if state.count == next_drop:
-                _drop(state)
+                state.drop()
         state.total, state.squares = state.total.copy(), state.squares.copy()
         return out
 
@@ -386,12 +292,3 @@ def _running_sums(start: Array, rows: Array) -> Array:
     sums = np.empty((len(rows) + 1, len(start)))
     sums[0], sums[1:] = start, rows
     return np.asarray(np.cumsum(sums, axis=0, out=sums)[1:])
-
-
-def _drop(state: RidgeMixtureState) -> None:
-    """Forget the experts of little weight; the others share what they had."""
-    kept = state.weights >= LEAST_WEIGHT
-    before = state.loss
-    state.experts = [each for each, keep in zip(state.experts, kept, strict=True) if keep]
-    state.ridges, state.log_weights = state.ridges[kept], state.log_weights[kept]
-    state.log_weights = state.log_weights + (state.loss - before)
