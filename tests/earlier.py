@@ -1,9 +1,9 @@
 """Archives of an earlier version, and the numbers they continue to.
 
 ``python tests/earlier.py`` writes ``data/earlier`` by the version that is installed; what is there
-was written by commit adb791f, `self-tuned` when that regressor was added. With the files of
-``data``, which are older still, every policy, every regressor and every class of state is there,
-and agents in different situations.
+was written by commit adb791f, or when an algorithm was added. With the files of ``data``, which are
+older still, every policy, every regressor and every class of state is there, and agents in
+different situations.
 `test_archive.py` loads them and compares what they continue to: numbers to 1e-9, choices exactly,
 since `clear` asserts, when files are written, that no choice hangs on last bits.
 """
@@ -35,6 +35,7 @@ REGRESSORS = {
     "simplex-ftrl": nw.SimplexFTRL(),
     "newton-step": nw.NewtonStep(FLAT),
     "self-tuned": nw.SelfTuned(),
+    "ridge-mixture": nw.RidgeMixture(ridge=0.5),  # one expert: a small file
 }
 
 POLICIES = {

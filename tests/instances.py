@@ -55,6 +55,9 @@ REGRESSORS = [
     nw.NewtonStep(nw.GLM(CAUCHIT), initial=0.1),
     nw.SelfTuned(),
     nw.SelfTuned(0.1, (1.0, 0.9), fit_intercept=False),
+    nw.RidgeMixture(),
+    nw.RidgeMixture("poisson", fit_intercept=False),
+    nw.RidgeMixture(ridge=0.5, tolerance=0.1, certificate="rigorous"),
 ]
 
 ENVIRONMENTS = [

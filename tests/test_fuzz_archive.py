@@ -42,9 +42,10 @@ STATES = {
         *map(learnt_by, (
             nw.Forward(0.0), nw.Aggregating((nw.Ridge(), nw.Forward(0.0)), 5.0), nw.Minimax(),
             nw.HorizonFreeMinimax(), nw.GradientDescent(), nw.ExponentiatedGradient(2.0),
-            nw.SimplexFTRL(), nw.NewtonStep(GLM), nw.FTRL(GLM), nw.FTRLUCB(GLM), nw.OFUL(),
-            nw.LOSAN(), nw.SAVE(), nw.AdaOFUL(), nw.NormalUCB(), nw.GLMUCB(GLM), nw.UCBGLM(GLM),
-            nw.GLOC(GLM), nw.GLBOMD(GLM), nw.OFUGLB(GLM), nw.Uniform(), nw.SelfTuned(),
+            nw.SimplexFTRL(), nw.NewtonStep(GLM), nw.FTRL(GLM), nw.RidgeMixture(), nw.FTRLUCB(GLM),
+            nw.OFUL(), nw.LOSAN(), nw.SAVE(), nw.AdaOFUL(), nw.NormalUCB(), nw.GLMUCB(GLM),
+            nw.UCBGLM(GLM), nw.GLOC(GLM), nw.GLBOMD(GLM), nw.OFUGLB(GLM), nw.Uniform(),
+            nw.SelfTuned(),
         )),
         learnt_by(nw.FTRL(nw.GLM(), aggregate=True), count=600).rows,
         learnt_by(nw.FTRLUCB(GLM)).forms,

@@ -1,11 +1,11 @@
-"""A state moved to another ridge or other weights is as if they had been there from the start."""
+"""A state moved to another ridge, weights or units is as if they had been there from the start."""
 
 import numpy as np
 import pytest
-from instances import BARE, CAUCHIT, sphere
+from instances import BARE, CAUCHIT, exact, sphere
 
 import noisewise as nw
-from noisewise.regression.moving import move_ridge, reweigh
+from noisewise.regression.moving import move_ridge, rescaled, reweigh
 from noisewise.regression.sets import uniform
 
 
@@ -68,3 +68,30 @@ def test_other_weights_are_as_if_they_had_been_there_from_the_start():
     assert first.solver.excess(first) == pytest.approx(played - least, rel=1e-9)
     with pytest.raises(ValueError, match="identity"):
         nw.FTRLUCB(nw.GLM("logistic")).reweigh(nw.FTRLUCB(nw.GLM("logistic")).start(2), 2.0)
+
+
+@pytest.mark.parametrize("link", ["logistic", "exponential", CAUCHIT, BARE], ids=repr)
+@pytest.mark.parametrize("count", [40, 700])
+@pytest.mark.parametrize("certificate", ["rigorous", "calibrated"])
+def test_other_units_are_as_if_they_had_been_there_from_the_start(link, count, certificate):
+    rng, glm = np.random.default_rng(4), nw.GLM(link, 9.0, 0.3)
+    x, w = sphere(rng, count + 50, 4), rng.uniform(0.5, 3.0, count + 50)
+    x[:, 3] = 0.0
+    y = glm.mean(x @ np.array([1.0, -1.0, 0.5, 0.0])) + 0.3 * rng.normal(size=count + 50)
+    factors = np.array([3.0, 1.0, 0.2, 0.0])
+    learner = nw.FTRL(glm, 0.3, certificate=certificate)
+    old, fresh = learner.start(4), learner.start(4)
+    learner.update(old, x[:count], y[:count], w[:count])
+    theta = old.theta
+    moved = rescaled(glm, old, factors)
+    assert np.array_equal(old.theta, theta)
+    point, error, inverse = exact(glm, moved)
+    off = moved.theta - point.theta
+    assert np.sqrt(off @ np.linalg.solve(inverse, off)) <= moved.gap + error
+    learner.update(moved, x[count:] * factors, y[count:], w[count:])
+    learner.update(fresh, x * factors, y, w)
+    for each in (moved, fresh):
+        learner.solve(each)
+    assert moved.theta == pytest.approx(fresh.theta, abs=1e-6)
+    assert moved.count == fresh.count
+    assert moved.head.longest == pytest.approx(fresh.head.longest)

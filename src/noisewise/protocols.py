@@ -12,6 +12,8 @@ A regressor is a frozen dataclass with three verbs:
     learns one row ``(d,)`` or a block ``(n, d)``, and returns the mean it predicted for each row
     before that row's label was seen. A block means its rows one by one. ``weight`` multiplies the
     loss of a row; weight 0 leaves the state alone.
+``label_range``
+    (optional) the least and the largest label that it learns.
 
 A policy is a frozen dataclass with three verbs, and sometimes more:
 

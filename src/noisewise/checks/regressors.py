@@ -37,7 +37,8 @@ def _stream(regressor: AnyRegressor, dim: int = 3, rounds: int = 12) -> tuple[Ar
     A = trait(trait(regressor, "glm", None) or regressor, "feature_bound", 1.0)
     x = rng.normal(size=(rounds, dim))
     x *= A / np.linalg.norm(x, axis=1, keepdims=True)
-    return x, rng.normal(size=rounds), rng.uniform(0.5, 2.0, size=rounds)
+    y = np.clip(rng.normal(size=rounds), *trait(regressor, "label_range", (-np.inf, np.inf)))
+    return x, y, rng.uniform(0.5, 2.0, size=rounds)
 
 
 def _played(regressor: Regressor[State], later: Array | None = None) -> tuple[State, Array]:
@@ -139,8 +140,9 @@ def _saved_state_continues_to_the_same_numbers(regressor: AnyRegressor) -> None:
         archive.save(path, regressor, state)
         spec, loaded = archive.load(path, link_of(regressor), dataclasses_in(regressor, state))
     assert spec == regressor, "the loaded spec differs from the saved one"
+    y = _stream(regressor)[1][:4]
     for each in (state, loaded):
-        regressor.update(each, x[:4], [0.3, -0.2, 0.1, 0.9])
+        regressor.update(each, x[:4], y)
     equal = np.array_equal(regressor.predict(state, x), regressor.predict(loaded, x))
     assert equal, "a loaded state continues to other numbers"
 

@@ -20,6 +20,7 @@ from ..regression.horizon_free import HorizonFreeMinimax
 from ..regression.minimax import Minimax
 from ..regression.newton_step import NewtonStep
 from ..regression.ridge import Ridge
+from ..regression.ridge_mixture import RidgeMixture
 from ..regression.self_tuned import SelfTuned
 from ..regression.simplex import SimplexFTRL
 from ..simulate import predictions
@@ -119,6 +120,7 @@ def learners(world: World) -> dict[str, AnyRegressor]:
             "FTRL": FTRL(glm, tolerance=0.0),
             "GradientDescent": GradientDescent(glm),
             "NewtonStep": NewtonStep(glm),
+            "RidgeMixture": RidgeMixture(),
         }
     norm = glm.parameter_bound
     played: dict[str, AnyRegressor] = {

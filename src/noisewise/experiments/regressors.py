@@ -51,6 +51,7 @@ STYLES = {
     "SelfTuned": (BLACK, "--"),
     "ExponentiatedGradient": (ORANGE, "-"),
     "SimplexFTRL": (ORANGE, "--"),
+    "RidgeMixture": (GREEN, "--"),
 }
 OWN = ((BLACK, ":"), (PINK, ":"), (GREEN, ":"), (VERMILION, ":"))
 

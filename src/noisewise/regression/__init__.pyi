@@ -10,5 +10,6 @@ from .exponentiated import ExponentiatedGradient as ExponentiatedGradient
 from .simplex import SimplexFTRL as SimplexFTRL
 from .newton_step import NewtonStep as NewtonStep
 from .self_tuned import SelfTuned as SelfTuned
+from .ridge_mixture import RidgeMixture as RidgeMixture
 
 REGRESSORS: dict[str, str]

@@ -1,0 +1,112 @@
+"""RidgeMixtureState: experts with their weights, and how they see the features."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..inputs import dimension
+from ..protocols import Array
+from ..states import COUNT, check_fields, check_list
+from .state import FTRLState
+
+INTERCEPT = 2.0  # of the constant column: with ridge 1/2, a ridge matrix of 1/4 on the intercept
+RENEWAL = 2.0  # how far a variance may move before the features are scaled again
+LEAST_WEIGHT = 1e-3
+
+
+@dataclass(eq=False)
+class RidgeMixtureState:
+    """What `RidgeMixture` knows after ``count`` rows.
+
+    Attributes
+    ----------
+    weights : (k,) array
+        The posterior weights of the ridges still alive, ``ridges``.
+    loss : float
+        The logarithmic loss of the mixture so far: minus the logarithm of the probability that it
+        gave to all labels.
+    gap : float
+        The experts' proved distances from their minimisers (`FTRLState.gap`), by weight.
+    theta, intercept : (d,) array, float
+        The experts' estimates, averaged by weight, in the units of the features.
+    """
+
+    dim: int
+    experts: list[FTRLState]
+    ridges: Array  # c of each expert
+    log_weights: Array  # ln prior less losses; their sum of exponentials is that of the mixture
+    shift: Array  # the first row
+    total: Array  # sums of shifted features, and of their squares
+    squares: Array
+    variances: Array  # those in use
+    count: int = 0
+
+    def __post_init__(self) -> None:
+        check_list("RidgeMixtureState.experts", self.experts, FTRLState)
+        d, k = dimension(self.dim), len(self.experts)
+        check_fields(self, ridges=(k,), log_weights=(k,), count=COUNT)
+        check_fields(self, shift=(d,), total=(d,), squares=(d,), variances=(d,))
+        if not k or any(each.count != self.count for each in self.experts):
+            raise ValueError(f"RidgeMixtureState.experts have not learnt {self.count} rows each")
+        if len({each.dim for each in self.experts} | {d, d + 1}) > 2:
+            raise ValueError(f"RidgeMixtureState.experts are not of dim {d}, or {d + 1}")
+        if not (self.ridges > 0).all() or min(self.squares.min(), self.variances.min()) < 0:
+            raise ValueError("RidgeMixtureState holds a ridge, square or variance that is negative")
+
+    @property
+    def weights(self) -> Array:
+        """The posterior weights of the experts."""
+        return np.asarray(np.exp(self.log_weights + self.loss))
+
+    @property
+    def loss(self) -> float:
+        """The logarithmic loss of the mixture."""
+        return -float(np.logaddexp.reduce(self.log_weights))
+
+    @property
+    def gap(self) -> float:
+        """The proved gaps, by weight."""
+        return float(self.weights @ [each.gap for each in self.experts])
+
+    @property
+    def theta(self) -> Array:
+        """The estimates, by weight."""
+        d = self.dim
+        return self.units * sum(
+            w / math.sqrt(c) * each.theta[:d]
+            for w, c, each in zip(self.weights, self.ridges, self.experts, strict=True)
+        )
+
+    @property
+    def intercept(self) -> float:
+        """The intercepts, by weight."""
+        if self.experts[0].dim == self.dim:
+            return 0.0
+        constant = INTERCEPT * self.weights @ [each.theta[-1] for each in self.experts]
+        return float(constant - self.theta @ self.shift)
+
+    @property
+    def units(self) -> Array:
+        """What the expert of ridge 1 multiplies each feature by; 0 for one that has not moved."""
+        moved = self.variances > 0
+        return np.divide(1.0, np.sqrt(self.dim * self.variances), np.zeros(self.dim), where=moved)
+
+    def scaled(self, z: Array, expert: int) -> Array:
+        """Return shifted rows as an expert sees them."""
+        made = np.empty((len(z), self.experts[expert].dim))
+        made[:, self.dim :] = INTERCEPT
+        np.multiply(z, self.units / math.sqrt(self.ridges[expert]), out=made[:, : self.dim])
+        return made
+
+    def outgrown(self, variance: Array) -> Array:
+        """Return which variances, a row each, are too far from those in use."""
+        used = self.variances
+        return np.asarray(((variance > RENEWAL * used) | (used > RENEWAL * variance)).any(axis=-1))
+
+    def drop(self) -> None:
+        """Forget the experts of little weight; the others share what they had."""
+        kept, before = self.weights >= LEAST_WEIGHT, self.loss
+        self.experts = [each for each, keep in zip(self.experts, kept, strict=True) if keep]
+        self.ridges, self.log_weights = self.ridges[kept], self.log_weights[kept]
+        self.log_weights = self.log_weights + (self.loss - before)
