@@ -11,6 +11,7 @@ import pytest
 from scipy import sparse
 
 import noisewise as nw
+from noisewise.regression.linear_intervals import solve
 from noisewise.regression.normal_equations import NormalEquations
 
 RNG = np.random.default_rng
@@ -118,6 +119,12 @@ def test_predictions_are_those_of_self_tuned():
     np.testing.assert_array_equal(model.coef_, state.coef)
     model.fit(x, y, w)  # which starts again
     np.testing.assert_array_equal(model.coef_, state.coef)
+
+
+def test_the_unit_of_weights_does_not_matter():
+    x, y, w, _ = stream(weighted=True)
+    plain, other = (nw.OnlineGLM().fit(x, y, unit * w) for unit in (1.0, 1e-7))
+    np.testing.assert_allclose(other.predict(x), plain.predict(x), rtol=1e-9)
 
 
 def test_columns_in_any_order(frame):
@@ -250,7 +257,7 @@ def test_half_widths_by_their_formulas():
     x, y, w, _ = stream(n=60, weighted=True)
     sums = NormalEquations.start(3, True)
     sums.update(x, y, w)
-    fit, delta, n = sums.solve(anytime=True), 0.05, 60
+    fit, delta, n = solve(sums, anytime=True), 0.05, 60
     first = x[:16]  # 2 d + 10 rows
     mean = w[:16] @ first / w[:16].sum()
     D = np.diag([*(w[:16] @ (first - mean) ** 2 / 16), w[:16].mean()])
@@ -346,6 +353,45 @@ def test_units_do_not_matter_to_intervals():
         expected = 10 * np.array(plain.predict_interval(x[:20], **how)) - 7
         found = other.predict_interval(1e3 * x[:20] + 1e4, **how)
         np.testing.assert_allclose(found, expected, rtol=1e-7)
+
+
+ODD = {
+    "one row": lambda x, y: (x[:1], y[:1]),
+    "two rows": lambda x, y: (x[:2], y[:2]),
+    "more features than rows": lambda x, y: (np.hstack([x, x**2, x**3])[:7], y[:7]),
+    "an offset": lambda x, y: (x + 1e6, y - 1e6),
+    "equal labels": lambda x, y: (x, 0 * y + 3),
+    "no noise": lambda x, y: (x, x.sum(axis=1)),
+    "no features": lambda x, y: (0 * x, y),
+    "a late feature": lambda x, y: (x * np.outer(np.arange(60) > 40, [1e4, 0, 0]) + x, y),
+    "a first row far off": lambda x, y: (x + np.outer(np.arange(60) == 0, [1e5, 1e5, 1e5]), y),
+}
+
+
+@pytest.mark.parametrize("noise", ["auto", SIGMA], ids=str)
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("kind", ODD)
+def test_odd_streams_give_numbers(kind, intercept, noise):
+    x, y, _, _ = stream(n=60)
+    x, y = ODD[kind]((x - 5) / x.std(axis=0), y)
+    model = nw.OnlineGLM(noise=noise, fit_intercept=intercept)
+    for part in np.array_split(np.arange(len(y)), 5):
+        if not len(part):
+            continue
+        model.partial_fit(x[part], y[part])
+        assert np.isfinite(model.predict(x)).all()
+        for label in ("mean", "observation"):
+            for how in ({}, {"simultaneous": True}, {"anytime": False}):
+                low, high = model.predict_interval(x, kind=label, **how)
+                assert (low <= high).all()
+        assert "nan" not in repr(model.summary()).split("\n", 1)[1]
+
+
+def test_predictions_outside_are_said():
+    x, y, _, _ = stream()
+    model = nw.OnlineGLM(ridge=1e4).fit(x, y)
+    assert "predictions outside" in model.predict_interval(x).note
+    assert not nw.OnlineGLM().fit(x, y).predict_interval(x).note
 
 
 def test_forgetting_is_said():

@@ -10,8 +10,8 @@ from ..confidence import Interval
 from ..inputs import flag, one_of, probability, shown
 from ..noise import SubGaussian
 from ..protocols import Array
-from ..regression.intervals import quantile
-from ..regression.normal_equations import LeastSquares, NormalEquations
+from ..regression.linear_intervals import solve
+from ..regression.normal_equations import NormalEquations
 from ..regression.self_tuned import SelfTuned, SelfTunedState
 from .scikit_learn import BaseEstimator, NotFittedError, RegressorMixin
 from .summary import Summary
@@ -59,8 +59,9 @@ class OnlineGLM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    A weight is the inverse noise variance of a row up to a factor, not a number of copies: two
-    equal rows say more of the noise, and of forgetting, than one of weight 2. So scikit-learn's
+    A weight is the inverse noise variance of a row up to a factor (which matters only to a given
+    ``ridge`` or known ``noise``), not a number of copies: two equal rows say more of the noise, and
+    of forgetting, than one of weight 2. So scikit-learn's
     ``check_sample_weight_equivalence_on_dense_data`` and ``..._on_sparse_data`` are not promised; a
     row of weight 0 is as none. `fit` learns rows in their order. Sparse matrices become dense.
     """
@@ -82,6 +83,7 @@ class OnlineGLM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     method_: SelfTuned
     state_: SelfTunedState
     _sums: NormalEquations
+    _unit: float  # of weights, so that theirs does not matter either
 
     def __sklearn_tags__(self) -> object:
         tags = super().__sklearn_tags__()
@@ -112,9 +114,10 @@ class OnlineGLM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         w = weights_of(sample_weight, len(x))
         if not afresh:
             if len(x) == 1:  # the quick way
-                self.method_.update(self.state_, x[0], float(labels[0]), float(w[0]))
+                weight = float(w[0]) / self._unit
+                self.method_.update(self.state_, x[0], float(labels[0]), weight)
             else:
-                self.method_.update(self.state_, x, labels, w)
+                self.method_.update(self.state_, x, labels, w / self._unit)
             self._sums.update(x, labels, w)
             return self
         if not w.any():
@@ -122,9 +125,11 @@ class OnlineGLM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._known_sigma()
         method = self._method()
         state = method.start(x.shape[1])
-        method.update(state, x, labels, w)
+        unit = float(w[w > 0][0]) if method.ridge == "auto" else 1.0
+        method.update(state, x, labels, w / unit)
         self.method_ = method
         self.state_ = state
+        self._unit = unit
         self._sums = NormalEquations.start(x.shape[1], method.fit_intercept)
         self._sums.update(x, labels, w)
         self.n_features_in_ = x.shape[1]
@@ -249,26 +254,15 @@ class OnlineGLM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         one_of("kind", kind, ("mean", "observation"))
         flag("anytime", anytime)
         flag("simultaneous", simultaneous)
-        sigma, fit = self._known_sigma(), self._sums.solve(anytime)
-        a, notes = self._sums.directions(x), [self._forgetting_note()]
-        promise = _promise(anytime, simultaneous)
-        if kind == "mean":
-            half = _half_width(fit, a, sigma, delta, anytime, simultaneous)
-        elif sigma is None or not anytime:
-            half = _textbook_label(fit, a, sigma, delta)
-            promise = "one new label, one time"
-            if anytime:
-                notes.append("labels of unknown noise have no anytime interval")
-        else:
-            half = _half_width(fit, a, sigma, delta / 2, anytime, simultaneous)
-            half += sigma * math.sqrt(2 * math.log(4 / delta))
-            promise = f"one new label, {promise.replace('all times', 'any time')}"
-        centre = self._sums.label_origin + fit.scores(a)
-        centre = np.where(np.isfinite(half), centre, 0.0)
-        rests_on = _assumptions(sigma, anytime and kind == "mean", simultaneous)
-        return Interval(
-            centre - half, centre + half, promise, rests_on, "; ".join(filter(None, notes))
-        )
+        fit, z = solve(self._sums, anytime), self._sums.directions(x)
+        found = fit.interval(z, self._known_sigma(), delta, anytime, simultaneous, kind)
+        means = np.asarray(self.method_.predict(self.state_, x))
+        outside = int(((means < found.lower) | (means > found.upper)).sum())
+        notes = [found.note, self._forgetting_note()]
+        if outside:
+            notes.append(f"ridge, forgetting or clipping take {outside} predictions outside")
+        found.note = "; ".join(filter(None, notes))
+        return found
 
     def _forgetting_note(self) -> str:
         kept = float(self.state_.shares[self.state_.forgetting == 1].sum())
@@ -284,24 +278,15 @@ class OnlineGLM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         probability("delta", delta)
         sums, sigma, d = self._sums, self._known_sigma(), self.n_features_in_
-        fit, a = sums.solve(anytime=True), np.eye(d, d + sums.intercept)
+        fit, z = solve(sums, anytime=True), np.eye(d, d + sums.intercept)
         named = "feature_names_in_" in vars(self)
         names = self.feature_names_in_.tolist() if named else [f"x{i}" for i in range(d)]
         if sums.intercept:
-            a = np.vstack([a, sums.directions(np.zeros((1, d)))])
+            z = np.vstack([z, sums.directions(np.zeros((1, d)))])
             names.append("intercept")
-        centre = fit.scores(a) + sums.label_origin * (np.arange(len(a)) == d)
-
-        def interval(anytime: bool) -> Interval:
-            half = _half_width(fit, a, sigma, delta, anytime, False)
-            middle = np.where(np.isfinite(half), centre, 0.0)
-            promise = _promise(anytime, False).replace("row", "coefficient")
-            rests_on = _assumptions(sigma, anytime, False)
-            return Interval(middle - half, middle + half, promise, rests_on)
-
+        anytime, textbook = (fit.interval(z, sigma, delta, anytime) for anytime in (True, False))
         coefficients = (*self.coef_.tolist(), *([self.intercept_] if sums.intercept else ()))
         level = f"{100 * (1 - delta):g} %"
-        anytime, textbook = interval(True), interval(False)
         notes = (
             f"anytime: {level} at all times at once; textbook: {level} at one time fixed in "
             "advance;",
@@ -309,53 +294,7 @@ class OnlineGLM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             f"They rest on {anytime.rests_on}.",
             self._forgetting_note(),
         )
-        title = f"{self!r}, {sums.count} rows, R^2 of least squares {_explained(fit):.3f}"
+        title = f"{self!r}, {sums.count} rows, R^2 of least squares {fit.explained:.3f}"
         return Summary(
             title, tuple(names), coefficients, anytime, textbook, tuple(filter(None, notes))
         )
-
-
-def _promise(anytime: bool, simultaneous: bool) -> str:
-    if anytime and simultaneous:
-        return "all rows, all times"
-    return f"a row fixed in advance, {'all times' if anytime else 'one time'}"
-
-
-def _assumptions(sigma: float | None, anytime: bool, simultaneous: bool) -> str:
-    noise = "Gaussian noise of unknown sd" if sigma is None else f"sub-Gaussian noise, {sigma:g}"
-    if not anytime:
-        return noise if sigma is None else f"Gaussian noise of sd {sigma:g}"
-    if not simultaneous:
-        return f"{noise}, and rows that do not depend on past labels"
-    if sigma is None:
-        return f"{noise}, and rows that do not depend on the scale of past labels"
-    return noise
-
-
-def _half_width(
-    fit: LeastSquares,
-    a: Array,
-    sigma: float | None,
-    delta: float,
-    anytime: bool,
-    simultaneous: bool,
-) -> Array:
-    if anytime and simultaneous:
-        return fit.simultaneous_half_width(a, sigma, delta)
-    return fit.half_width(a, sigma, delta, anytime)
-
-
-def _textbook_label(fit: LeastSquares, a: Array, sigma: float | None, delta: float) -> Array:
-    """Return half the interval of a new label of weight 1, at one time."""
-    variance, freedom = (fit.variance, fit.freedom) if sigma is None else (sigma**2, math.inf)
-    if not freedom:
-        return np.full(len(a), math.inf)
-    return quantile(freedom, delta) * np.sqrt(variance * (1 + fit.shares(a)))
-
-
-def _explained(fit: LeastSquares) -> float:
-    """Return the share of the labels' squares, around their mean if fitted, that is explained."""
-    sums, total = fit.sums, fit.sums.squares
-    if sums.intercept and sums.total:
-        total -= sums.moment[-1] ** 2 / sums.total
-    return 1 - fit.left / total if total > 0 else math.nan
