@@ -3,6 +3,7 @@
 A mistake is a `ValueError` (`TypeError` for what is no number at all) before anything is learnt.
 """
 
+import math
 import warnings
 from typing import Protocol, runtime_checkable
 
@@ -89,6 +90,8 @@ def _first_wrong(table: np.ndarray, names: list[str] | None) -> str:
 
 
 def _check_finite(table: Array, name: str, names: list[str] | None = None) -> None:
+    if len(table) == 1 and math.isfinite(np.vdot(table, table)):  # one row, quickly
+        return
     good = np.isfinite(table)
     if good.all():
         return

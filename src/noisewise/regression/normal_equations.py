@@ -3,16 +3,19 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import blas
 
-from ..blas import matmul
+from ..blas import SMALL_PRODUCT, matmul
 from ..inputs import dimension
 from ..protocols import Array
 from ..states import COUNT, FINITE, FLAG, NONNEGATIVE, check_fields, restore_writable
 
+BLOCK = 8192  # rows added at once
+
 
 @dataclass(eq=False)
 class NormalEquations:
-    r"""The sums of weighted least squares, :math:`G = \sum w z z^\top`, and of its labels.
+    r"""The sums of weighted least squares: ``table`` is :math:`\sum w u u^\top`, u = (z, y).
 
     Rows are z = (x - first x, 1) and labels y - first y, a shift that keeps digits; without an
     intercept they are as given. ``total`` is :math:`\sum w`. The mixtures behind anytime intervals
@@ -25,20 +28,19 @@ class NormalEquations:
     intercept: bool
     origin: Array
     label_origin: float
-    gram: Array
-    moment: Array
-    squares: float
+    table: Array
     total: float
     count: int
     centre: Array
     scales: Array
-    frozen: bool
+    frozen: bool = False
+    settled: bool = False  # frozen, and every feature has moved
 
     def __post_init__(self) -> None:
         p = dimension(self.dim) + bool(self.intercept)
-        check_fields(self, origin=(self.dim,), gram=(p, p), moment=(p,))
-        check_fields(self, centre=(p,), scales=(p,), frozen=FLAG)
-        check_fields(self, label_origin=FINITE, squares=NONNEGATIVE, total=NONNEGATIVE, count=COUNT)
+        check_fields(self, origin=(self.dim,), table=(p + 1, p + 1), centre=(p,), scales=(p,))
+        check_fields(self, label_origin=FINITE, total=NONNEGATIVE, count=COUNT)
+        check_fields(self, frozen=FLAG, settled=FLAG)
 
     __setstate__ = restore_writable
 
@@ -46,14 +48,33 @@ class NormalEquations:
     def start(cls, dim: int, intercept: bool) -> "NormalEquations":
         """Return the sums of no rows."""
         p = dim + intercept
-        G, b, centre, scales = np.zeros((p, p)), np.zeros(p), np.zeros(p), np.zeros(p)
-        origin = np.zeros(dim)
-        return cls(dim, intercept, origin, 0.0, G, b, 0.0, 0.0, 0, centre, scales, frozen=False)
+        table, centre, scales = np.zeros((p + 1, p + 1)), np.zeros(p), np.zeros(p)
+        return cls(dim, intercept, np.zeros(dim), 0.0, table, 0.0, 0, centre, scales)
+
+    @property
+    def gram(self) -> Array:
+        """The sum of w z z', a view."""
+        return self.table[:-1, :-1]
+
+    @property
+    def moment(self) -> Array:
+        """The sum of w y z, a view."""
+        return self.table[-1, :-1]
+
+    @property
+    def squares(self) -> float:
+        """The sum of w y^2."""
+        return float(self.table[-1, -1])
 
     def update(self, x: Array, y: Array, w: Array) -> None:
         """Add checked rows; those of weight 0 are left out."""
-        if len(x) == 1 and self.frozen and w[0] > 0 and self.scales.all():
+        if self.settled and len(x) == 1 and w[0] > 0 and self.table.size <= SMALL_PRODUCT:
             self._add_row(x[0], float(y[0]), float(w[0]))
+            return
+        if len(x) > BLOCK:
+            for at in range(0, len(x), BLOCK):
+                here = slice(at, at + BLOCK)
+                self.update(x[here], y[here], w[here])
             return
         if not w.all():
             x, y, w = x[w > 0], y[w > 0], w[w > 0]
@@ -69,7 +90,7 @@ class NormalEquations:
                 return
             self.freeze()
             z, y, w = z[until:], y[until:], w[until:]
-        if not self.scales.all():
+        if not self.settled:
             self._scale_what_moves(z, w)
         self._add(z, y, w)
 
@@ -83,25 +104,18 @@ class NormalEquations:
         return z
 
     def _add(self, z: Array, y: Array, w: Array) -> None:
-        weighted = z * w[:, None]
-        self.gram += matmul(weighted.T, z)
-        self.moment += matmul(y, weighted)
-        self.squares += float(w @ (y * y))
+        u = np.column_stack([z, y])
+        self.table += matmul((u * w[:, None]).T, u)
         self.total += float(w.sum())
         self.count += len(z)
 
     def _add_row(self, x: Array, y: float, w: float) -> None:
         """Add one row, as `_add` would, without its overhead."""
-        if self.intercept:
-            z = np.ones(len(x) + 1)
-            np.subtract(x, self.origin, out=z[:-1])
-            y -= self.label_origin
-        else:
-            z = x
-        weighted = w * z
-        self.gram += weighted[:, None] * z
-        self.moment += y * weighted
-        self.squares += w * y * y
+        u = np.empty(len(self.table))
+        np.subtract(x, self.origin, out=u[: self.dim])
+        u[self.dim] = 1.0  # or the label, without an intercept
+        u[-1] = y - self.label_origin
+        self.table = blas.dger(w, u, u, a=self.table.T, overwrite_a=1).T
         self.total += w
         self.count += 1
 
@@ -112,6 +126,7 @@ class NormalEquations:
         square = np.diag(self.gram) / self.count
         self.scales = square - (self.total / self.count) * self.centre**2
         self.scales[~(self.scales > 1e-14 * square)] = 0.0
+        self.settled = bool(self.scales.all())
 
     def means(self) -> Array:
         """Return the features' means, 0 for the intercept and in a model without."""
@@ -127,3 +142,4 @@ class NormalEquations:
             n, total = self.count + at + 1, self.total + float(w[: at + 1].sum())
             share = 1 - w[at] / total if self.intercept else 1.0
             self.scales[i] = w[at] * z[at, i] ** 2 * share / n
+        self.settled = bool(self.scales.all())
