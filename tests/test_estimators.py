@@ -167,6 +167,20 @@ def test_a_pickled_model_goes_on_as_before(frame):
         np.testing.assert_array_equal(again.predict_interval(X), both.predict_interval(X))
 
 
+def test_an_interrupted_update_is_noticed(frame, monkeypatch):
+    model = nw.OnlineGLM().fit(*frame)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(NormalEquations, "update", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            model.partial_fit(*frame)
+    with pytest.raises(ValueError, match="interrupted half-way; fit it again"):
+        model.summary()
+
+
 def test_the_regressor_behind_it_is_saved(frame, tmp_path):
     model = nw.OnlineGLM().fit(*frame)
     nw.save(tmp_path / "model.npz", model.method_, model.state_)

@@ -10,7 +10,7 @@ from ..confidence import Interval
 from ..inputs import flag, one_of, probability, shown
 from ..noise import SubGaussian
 from ..protocols import Array
-from ..regression.linear_intervals import solve
+from ..regression.linear_intervals import LeastSquares, solve
 from ..regression.normal_equations import NormalEquations
 from ..regression.self_tuned import SelfTuned, SelfTunedState
 from .scikit_learn import BaseEstimator, NotFittedError, RegressorMixin
@@ -254,7 +254,7 @@ class OnlineGLM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         one_of("kind", kind, ("mean", "observation"))
         flag("anytime", anytime)
         flag("simultaneous", simultaneous)
-        fit, z = solve(self._sums, anytime), self._sums.directions(x)
+        fit, z = self._least_squares(anytime), self._sums.directions(x)
         found = fit.interval(z, self._known_sigma(), delta, anytime, simultaneous, kind)
         means = np.asarray(self.method_.predict(self.state_, x))
         outside = int(((means < found.lower) | (means > found.upper)).sum())
@@ -263,6 +263,11 @@ class OnlineGLM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             notes.append(f"ridge, forgetting or clipping take {outside} predictions outside")
         found.note = "; ".join(filter(None, notes))
         return found
+
+    def _least_squares(self, anytime: bool) -> LeastSquares:
+        if self._sums.count != self.state_.count:
+            raise ValueError("an update of this estimator was interrupted half-way; fit it again")
+        return solve(self._sums, anytime)
 
     def _forgetting_note(self) -> str:
         kept = float(self.state_.shares[self.state_.forgetting == 1].sum())
@@ -278,7 +283,7 @@ class OnlineGLM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         probability("delta", delta)
         sums, sigma, d = self._sums, self._known_sigma(), self.n_features_in_
-        fit, z = solve(sums, anytime=True), np.eye(d, d + sums.intercept)
+        fit, z = self._least_squares(anytime=True), np.eye(d, d + sums.intercept)
         named = "feature_names_in_" in vars(self)
         names = self.feature_names_in_.tolist() if named else [f"x{i}" for i in range(d)]
         if sums.intercept:
