@@ -421,6 +421,7 @@ def test_a_summary_is_a_table(frame):
     model = nw.OnlineGLM().fit(X.rename(columns={"age": "<age>"}), y)
     summary = model.summary(delta=0.1)
     assert summary.names == ("<age>", "size", "price", "intercept")
+    assert summary.anytime.promise == "a coefficient fixed in advance, all times"
     assert summary.coefficients == (*model.coef_, model.intercept_)
     lines = repr(summary).splitlines()
     assert lines[0].startswith("OnlineGLM(), 200 rows")

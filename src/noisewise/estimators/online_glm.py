@@ -63,7 +63,8 @@ class OnlineGLM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ``ridge`` or known ``noise``), not a number of copies: two equal rows say more of the noise, and
     of forgetting, than one of weight 2. So scikit-learn's
     ``check_sample_weight_equivalence_on_dense_data`` and ``..._on_sparse_data`` are not promised; a
-    row of weight 0 is as none. `fit` learns rows in their order. Sparse matrices become dense.
+    row of weight 0 is ignored. `fit` learns rows in the order given, and converts sparse matrices
+    to dense arrays.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class OnlineGLM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     method_: SelfTuned
     state_: SelfTunedState
     _sums: NormalEquations
-    _unit: float  # of weights, so that theirs does not matter either
+    _unit: float  # the first weight: predictions do not depend on the unit of weights
 
     def __sklearn_tags__(self) -> object:
         tags = super().__sklearn_tags__()
@@ -93,7 +94,7 @@ class OnlineGLM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> "OnlineGLM":
-        """Forget what was learnt, and learn the rows in their order."""
+        """Start again, and learn the rows in the order given."""
         return self._learn(X, y, sample_weight, afresh=True)
 
     def partial_fit(
@@ -160,7 +161,7 @@ class OnlineGLM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             )
 
     def _rows(self, X: ArrayLike) -> Array:
-        """Return rows with the columns in the order they were learnt."""
+        """Return the rows of ``X``, its columns in the order of the first fit."""
         self._check_fitted()
         given = column_names(X)
         known = None
@@ -195,9 +196,9 @@ class OnlineGLM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self.state_.intercept
 
     def predict(self, X: ArrayLike) -> Array:
-        """Return the mean at each row, as it would be predicted for the next one.
+        """Return the predicted mean at each row.
 
-        It is within the range of the labels seen, widened by a quarter.
+        Predictions stay within the range of the labels seen, widened by a quarter.
         """
         x = self._rows(X)
         return np.asarray(self.method_.predict(self.state_, x))
@@ -241,8 +242,8 @@ class OnlineGLM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Hold for all rows and all times at once, so also for rows chosen by looking at the data.
             Else for each row that was fixed in advance, which is narrower.
         kind : "mean" or "observation"
-            "observation" is for one new label of weight 1. With ``noise="auto"`` it holds at one
-            time only.
+            "observation" is for one new label of weight 1. With ``noise="auto"`` it holds only at
+            one time fixed in advance.
 
         Returns
         -------
@@ -273,7 +274,7 @@ class OnlineGLM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         kept = float(self.state_.shares[self.state_.forgetting == 1].sum())
         if kept >= 0.5:
             return ""
-        return "predictions forget, and intervals are for a mean that does not change"
+        return "predictions discount old rows, but intervals assume that the mean does not change"
 
     def summary(self, delta: float = 0.05) -> Summary:
         """Return a table of coefficients, with intervals that hold at all times and textbook ones.
@@ -290,6 +291,8 @@ class OnlineGLM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             z = np.vstack([z, sums.directions(np.zeros((1, d)))])
             names.append("intercept")
         anytime, textbook = (fit.interval(z, sigma, delta, anytime) for anytime in (True, False))
+        for each in (anytime, textbook):
+            each.promise = each.promise.replace("a row", "a coefficient")
         coefficients = (*self.coef_.tolist(), *([self.intercept_] if sums.intercept else ()))
         level = f"{100 * (1 - delta):g} %"
         notes = (

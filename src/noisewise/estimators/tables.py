@@ -80,7 +80,7 @@ def _floats(value: ArrayLike, name: str, names: list[str] | None = None) -> Arra
 
 
 def _first_wrong(table: np.ndarray, names: list[str] | None) -> str:
-    """Return which column of a frame can't be read as numbers."""
+    """Return which column of a data frame can't be read as numbers."""
     for i, column in enumerate(names or ()):
         try:
             table[:, i].astype(FLOAT)
@@ -104,7 +104,7 @@ def _check_finite(table: Array, name: str, names: list[str] | None = None) -> No
 
 
 def labels_of(y: ArrayLike | None, count: int, estimator: str) -> Array:
-    """Return ``y`` as floats, one a row."""
+    """Return ``y`` as floats, one per row."""
     if y is None:
         raise ValueError(
             f"This {estimator} estimator requires y to be passed, but the target y is None"
@@ -133,7 +133,7 @@ def labels_of(y: ArrayLike | None, count: int, estimator: str) -> Array:
 
 
 def weights_of(sample_weight: ArrayLike | None, count: int) -> Array:
-    """Return the weights as floats, one a row, none negative; 1 where none are given."""
+    """Return the weights as floats >= 0, one per row; 1 where none are given."""
     if sample_weight is None:
         return np.ones(count)
     w = _floats(sample_weight, "sample_weight")
@@ -151,7 +151,7 @@ def weights_of(sample_weight: ArrayLike | None, count: int) -> Array:
 
 
 def column_order(known: list[str], given: list[str]) -> list[int] | None:
-    """Return where the known columns are among those given; None where all are in place."""
+    """Return the position of each known column among those given; None if they are the same."""
     if known == given:
         return None
     place = {name: i for i, name in enumerate(given)}

@@ -32,7 +32,7 @@ def solve(sums: NormalEquations, anytime: bool = False) -> "LeastSquares":
     s, values, vectors, kept = linalg.scaled_spectrum(G, 1e-12)
     V, values = vectors[:, kept], values[kept]
     inside = (b / s) @ V
-    # what rounding leaves of the squares is not known to be less
+    # the difference is known only up to rounding
     left = max(sums.squares - float(inside @ (inside / values)), p * linalg.EPS * sums.squares)
     return LeastSquares(sums, C, G, s, V, values, V @ (inside / values) / s, left)
 
@@ -130,9 +130,8 @@ class LeastSquares:
                 kappa = -math.expm1(-level / n)
                 root = self.V * np.sqrt(self.values)
                 values, vectors = np.linalg.eigh(root.T @ linalg.solve(c, root))
-                if (
-                    not len(values) or values[0] <= kappa + 1e-9
-                ):  # M is G^(1/2) (values - kappa) G^(1/2)
+                # M is G^(1/2) (values - kappa) G^(1/2) in the basis of these vectors
+                if not len(values) or values[0] <= kappa + 1e-9:
                     continue
                 found = kappa * self.left * (inside @ vectors) ** 2 @ (1 / (values - kappa))
             square = np.minimum(square, found)

@@ -20,8 +20,9 @@ class NormalEquations:
     Rows are z = (x - first x, 1) and labels y - first y, a shift that keeps digits; without an
     intercept they are as given. ``total`` is :math:`\sum w`. The mixtures behind anytime intervals
     are in units of ``scales``, the features' mean weighted squares around ``centre``, their means.
-    Both are fixed at row 2d + 10, or when an interval is first asked for (``frozen``), a scale at
-    the earliest with the row that moves its feature (0 until then): later rows must not enter.
+    Both are fixed at row 2d + 10, or when an interval is first requested (``frozen``); the scale of
+    a feature that is constant until then (0) is fixed with the row that first moves it. Later rows
+    must not enter.
     """
 
     dim: int
@@ -120,7 +121,7 @@ class NormalEquations:
         self.count += 1
 
     def freeze(self) -> None:
-        """Fix the centre, and the scales of what has moved."""
+        """Fix the centre, and the scales of features that are not constant."""
         self.frozen = True
         self.centre = self.means()
         square = np.diag(self.gram) / self.count
@@ -136,7 +137,7 @@ class NormalEquations:
         return means
 
     def _scale_what_moves(self, z: Array, w: Array) -> None:
-        """Fix the scale of a feature with the row that moves it first."""
+        """Fix the scale of each constant feature with the row that first moves it."""
         for i in np.flatnonzero((self.scales == 0) & (z != 0).any(axis=0)):
             at = int(np.argmax(z[:, i] != 0))
             n, total = self.count + at + 1, self.total + float(w[: at + 1].sum())
