@@ -10,6 +10,7 @@ from .archive import save as save
 from .bandits import *
 from .bandits.variance import VarianceModel as VarianceModel
 from .confidence import Ellipsoid as Ellipsoid
+from .estimators.online_glm import OnlineGLM as OnlineGLM
 from .glm import GLM as GLM
 from .links import LINKS as LINKS
 from .links import Link as Link

@@ -41,6 +41,13 @@ def check_fields(state: object, **wanted: str | Shape | type) -> None:
                 raise ValueError(f"{where} is {number!r}; a {kind} number belongs there")
 
 
+def restore_writable(state: object, held: dict[str, object]) -> None:
+    """Set the fields of an unpickled state, with copies of arrays that lie in a mapped file."""
+    for name, value in held.items():
+        read_only = isinstance(value, np.ndarray) and not value.flags.writeable
+        vars(state)[name] = np.array(value) if read_only else value
+
+
 def check_type(name: str, value: object, kind: type) -> None:
     """Raise unless ``value`` is of a class."""
     if not isinstance(value, kind):

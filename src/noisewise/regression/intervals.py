@@ -53,7 +53,7 @@ def one_direction(
             phi = PRECISION * glm.feature_bound**2 / (state.dim * square * found.unit)
             half = anytime_half_width(v, phi, found.freedom, delta)
         else:
-            half = _quantile(found.freedom, delta) * np.sqrt(v)
+            half = quantile(found.freedom, delta) * np.sqrt(v)
     half = np.where(v == 0, 0.0, np.where(np.isfinite(half), half, math.inf))
     scores = np.where(np.isfinite(half), found.scores, 0.0)
     exogenous = ", and rows that do not depend on past labels" if anytime else ""
@@ -80,7 +80,8 @@ def anytime_half_width(v: Array, phi: Array | float, freedom: float, delta: floa
     return np.where(g > ratio, np.sqrt(v * freedom * (1 - g) / np.maximum(g - ratio, 0)), np.inf)
 
 
-def _quantile(freedom: float, delta: float) -> float:
+def quantile(freedom: float, delta: float) -> float:
+    """Return the two-sided quantile of the t distribution, normal for infinite freedom."""
     from scipy.special import ndtri, stdtrit
 
     if freedom == math.inf:

@@ -12,7 +12,7 @@ from ..kernels import self_tuned_layout as at
 from ..kernels.layout import padded
 from ..ownership import writes
 from ..protocols import Array, FloatOrArray
-from ..states import check_fields, check_rows, check_type
+from ..states import check_fields, check_rows, check_type, restore_writable
 
 FORGETTING = {1.0: 0.8, 0.99: 0.1, 0.97: 0.1}  # with their prior weights
 
@@ -60,6 +60,8 @@ class SelfTunedState:
             or self.gram[:, :: ld + 1].min() < 0
         ):
             raise ValueError("SelfTunedState holds a number that no stream of rows leads to")
+
+    __setstate__ = restore_writable
 
     @property
     def count(self) -> int:

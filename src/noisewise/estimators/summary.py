@@ -1,0 +1,63 @@
+"""A table of coefficients with their intervals, as text and in notebooks."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+from ..confidence import Interval
+
+HEADS = "", "coefficient", "anytime", "textbook"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Summary:
+    """Coefficients and their intervals: prints as a table, and draws one in a notebook.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The features, and the intercept last if there is one.
+    coefficients : tuple of float
+        Those of the predictions; intervals are around least squares.
+    anytime, textbook : Interval
+        For each coefficient: at all times at once, and at one time fixed in advance.
+    title : str
+    notes : tuple of str
+    """
+
+    title: str
+    names: tuple[str, ...]
+    coefficients: tuple[float, ...]
+    anytime: Interval
+    textbook: Interval
+    notes: tuple[str, ...]
+
+    def _cells(self) -> Iterator[tuple[str, ...]]:
+        ends = np.vstack([*self.anytime, *self.textbook]).T
+        for name, coefficient, row in zip(self.names, self.coefficients, ends, strict=True):
+            a, b, c, d = row
+            yield name, f"{coefficient:.4g}", f"[{a:.4g}, {b:.4g}]", f"[{c:.4g}, {d:.4g}]"
+
+    def __repr__(self) -> str:
+        table = [HEADS, *self._cells()]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = [
+            "  ".join((row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])))
+            for row in table
+        ]
+        return "\n".join([self.title, *lines, *self.notes])
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{each}</th>" for each in HEADS)
+        body = "".join(
+            f"<tr><th>{escape(name)}</th>" + "".join(f"<td>{escape(c)}</td>" for c in cells)
+            + "</tr>"
+            for name, *cells in self._cells()
+        )  # fmt: skip
+        notes = "<br>".join(map(escape, self.notes))
+        return (
+            f"<table><caption>{escape(self.title)}</caption><thead><tr>{head}</tr></thead>"
+            f"<tbody>{body}</tbody></table><p>{notes}</p>"
+        )

@@ -1,0 +1,170 @@
+"""Arrays, data frames, lists and sparse matrices read as rows of numbers, in scikit-learn's words.
+
+A mistake is a `ValueError` (`TypeError` for what is no number at all) before anything is learnt.
+"""
+
+import math
+import warnings
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..inputs import FLOAT
+from ..protocols import Array, trait
+from .scikit_learn import DataConversionWarning
+
+ENCODE = "encode words as numbers and drop or fill what is missing before passing it"
+
+
+@runtime_checkable
+class Sparse(Protocol):
+    """A matrix as of scipy.sparse."""
+
+    def toarray(self) -> Array:
+        """Return it dense."""
+
+
+def column_names(X: object) -> list[str] | None:
+    """Return the names of the columns of a data frame, where they are words."""
+    columns = None if type(X) is np.ndarray else trait(X, "columns", None)
+    if columns is None or callable(columns):
+        return None
+    names = list(columns)
+    words = [isinstance(name, str) for name in names]
+    if any(words) and not all(words):
+        raise TypeError(
+            "Feature names are only supported if all input features have string names, and X has "
+            "others too; convert them with X.columns = X.columns.astype(str)"
+        )
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"X has the column {twice!r} more than once; keep one of them")
+    return names if words and words[0] else None
+
+
+def rows_of(X: ArrayLike, names: list[str] | None = None, name: str = "X") -> Array:
+    """Return ``X`` as an array of finite floats, (n, d), with at least a row and a feature."""
+    if type(X) is np.ndarray and X.dtype is FLOAT:
+        table: Array = X
+    else:
+        table = _floats(X, name, names)
+    if table.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {table.ndim}D array instead, of shape {table.shape}. Reshape "
+            f"your data using {name}.reshape(-1, 1) if it has a single feature or "
+            f"{name}.reshape(1, -1) if it contains a single sample."
+        )
+    n, d = table.shape
+    for count, thing in (n, "sample"), (d, "feature"):
+        if not count:
+            raise ValueError(
+                f"Found array with 0 {thing}(s) (shape={table.shape}) while a minimum of 1 is "
+                "required."
+            )
+    _check_finite(table, name, names)
+    return table
+
+
+def _floats(value: ArrayLike, name: str, names: list[str] | None = None) -> Array:
+    table = np.asarray(value.toarray() if isinstance(value, Sparse) else value)
+    if table.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} is of type {table.dtype}")
+    if table.dtype.kind in "USMmV":
+        raise ValueError(f"{name} is of type {table.dtype}, not numbers; {ENCODE}")
+    try:
+        return table.astype(FLOAT, copy=False)
+    except ValueError as error:
+        where = f"{name}{_first_wrong(table, names)}"
+        raise ValueError(f"{where}: {error}; {ENCODE}") from None
+
+
+def _first_wrong(table: np.ndarray, names: list[str] | None) -> str:
+    """Return which column of a data frame can't be read as numbers."""
+    for i, column in enumerate(names or ()):
+        try:
+            table[:, i].astype(FLOAT)
+        except (TypeError, ValueError):
+            return f" column {column!r}"
+    return ""
+
+
+def _check_finite(table: Array, name: str, names: list[str] | None = None) -> None:
+    if len(table) == 1 and math.isfinite(np.vdot(table, table)):  # one row, quickly
+        return
+    good = np.isfinite(table)
+    if good.all():
+        return
+    at = np.argwhere(~good)[0]
+    what = "NaN" if np.isnan(table[tuple(at)]) else "infinity"
+    place = f" at row {at[0]}"
+    if table.ndim > 1:
+        place += f", column {names[at[1]]!r}" if names else f", column {at[1]}"
+    raise ValueError(f"Input {name} contains {what}{place}; drop or fill such rows")
+
+
+def labels_of(y: ArrayLike | None, count: int, estimator: str) -> Array:
+    """Return ``y`` as floats, one per row."""
+    if y is None:
+        raise ValueError(
+            f"This {estimator} estimator requires y to be passed, but the target y is None"
+        )
+    if type(y) is np.ndarray and y.dtype is FLOAT:
+        labels: Array = y
+    else:
+        labels = _floats(y, "y")
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape "
+            "of y to (n_samples,), for example using ravel().",
+            DataConversionWarning,
+            stacklevel=4,
+        )
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise ValueError(f"y should be a 1d array, got an array of shape {labels.shape} instead.")
+    if len(labels) != count:
+        raise ValueError(
+            "Found input variables with inconsistent numbers of samples: "
+            f"X has {count} and y {len(labels)}"
+        )
+    _check_finite(labels, "y")
+    return labels
+
+
+def weights_of(sample_weight: ArrayLike | None, count: int) -> Array:
+    """Return the weights as floats >= 0, one per row; 1 where none are given."""
+    if sample_weight is None:
+        return np.ones(count)
+    w = _floats(sample_weight, "sample_weight")
+    if w.ndim == 0:
+        w = np.full(count, w)
+    if w.ndim != 1:
+        raise ValueError(f"Sample weights must be 1D array or scalar, got {w.ndim}D array.")
+    if w.shape != (count,):
+        raise ValueError(f"sample_weight.shape == {w.shape}, expected {(count,)}!")
+    _check_finite(w, "sample_weight")
+    if (w < 0).any():
+        at = int(np.argmax(w < 0))
+        raise ValueError(f"Negative values in data passed to sample_weight: {w[at]} at row {at}")
+    return w
+
+
+def column_order(known: list[str], given: list[str]) -> list[int] | None:
+    """Return the position of each known column among those given; None if they are the same."""
+    if known == given:
+        return None
+    place = {name: i for i, name in enumerate(given)}
+    unseen = sorted(set(given) - set(known))
+    missing = sorted(set(known) - set(given))
+    if unseen or missing:
+        text = "The feature names should match those that were passed during fit.\n"
+        for names, words in (
+            (unseen, "Feature names unseen at fit time:"),
+            (missing, "Feature names seen at fit time, yet now missing:"),
+        ):
+            if names:
+                text += "\n".join([words, *(f"- {name}" for name in names[:5])]) + "\n"
+                text += "- ...\n" if len(names) > 5 else ""
+        raise ValueError(text)
+    return [place[name] for name in known]

@@ -1,0 +1,210 @@
+"""Intervals around weighted least squares, from its sums: no label is shrunk or forgotten."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import linalg
+from ..blas import matmul, one_thread
+from ..confidence import Interval
+from ..protocols import Array
+from .intervals import PRECISION, anytime_half_width, quantile
+from .normal_equations import NormalEquations
+
+GRID = 10.0 * 30.0 ** np.arange(4)  # precisions of the simultaneous mixtures, in rows
+ESTIMABLE = 1e-6  # share of a direction that may lie outside what the rows span
+
+
+@one_thread
+def solve(sums: NormalEquations, anytime: bool = False) -> "LeastSquares":
+    """Return the least-squares solution; of several, the shortest in units of the features.
+
+    With ``anytime`` the scales are fixed, unless rows are too few to say anything.
+    """
+    p = len(sums.moment)
+    if anytime and not sums.frozen and sums.count > p:
+        sums.freeze()
+    C = np.eye(p)
+    if sums.intercept:
+        C[:, -1] -= sums.centre if sums.frozen else sums.means()
+    G, b = C @ sums.gram @ C.T, C @ sums.moment
+    s, values, vectors, kept = linalg.scaled_spectrum(G, 1e-12)
+    V, values = vectors[:, kept], values[kept]
+    inside = (b / s) @ V
+    # the difference is known only up to rounding
+    left = max(sums.squares - float(inside @ (inside / values)), p * linalg.EPS * sums.squares)
+    return LeastSquares(sums, C, G, s, V, values, V @ (inside / values) / s, left)
+
+
+@dataclass(frozen=True, eq=False)
+class LeastSquares:
+    """A least-squares solution, for rows C z: around the centre.
+
+    G = C (sum w z z') C' is s V diag(values) V' s where rows have reached; ``left`` is the weighted
+    sum of squared residuals.
+    """
+
+    sums: NormalEquations
+    C: Array
+    G: Array
+    s: Array
+    V: Array
+    values: Array
+    theta: Array
+    left: float
+
+    @property
+    def freedom(self) -> int:
+        """Degrees of freedom of the residuals."""
+        return max(self.sums.count - len(self.values), 0)
+
+    @property
+    def variance(self) -> float:
+        """The estimated noise variance at weight 1, infinite without degrees of freedom."""
+        return self.left / self.freedom if self.freedom else math.inf
+
+    def scores(self, z: Array) -> Array:
+        """Return the estimate at each direction z."""
+        return matmul(z, self.C.T @ self.theta)
+
+    def shares(self, z: Array) -> Array:
+        """Return the variance of each estimate over that of a label, infinite if not known."""
+        inside, seen = self._project(matmul(z, self.C.T))
+        return np.where(seen, np.einsum("ij,ij->i", inside / self.values, inside), math.inf)
+
+    def _project(self, a: Array) -> tuple[Array, Array]:
+        """Return directions in the basis of what is known, and whether they lie in it."""
+        scaled = a / self.s
+        inside = matmul(scaled, self.V)
+        outside = np.abs(scaled - matmul(inside, self.V.T)).max(axis=1)
+        seen = outside <= ESTIMABLE * np.abs(scaled).max(axis=1)
+        still = np.diag(self.G) == 0
+        return inside, seen & ~(a[:, still] != 0).any(axis=1)
+
+    def half_width(self, z: Array, sigma: float | None, delta: float, anytime: bool) -> Array:
+        """Return half the interval at each z, fixed in advance; ``sigma`` None is not known."""
+        share = self.shares(z)
+        freedom = self.freedom if sigma is None else math.inf
+        if not freedom or (anytime and not self.sums.frozen):
+            return np.full(len(z), math.inf)
+        if anytime:
+            a = matmul(z, self.C.T)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                phi = PRECISION / np.einsum("ij,ij->i", a / self._scales(), a)
+                half = anytime_half_width(share, phi, freedom, delta)
+        else:
+            half = quantile(freedom, delta) * np.sqrt(share)
+        known = np.isfinite(share) & np.isfinite(half)
+        sd = math.sqrt(self.variance) if sigma is None else sigma
+        return np.where(share == 0, 0.0, np.where(known, sd * np.where(known, half, 1.0), math.inf))
+
+    def _scales(self) -> Array:
+        return np.where(self.sums.scales > 0, self.sums.scales, 1.0)
+
+    @one_thread
+    def simultaneous_half_width(self, z: Array, sigma: float | None, delta: float) -> Array:
+        r"""Return half the interval of each z, for all rows at all times at once.
+
+        The least over mixtures of precision :math:`\rho_j D`, j = 1, ..., N, with
+        :math:`l_j = 2\log(N/\delta) + \log\det(I + D^{-1}G/\rho_j)`:
+        :math:`\sigma^2 l_j\, a^\top G^{-1}(G + \rho_j D)G^{-1}a` is its square for known sigma,
+        else :math:`\kappa_j\,\mathrm{RSS}\; a^\top M_j^{-1}a` with
+        :math:`\kappa_j = 1 - e^{-l_j/n}` and :math:`M_j = G(G + \rho_j D)^{-1}G - \kappa_jG`,
+        infinite unless :math:`M_j > 0`.
+        """
+        square, n = np.full(len(z), math.inf), self.sums.count
+        if not self.sums.frozen or (sigma is None and not self.freedom):
+            return square
+        inside, seen = self._project(z @ self.C.T)
+        inside = inside / np.sqrt(self.values)
+        G, D = self.G / np.outer(self.s, self.s), self._scales() / self.s**2
+        for rho in GRID:
+            c = linalg.factor(G + np.diag(rho * D))
+            level = 2 * math.log(len(GRID) / delta) + linalg.log_det(c) - np.log(rho * D).sum()
+            if sigma is not None:
+                lifted = matmul(inside / np.sqrt(self.values), self.V.T)  # G^-1 a, times s
+                form = np.einsum("ij,ij->i", inside, inside)
+                found = sigma**2 * level * (form + rho * np.einsum("ij,ij->i", lifted * D, lifted))
+            else:
+                kappa = -math.expm1(-level / n)
+                root = self.V * np.sqrt(self.values)
+                values, vectors = np.linalg.eigh(root.T @ linalg.solve(c, root))
+                # M is G^(1/2) (values - kappa) G^(1/2) in the basis of these vectors
+                if not len(values) or values[0] <= kappa + 1e-9:
+                    continue
+                found = kappa * self.left * (inside @ vectors) ** 2 @ (1 / (values - kappa))
+            square = np.minimum(square, found)
+        return np.where((z == 0).all(axis=1), 0.0, np.where(seen, np.sqrt(square), math.inf))
+
+    def textbook_label(self, z: Array, sigma: float | None, delta: float) -> Array:
+        """Return half the interval of a new label of weight 1 at each z, at one time."""
+        freedom = self.freedom if sigma is None else math.inf
+        if not freedom:
+            return np.full(len(z), math.inf)
+        sd = math.sqrt(self.variance) if sigma is None else sigma
+        share = self.shares(z)
+        known = np.isfinite(share)
+        half = quantile(freedom, delta) * sd * np.sqrt(1 + np.where(known, share, 0.0))
+        return np.where(known, half, math.inf)
+
+    @property
+    def explained(self) -> float:
+        """The share of the labels' squares, around their mean with an intercept, explained."""
+        total = self.sums.squares
+        if self.sums.intercept:
+            total -= self.sums.moment[-1] ** 2 / self.sums.total
+        return 1 - self.left / total if total > 0 else math.nan
+
+    def interval(
+        self,
+        z: Array,
+        sigma: float | None,
+        delta: float,
+        anytime: bool,
+        simultaneous: bool = False,
+        kind: str = "mean",
+    ) -> Interval:
+        """Return the interval of the mean at each z, or of a new label there, with its promise."""
+        fixed = f"a row fixed in advance, {'all times' if anytime else 'one time'}"
+        promise = "all rows, all times" if anytime and simultaneous else fixed
+        note = ""
+        if kind == "mean":
+            half = self._half_width_of_mean(z, sigma, delta, anytime, simultaneous)
+        elif sigma is not None and anytime:
+            half = self._half_width_of_mean(z, sigma, delta / 2, anytime, simultaneous)
+            half = half + sigma * math.sqrt(2 * math.log(4 / delta))
+            promise = f"one new label, {promise.replace('all times', 'any time')}"
+        else:
+            half = self.textbook_label(z, sigma, delta)
+            promise = "one new label, one time"
+            note = "a label of unknown noise has no anytime interval" if anytime else ""
+        rests_on = self._assumptions(
+            sigma, anytime and (kind == "mean" or sigma is not None), simultaneous
+        )
+        found = np.isfinite(half)
+        centre = np.where(found, self.scores(z) + self.sums.label_origin * self._of_row(z), 0.0)
+        return Interval(centre - half, centre + half, promise, rests_on, note)
+
+    @staticmethod
+    def _assumptions(sigma: float | None, anytime: bool, simultaneous: bool) -> str:
+        if sigma is None:
+            noise = "Gaussian noise of unknown sd"
+        else:
+            noise = f"{'sub-' if anytime else ''}Gaussian noise of sd {sigma:g}"
+        if anytime and not simultaneous:
+            return f"{noise}, and rows that do not depend on past labels"
+        if anytime and sigma is None:
+            return f"{noise}, and rows that do not depend on the scale of past labels"
+        return noise
+
+    def _half_width_of_mean(
+        self, z: Array, sigma: float | None, delta: float, anytime: bool, simultaneous: bool
+    ) -> Array:
+        if anytime and simultaneous:
+            return self.simultaneous_half_width(z, sigma, delta)
+        return self.half_width(z, sigma, delta, anytime)
+
+    def _of_row(self, z: Array) -> Array | float:
+        """Return 1 for directions of rows and 0 for those of coefficients."""
+        return z[:, -1] if self.sums.intercept else 0.0

@@ -1,0 +1,146 @@
+"""The sums of weighted least squares, added up as rows come."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import blas
+
+from ..blas import SMALL_PRODUCT, matmul
+from ..inputs import dimension
+from ..protocols import Array
+from ..states import COUNT, FINITE, FLAG, NONNEGATIVE, check_fields, restore_writable
+
+BLOCK = 8192  # rows added at once
+
+
+@dataclass(eq=False)
+class NormalEquations:
+    r"""The sums of weighted least squares: ``table`` is :math:`\sum w u u^\top`, u = (z, y).
+
+    Rows are z = (x - first x, 1) and labels y - first y, a shift that keeps digits; without an
+    intercept they are as given. ``total`` is :math:`\sum w`. The mixtures behind anytime intervals
+    are in units of ``scales``, the features' mean weighted squares around ``centre``, their means.
+    Both are fixed at row 2d + 10, or when an interval is first requested (``frozen``); the scale of
+    a feature that is constant until then (0) is fixed with the row that first moves it. Later rows
+    must not enter.
+    """
+
+    dim: int
+    intercept: bool
+    origin: Array
+    label_origin: float
+    table: Array
+    total: float
+    count: int
+    centre: Array
+    scales: Array
+    frozen: bool = False
+    settled: bool = False  # frozen, and every feature has moved
+
+    def __post_init__(self) -> None:
+        p = dimension(self.dim) + bool(self.intercept)
+        check_fields(self, origin=(self.dim,), table=(p + 1, p + 1), centre=(p,), scales=(p,))
+        check_fields(self, label_origin=FINITE, total=NONNEGATIVE, count=COUNT)
+        check_fields(self, frozen=FLAG, settled=FLAG)
+
+    __setstate__ = restore_writable
+
+    @classmethod
+    def start(cls, dim: int, intercept: bool) -> "NormalEquations":
+        """Return the sums of no rows."""
+        p = dim + intercept
+        table, centre, scales = np.zeros((p + 1, p + 1)), np.zeros(p), np.zeros(p)
+        return cls(dim, intercept, np.zeros(dim), 0.0, table, 0.0, 0, centre, scales)
+
+    @property
+    def gram(self) -> Array:
+        """The sum of w z z', a view."""
+        return self.table[:-1, :-1]
+
+    @property
+    def moment(self) -> Array:
+        """The sum of w y z, a view."""
+        return self.table[-1, :-1]
+
+    @property
+    def squares(self) -> float:
+        """The sum of w y^2."""
+        return float(self.table[-1, -1])
+
+    def update(self, x: Array, y: Array, w: Array) -> None:
+        """Add checked rows; those of weight 0 are left out."""
+        if self.settled and len(x) == 1 and w[0] > 0 and self.table.size <= SMALL_PRODUCT:
+            self._add_row(x[0], float(y[0]), float(w[0]))
+            return
+        if len(x) > BLOCK:
+            for at in range(0, len(x), BLOCK):
+                here = slice(at, at + BLOCK)
+                self.update(x[here], y[here], w[here])
+            return
+        if not w.all():
+            x, y, w = x[w > 0], y[w > 0], w[w > 0]
+        if not len(x):
+            return
+        if not self.count and self.intercept:
+            self.origin, self.label_origin = x[0].copy(), float(y[0])
+        z, y = self.directions(x), y - self.label_origin
+        if not self.frozen:
+            until = max(2 * self.dim + 10 - self.count, 0)
+            self._add(z[:until], y[:until], w[:until])
+            if self.count < 2 * self.dim + 10:
+                return
+            self.freeze()
+            z, y, w = z[until:], y[until:], w[until:]
+        if not self.settled:
+            self._scale_what_moves(z, w)
+        self._add(z, y, w)
+
+    def directions(self, x: Array) -> Array:
+        """Return rows z."""
+        if not self.intercept:
+            return x
+        z = np.empty((len(x), self.dim + 1))
+        np.subtract(x, self.origin, out=z[:, :-1])
+        z[:, -1] = 1.0
+        return z
+
+    def _add(self, z: Array, y: Array, w: Array) -> None:
+        u = np.column_stack([z, y])
+        self.table += matmul((u * w[:, None]).T, u)
+        self.total += float(w.sum())
+        self.count += len(z)
+
+    def _add_row(self, x: Array, y: float, w: float) -> None:
+        """Add one row, as `_add` would, without its overhead."""
+        u = np.empty(len(self.table))
+        np.subtract(x, self.origin, out=u[: self.dim])
+        u[self.dim] = 1.0  # or the label, without an intercept
+        u[-1] = y - self.label_origin
+        self.table = blas.dger(w, u, u, a=self.table.T, overwrite_a=1).T
+        self.total += w
+        self.count += 1
+
+    def freeze(self) -> None:
+        """Fix the centre, and the scales of features that are not constant."""
+        self.frozen = True
+        self.centre = self.means()
+        square = np.diag(self.gram) / self.count
+        self.scales = square - (self.total / self.count) * self.centre**2
+        self.scales[~(self.scales > 1e-14 * square)] = 0.0
+        self.settled = bool(self.scales.all())
+
+    def means(self) -> Array:
+        """Return the features' means, 0 for the intercept and in a model without."""
+        means = np.zeros(len(self.moment))
+        if self.intercept and self.count:
+            means[:-1] = self.gram[-1, :-1] / self.total
+        return means
+
+    def _scale_what_moves(self, z: Array, w: Array) -> None:
+        """Fix the scale of each constant feature with the row that first moves it."""
+        for i in np.flatnonzero((self.scales == 0) & (z != 0).any(axis=0)):
+            at = int(np.argmax(z[:, i] != 0))
+            n, total = self.count + at + 1, self.total + float(w[: at + 1].sum())
+            share = 1 - w[at] / total if self.intercept else 1.0
+            self.scales[i] = w[at] * z[at, i] ** 2 * share / n
+        self.settled = bool(self.scales.all())
