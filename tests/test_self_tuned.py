@@ -384,3 +384,9 @@ def test_numbers_too_large_to_square_are_refused():
     with pytest.raises(ValueError, match="too large to compute with at row 0"):
         method.update(state, [1.0], 1e40, 1e40)
     assert state.count == 0
+
+
+@pytest.mark.parametrize("field", ["ridge", "forgetting"])
+def test_a_masked_number_is_no_number(field):
+    with pytest.raises(ValueError, match=field):
+        nw.SelfTuned(**{field: np.ma.masked})

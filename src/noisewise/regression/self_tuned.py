@@ -155,12 +155,12 @@ class SelfTuned:
     )
 
     def __post_init__(self) -> None:
-        if self.ridge != "auto":
+        if not _is_auto(self.ridge):
             object.__setattr__(self, "ridge", positive("ridge", self.ridge))
         flag("fit_intercept", self.fit_intercept)
         if isinstance(self.forgetting, tuple):
             object.__setattr__(self, "forgetting", tuple(map(_factor, self.forgetting)))
-        elif self.forgetting != "auto":
+        elif not _is_auto(self.forgetting):
             object.__setattr__(self, "forgetting", _factor(self.forgetting))
         self._priors(1)
 
@@ -247,6 +247,10 @@ class SelfTuned:
                 f"x, y or weight holds a number too large to compute with at row {bad}; rescale it"
             )
         return float(means[0]) if single else means
+
+
+def _is_auto(given: object) -> bool:
+    return isinstance(given, str) and given == "auto"  # a masked number is equal to anything
 
 
 def _factor(value: object) -> float:
