@@ -78,7 +78,7 @@ def measure():
 def main(old, new):
     """Run both versions in turn and print one table."""
     code, found = "from benchmarks.versions import measure; measure()", {old: [], new: []}
-    for turn in range(4):
+    for turn in range(9):
         for tree, times in found.items():
             env = {**os.environ, "PYTHONPATH": os.path.join(tree, "src") + os.pathsep + os.getcwd()}
             run = [sys.executable, "-c", code]
