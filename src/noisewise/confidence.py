@@ -72,7 +72,7 @@ class Interval(tuple[FloatOrArray, FloatOrArray]):
     rests_on : str
         What that assumes.
     note : str
-        Which assumption the data contradict, else empty; the interval does not use it.
+        A warning where the data contradict an assumption, else empty.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class Interval(tuple[FloatOrArray, FloatOrArray]):
     def __new__(
         cls, lower: FloatOrArray, upper: FloatOrArray, promise: str, rests_on: str, note: str = ""
     ) -> "Interval":
-        """Make it of its two ends and what they promise."""
+        """Create an interval."""
         self = super().__new__(cls, (lower, upper))
         self.promise, self.rests_on, self.note = promise, rests_on, note
         return self

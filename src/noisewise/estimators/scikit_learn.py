@@ -38,7 +38,7 @@ except ModuleNotFoundError:
         def __repr__(self) -> str:
             usual = inspect.signature(type(self)).parameters
             held = self.get_params().items()
-            changed = [f"{k}={v!r}" for k, v in held if v is not usual[k].default]
+            changed = [f"{k}={v!r}" for k, v in held if repr(v) != repr(usual[k].default)]
             return f"{type(self).__name__}({', '.join(changed)})"
 
 

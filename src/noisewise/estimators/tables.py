@@ -74,7 +74,7 @@ def _floats(value: ArrayLike, name: str, names: list[str] | None = None) -> Arra
         raise ValueError(f"{name} is of type {table.dtype}, not numbers; {ENCODE}")
     try:
         return table.astype(FLOAT, copy=False)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         where = f"{name}{_first_wrong(table, names)}"
         raise ValueError(f"{where}: {error}; {ENCODE}") from None
 

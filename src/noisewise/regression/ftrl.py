@@ -3,7 +3,7 @@
 import math
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -119,10 +119,13 @@ class FTRL:
         np.fill_diagonal(at.Views(a, d).inverse, 1 / h.ridge)
         state = FTRLState(d, a, Rows(d, self.aggregate), np.zeros((d, d)))
         state.solver.begin(state)
+        state.model = glm
         return state
 
     def check_state(self, state: FTRLState) -> None:
         """Raise unless the state is of this model."""
+        if not isinstance(state, FTRLState):
+            raise ValueError(f"state is a {type(state).__name__}; pass one that `start` made")
         h, glm = state.head, self.glm
         if state.model is glm:
             return
@@ -142,10 +145,10 @@ class FTRL:
 
     def predict(self, state: FTRLState, x: ArrayLike) -> Any:
         """Return the predicted mean at each row of ``x``."""
+        self.check_state(state)
         x, single = features(x, state.dim)
         with Owned(state):
             theta = state.theta
-        self.check_state(state)
         mean = self.glm.prediction(matmul(x, theta))
         return float(mean[0]) if single else mean
 
@@ -163,7 +166,8 @@ class FTRL:
         With ``scores`` the linear scores are returned instead of the means.
         """
         # kernels take masked arrays and swapped bytes for what they are not
-        if type(x) is ndarray and x.dtype is FLOAT and x.ndim == 1 and not scores:
+        known = not scores and state.model is self.glm
+        if known and type(x) is ndarray and x.dtype is FLOAT and x.ndim == 1:
             try:
                 mean = state.step(state.array, x, y, weight)
             except state.solver.unfit:  # not a row of floats
@@ -252,16 +256,16 @@ class FTRL:
         Returns
         -------
         Interval
-            Unpacks into lower and upper, and says what it promises and what that rests on. It holds
-            the estimate. Where that is beyond ``parameter_bound``, ``note`` says so; by more than
-            noise, a warning comes once, and the interval does without that bound.
+            Unpacks into lower and upper, and says what it promises and what that rests on. It
+            contains the estimate. If the data contradict ``parameter_bound``, a warning is issued
+            once, ``note`` says so, and the smallest multiple that they allow is used instead.
         """
+        self.check_state(state)
         x, single = features(x, state.dim)
         probability("delta", delta)
         one_of("radius", radius, radii.RADII)
         flag("anytime", anytime)
         flag("simultaneous", simultaneous)
-        self.check_state(state)
         note = ""
         with Session(self.glm, state):
             refuse_labels(self.glm, state, noise)
@@ -288,20 +292,49 @@ class FTRL:
                 f"noise is {noise!r}, for rows fixed in advance; pass simultaneous=False, or for "
                 "all rows at once what is known of the noise, such as SubGaussian(sigma)"
             )
-        glm, theta, B = self.glm, state.theta, self.glm.parameter_bound
-        length = math.sqrt(theta @ theta)
-        sets = ellipsoids(glm, state, noise, delta, radius, local=True)
-        rests_on = f"{noise} and parameter_bound {B:g}"
-        if length <= B:
-            return *score_bounds(sets, x, B), rests_on, ""
-        beyond = f"the estimate has norm {length:.3g}, beyond parameter_bound {B:g}"
-        if sets[0].meets_ball(B):  # it may be noise: the interval holds the estimate too
-            lower, upper = score_bounds(sets, x, B)
-            scores = matmul(x, theta)
-            return np.minimum(lower, scores), np.maximum(upper, scores), rests_on, beyond
-        sets = ellipsoids(glm, state, noise, delta, radius, local=True, bound=length)
-        note = f"{beyond} by more than noise: intervals do without that bound; pass a larger one"
-        return *score_bounds(sets, x, None), f"{noise}", note
+        B, theta, scores = self.glm.parameter_bound, state.theta, matmul(x, state.theta)
+        sets = ellipsoids(self.glm, state, noise, delta, radius, local=True)
+        rests_on, length = f"{noise} and parameter_bound {B:g}", math.sqrt(theta @ theta)
+        if not self._contradicted(state, sets):
+            note = f"the estimate has norm {length:.3g}, beyond parameter_bound {B:g}"
+            if length <= B:
+                return *score_bounds(sets, x, B), rests_on, ""
+            return *score_bounds(sets, x), rests_on, note
+        note = f"the data contradict parameter_bound {B:g} by more than noise; pass a larger one"
+        bound, sets = self._larger_bound(state, noise, delta, radius)
+        if not sets:
+            nothing = np.full(len(x), math.inf)
+            return -nothing, nothing, "nothing", note
+        lower, upper = score_bounds(sets, x, bound)
+        rests_on = f"{noise} and a parameter of norm at most {bound:g}"
+        return np.minimum(lower, scores), np.maximum(upper, scores), rests_on, note
+
+    def _contradicted(self, state: FTRLState, sets: tuple[Ellipsoid, ...]) -> bool:
+        """Return whether no parameter within its bound explains the data, up to delta."""
+        B, theta = self.glm.parameter_bound, state.theta
+        if sets[0].radius <= state.solver.slack(state):  # the level of the event is not positive
+            return True
+        return math.sqrt(theta @ theta) > B and not sets[0].meets_ball(B)
+
+    def _larger_bound(
+        self, state: FTRLState, noise: Noise, delta: float, radius: str
+    ) -> tuple[float, tuple[Ellipsoid, ...]]:
+        """Return the first bound 2^k B that is not contradicted at delta / 2^k, and its sets.
+
+        The sets are empty where the link allows no such bound.
+        """
+        for k in range(1, 64):
+            try:
+                glm = replace(self.glm, parameter_bound=self.glm.parameter_bound * 2.0**k)
+            except ValueError:  # its slopes get too small or too large to compute with
+                break
+            ridge = radii.interval_ridge(glm, noise, state.dim)
+            ftrl = replace(self, glm=glm, ridge=ridge)
+            moved = state.solver.with_model(ftrl.start(state.dim), glm, state)
+            sets = ellipsoids(glm, moved, noise, delta / 2**k, radius, local=True)
+            if not ftrl._contradicted(moved, sets):
+                return glm.parameter_bound, sets
+        return math.inf, ()
 
     def _sets(
         self, state: FTRLState, noise: Noise, delta: float, radius: str, local: bool

@@ -94,6 +94,8 @@ def estimate(glm: GLM, state: FTRLState, x: Array, noise: Noise | str) -> Estima
     """Return the unregularised estimate of each row's score."""
     if isinstance(noise, str):
         return _least_squares(state, x, None, _check_gaussian(glm, noise))
+    if not isinstance(noise, SubGaussian | Bounded | Likelihood):
+        raise ValueError(f"noise is {noise!r}; pass SubGaussian(sigma), Bounded or Likelihood()")
     if glm.linear:
         if isinstance(noise, Likelihood):
             return _least_squares(state, x, math.sqrt(noise.dispersion), "Gaussian noise")

@@ -49,6 +49,12 @@ class LeastSquares(CompiledSolver):
         self.solve(glm, state)
         state.head.played += 0.5 * (before - state.theta) @ state.views.gradient
 
+    def with_model(self, fresh: "FTRLState", glm: GLM, state: "FTRLState") -> "FTRLState":
+        """Return a copy with the ridge of the fresh state; what was played stays as it was."""
+        moved = state.copy()
+        self.move_ridge(glm, moved, fresh.head.ridge)
+        return moved
+
     @one_thread
     def gap(self, state: "FTRLState") -> float:
         """Return the gap as measured now, with an allowance for rounding."""

@@ -88,6 +88,14 @@ class Solver(ABC):
     def move_ridge(self, glm: GLM, state: "FTRLState", ridge: float) -> None:
         """Make the state that of the same rows with another 2 lambda."""
 
+    def with_model(self, fresh: "FTRLState", glm: GLM, state: "FTRLState") -> "FTRLState":
+        """Return the fresh state of another model after the rows of a state."""
+        for block in state.blocks():
+            fresh.solver.learn(
+                glm, fresh, block.x, block.pull / block.weight, block.weight, scores=True
+            )
+        return fresh
+
     def gap(self, state: "FTRLState") -> float:
         """Return the proved distance from the exact minimiser."""
         return state.head.gap
