@@ -43,10 +43,12 @@ def interrupted():
     def call(seconds, function, *args):
         began = False
         try:
-            signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6))
-            began = True
-            function(*args)
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            try:
+                signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6))
+                began = True
+                function(*args)
+            finally:  # also where the call raises an error of its own
+                signal.setitimer(signal.ITIMER_REAL, 0)
         except KeyboardInterrupt as error:
             # one that comes on the way back from the call is not the call's
             return not began or error.__traceback__.tb_next is not None

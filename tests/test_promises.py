@@ -88,7 +88,7 @@ def test_a_bound_that_data_contradict_is_dropped_and_said_once():
     assert found.lower < 5.0 < found.upper
     assert found.lower <= ftrl.predict(state, row) <= found.upper
     assert "pass a larger one" in found.note
-    assert "norm at most 8" in found.rests_on
+    assert "norm at most 16" in found.rests_on
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert ftrl.interval(state, row, noise).note
@@ -122,7 +122,7 @@ def test_intervals_hold_the_truth_though_the_bound_does_not(link, ridge):
         ftrl, state = learnt(glm, y, x, 1.0 if glm.linear else 50.0, ridge=lam)
         with pytest.warns(UserWarning, match="by more than noise"):
             lower, upper = ftrl.interval(state, x[:50], noise)
-        assert (lower < upper).all()
+        assert (lower <= upper).all()
         missed += not ((lower <= mean[:50]) & (mean[:50] <= upper)).all()
     assert missed <= 6  # false alarm below 4e-5
 

@@ -76,7 +76,7 @@ def _floats(value: ArrayLike, name: str, names: list[str] | None = None) -> Arra
         return table.astype(FLOAT, copy=False)
     except (TypeError, ValueError) as error:
         where = f"{name}{_first_wrong(table, names)}"
-        raise ValueError(f"{where}: {error}; {ENCODE}") from None
+        raise type(error)(f"{where}: {error}; {ENCODE}") from None
 
 
 def _first_wrong(table: np.ndarray, names: list[str] | None) -> str:

@@ -258,7 +258,7 @@ class FTRL:
         Interval
             Unpacks into lower and upper, and says what it promises and what that rests on. It
             contains the estimate. If the data contradict ``parameter_bound``, a warning is issued
-            once, ``note`` says so, and the smallest multiple that they allow is used instead.
+            once, ``note`` says so, and a larger one is used instead: see ``rests_on``.
         """
         self.check_state(state)
         x, single = features(x, state.dim)
@@ -271,43 +271,45 @@ class FTRL:
             refuse_labels(self.glm, state, noise)
             if anytime and simultaneous:
                 promise = "all rows, all times"
-                *scores, rests_on, note = self._all_rows(state, x, noise, delta, radius)
+                lower, upper, rests_on, note = self._all_rows(state, x, noise, delta, radius)
             else:
                 promise = f"a row fixed in advance, {'all times' if anytime else 'one time'}"
                 *scores, rests_on = one_direction(self.glm, state, x, noise, delta, anytime)
+                lower, upper = (self.glm.prediction(each) for each in scores)
         if "by more than noise" in note and not state.warned:
             state.warned = True
             warnings.warn(note, stacklevel=2)
-        lower, upper = (self.glm.prediction(each) for each in scores)
         if single:
-            lower, upper = float(lower[0]), float(upper[0])
+            return Interval(float(lower[0]), float(upper[0]), promise, rests_on, note)
         return Interval(lower, upper, promise, rests_on, note)
 
     def _all_rows(
         self, state: FTRLState, x: Array, noise: Noise | str, delta: float, radius: str
     ) -> tuple[Array, Array, str, str]:
-        """Return bounds of scores, what they rest on, and what the data contradict."""
+        """Return bounds of means, what they rest on, and what the data contradict."""
         if isinstance(noise, str):
             raise ValueError(
                 f"noise is {noise!r}, for rows fixed in advance; pass simultaneous=False, or for "
                 "all rows at once what is known of the noise, such as SubGaussian(sigma)"
             )
-        B, theta, scores = self.glm.parameter_bound, state.theta, matmul(x, state.theta)
-        sets = ellipsoids(self.glm, state, noise, delta, radius, local=True)
+        glm, B, theta = self.glm, self.glm.parameter_bound, state.theta
+        sets = ellipsoids(glm, state, noise, delta, radius, local=True)
         rests_on, length = f"{noise} and parameter_bound {B:g}", math.sqrt(theta @ theta)
         if not self._contradicted(state, sets):
+            beyond = length > B
+            scores = score_bounds(sets, x, None if beyond else B)
             note = f"the estimate has norm {length:.3g}, beyond parameter_bound {B:g}"
-            if length <= B:
-                return *score_bounds(sets, x, B), rests_on, ""
-            return *score_bounds(sets, x), rests_on, note
+            return *map(glm.prediction, scores), rests_on, note if beyond else ""
         note = f"the data contradict parameter_bound {B:g} by more than noise; pass a larger one"
-        bound, sets = self._larger_bound(state, noise, delta, radius)
+        larger, sets = self._larger_bound(state, noise, delta, radius)
         if not sets:
-            nothing = np.full(len(x), math.inf)
-            return -nothing, nothing, "nothing", note
-        lower, upper = score_bounds(sets, x, bound)
-        rests_on = f"{noise} and a parameter of norm at most {bound:g}"
-        return np.minimum(lower, scores), np.maximum(upper, scores), rests_on, note
+            everything = np.full(len(x), math.inf)
+            return glm.prediction(-everything), glm.prediction(everything), "nothing", note
+        scores = score_bounds(sets, x, larger.parameter_bound)
+        lower, upper = map(larger.prediction, scores)  # of a link that is extended later
+        means = glm.prediction(matmul(x, theta))
+        rests_on = f"{noise} and a parameter of norm at most {larger.parameter_bound:g}"
+        return np.minimum(lower, means), np.maximum(upper, means), rests_on, note
 
     def _contradicted(self, state: FTRLState, sets: tuple[Ellipsoid, ...]) -> bool:
         """Return whether no parameter within its bound explains the data, up to delta."""
@@ -318,10 +320,11 @@ class FTRL:
 
     def _larger_bound(
         self, state: FTRLState, noise: Noise, delta: float, radius: str
-    ) -> tuple[float, tuple[Ellipsoid, ...]]:
-        """Return the first bound 2^k B that is not contradicted at delta / 2^k, and its sets.
+    ) -> tuple[GLM, tuple[Ellipsoid, ...]]:
+        """Return the model of the first bound 2^k B that is ample, and its sets at delta / 2^k.
 
-        The sets are empty where the link allows no such bound.
+        Ample is twice the norm of its own estimate: a bound just short of the truth may not be
+        contradicted either. The sets are empty where the link allows no such bound.
         """
         for k in range(1, 64):
             try:
@@ -332,9 +335,10 @@ class FTRL:
             ftrl = replace(self, glm=glm, ridge=ridge)
             moved = state.solver.with_model(ftrl.start(state.dim), glm, state)
             sets = ellipsoids(glm, moved, noise, delta / 2**k, radius, local=True)
-            if not ftrl._contradicted(moved, sets):
-                return glm.parameter_bound, sets
-        return math.inf, ()
+            ample = 2 * float(np.linalg.norm(moved.theta)) <= glm.parameter_bound
+            if ample and not ftrl._contradicted(moved, sets):
+                return glm, sets
+        return self.glm, ()
 
     def _sets(
         self, state: FTRLState, noise: Noise, delta: float, radius: str, local: bool
