@@ -240,7 +240,7 @@ def test_the_value_from_another_log_weighs_by_propensities():
 
 def test_a_log_is_judged_by_what_it_can_tell():
     table = played(replay, 1500, 2)
-    words = "tells a policy that learns"
+    words = "shows a difference between a policy that learns"
     assert claim(replay, table, words) is None
     many = table.assign(clicks=table["clicks"].mask(table["error"].isna(), 200))
     assert claim(replay, many, words)

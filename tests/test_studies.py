@@ -164,7 +164,7 @@ def test_only_the_told_see_a_true_sd(monkeypatch):
             rows = pd.DataFrame(unknown_variance.data(cell, np.random.default_rng(0)))
             tables.append(rows.groupby("policy")["regret"].sum())
         changed = set(tables[0].index[tables[0] != tables[1]])
-        assert changed <= {unknown_variance.TOLD, unknown_variance.SURE[unknown_variance.TOLD]}
+        assert changed <= {unknown_variance.KNOWN, unknown_variance.SURE[unknown_variance.KNOWN]}
         assert changed
         monkeypatch.undo()
 

@@ -24,16 +24,16 @@ REASONS = {
 def world(name: str, rounds: int) -> World:
     """Return a named world; noise is clipped to the bound.
 
-    In ``"NAME, P% loud"`` that share of the rounds has the largest sd, the others the smallest.
+    In ``"NAME, P% noisy"`` that share of the rounds has the largest sd, the others the smallest.
     """
-    base, _, loud = name.partition(", ")
+    base, _, noisy = name.partition(", ")
     found = replace(WORLDS[base], rounds=rounds)
     if not isinstance(found, NoisyBandit):
         return found
     found = replace(found, noise=ClippedGaussian(NOISE_BOUND))
-    if not loud:
+    if not noisy:
         return found
-    share = float(loud.removesuffix("% loud")) / 100
+    share = float(noisy.removesuffix("% noisy")) / 100
     return replace(found, scales=MostlyLoud(NOISE_FLOOR, LARGEST_SD, 1 - share))
 
 

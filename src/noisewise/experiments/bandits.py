@@ -19,17 +19,17 @@ from .verdicts import Verdict, rare
 TITLE = "Bandits that know the noise of every reward"
 CLAIM = (
     "Ten features, twenty arms on the unit sphere, rewards with Gaussian noise, clipped to ±1, "
-    "whose standard deviation takes one of seven values from 0.05 to 0.5 and is told with the "
-    "reward. Fresh arms explore for free, fixed "
-    "arms do not; in the misreported worlds a tenth of the rewards has the largest noise and tells "
-    "the smallest. All policies meet the same drawn rewards. FTRL-UCB weighs rewards by their "
-    "precision; its practical index has no regret proof, the guaranteed one and MOR-UCB have, "
-    "and a certificate computed while playing. Three worlds have two levels of noise, the largest "
-    "and the smallest, and ever fewer loud rounds: the total variance falls, the largest noise "
-    "stays. Policies that weigh by variance profit, the others can't. MOR-UCB profits with the "
-    "radius of its theorem (Freedman); the adaptive one is far smaller, and most of it is the "
-    "price of the largest noise. With all policies there are three worlds "
-    "more: the noise of every arm told before choosing, and means of 0/1 draws."
+    "whose standard deviation takes one of seven values from 0.05 to 0.5 and comes with the "
+    "reward. Fresh arms explore for free, fixed arms do not. In the misreported worlds one reward "
+    "in ten has the largest standard deviation but reports the smallest. All policies see the same "
+    "drawn rewards. FTRL-UCB weights rewards by their precision; its practical index has no regret "
+    "proof. The guaranteed index and MOR-UCB have one, and a certificate computed while playing. "
+    "Three worlds have two noise levels, the largest and the smallest, and fewer and fewer "
+    "high-variance rounds: the total variance falls, the largest noise stays. Policies that weight "
+    "by variance profit, the others can't. MOR-UCB profits with the radius of its theorem "
+    "(Freedman); the adaptive one is far smaller, and most of it pays for the largest noise. "
+    "`--policies all` adds three worlds: the noise of every arm known before choosing, and means "
+    "of 0/1 draws."
 )
 TRIALS = 4
 ROUNDS = 2000
@@ -39,7 +39,7 @@ MAIN = (
     "fresh-linear", "fixed-linear", "misreported-linear",
     "fresh-logistic", "fixed-logistic", "misreported-logistic",
 )  # fmt: skip
-LOUD = tuple(f"fixed-linear, {share}% loud" for share in (100, 30, 3))
+NOISY = tuple(f"fixed-linear, {share}% noisy" for share in (100, 30, 3))
 MORE = ("tied-linear", "fresh-binomial", "fixed-binomial")
 UNAWARE = ("OFUL", "LinUCB")
 WEIGHING = ("FTRL-UCB", "FTRL-UCB, guaranteed", "weighted LinUCB", "Thompson")
@@ -48,10 +48,10 @@ BLOCK = 100
 
 
 def cells(rounds: int, policies: str | None = None) -> list[Record]:
-    """One cell a world; for all ``policies`` also worlds that some of them need."""
+    """One cell per world; for all ``policies`` also worlds that some of them need."""
     if policies is None:
-        return [{"world": name, "rounds": rounds} for name in (*MAIN, *LOUD)]
-    names = (*MAIN, *LOUD, *MORE)
+        return [{"world": name, "rounds": rounds} for name in (*MAIN, *NOISY)]
+    names = (*MAIN, *NOISY, *MORE)
     return [{"world": name, "rounds": rounds, "policies": policies} for name in names]
 
 
@@ -111,7 +111,7 @@ def _play(
 
 
 def numbers(table: pd.DataFrame) -> pd.DataFrame:
-    """One line a world and policy: mean regret, standard error, worst run, misses, certificate."""
+    """Regret per world and policy: mean, standard error, worst run, misses, certificate."""
     last = checkpoints.last(table)
     grouped = last.groupby(["world", "policy"], sort=False)
     lines = grouped["regret"].agg(["mean", "sem", "max"])
@@ -130,7 +130,7 @@ def holds(table: pd.DataFrame) -> dict[str, Verdict]:
     certified = sound.dropna(subset="certificate")
     kept = certified["missed"].astype("bool") | (certified["regret"] <= certified["certificate"])
     ends = lines["regret"].unstack("world")
-    fall = ends[LOUD[-1]] / ends[LOUD[0]]
+    fall = ends[NOISY[-1]] / ends[NOISY[0]]
     weighing, unaware = fall[list(WEIGHING)].max(), fall[list(UNAWARE)].min()
     layered = fall["MOR-UCB, Freedman radius"]
     return {
@@ -140,7 +140,7 @@ def holds(table: pd.DataFrame) -> dict[str, Verdict]:
         "wherever the sets held, regret stayed below the certificate": Verdict(
             bool(kept.all()), f"{len(kept)} moments of {', '.join(GUARANTEED)}"
         ),
-        "with 3% of the rounds loud instead of all, the regret of each policy that weighs by "
+        "with 3% high-variance rounds instead of 100%, the regret of each policy that weights by "
         "variance falls to less than half; that of OFUL and LinUCB stays above three quarters": (
             Verdict(
                 bool(weighing < 0.5 and unaware > 0.75),
@@ -166,7 +166,7 @@ def _others(last: pd.DataFrame) -> dict[str, Verdict]:
 
 
 def _printed(table: pd.DataFrame, lines: pd.DataFrame) -> dict[str, Verdict]:
-    """Compare MOR-UCB's radii on fresh arms, where the horizon is long enough to tell."""
+    """Compare MOR-UCB's radii on fresh arms, where the horizon is long enough."""
     horizon = table["rounds"].max()
     if horizon < ROUNDS:
         return {}
@@ -181,78 +181,97 @@ def _printed(table: pd.DataFrame, lines: pd.DataFrame) -> dict[str, Verdict]:
     }
 
 
-SHOWN = (
-    "FTRL-UCB", "FTRL-UCB, guaranteed", "MOR-UCB", "MOR-UCB, Freedman radius", "Thompson", "OFUL",
-    "LinUCB", "weighted LinUCB", "greedy", "uniform", "MOR-UCB, printed radius",
-)  # fmt: skip
+STYLES = {
+    "FTRL-UCB": plotting.BLUE,
+    "FTRL-UCB, guaranteed": plotting.VERMILION,
+    "MOR-UCB": plotting.GREEN,
+    "Thompson": plotting.ORANGE,
+    "LinUCB": plotting.BLACK,
+    "greedy": plotting.PINK,
+    **dict.fromkeys(
+        ("OFUL", "weighted LinUCB", "MOR-UCB, Freedman radius", "MOR-UCB, printed radius",
+         "uniform"), plotting.GREY,
+    ),
+}  # fmt: skip
+FIRST = 10  # rounds before which nobody has learnt much
 
 
 def plot(table: pd.DataFrame) -> plotting.Figure:
-    """A panel a world with regret curves and bands; the last row: regret against the noise."""
-    figure, axes = plotting.panels(3, 3, width=11.0, height=3.1)
-    styles = {
-        name: {"color": colour, "ls": line}
-        for name, (line, colour) in zip(
-            SHOWN, [(ls, c) for ls in ("-", "--") for c in plotting.COLOURS], strict=False
+    """Regret per world; then against the share of noisy rounds, and with its certificate."""
+    figure, axes = plotting.panels(4, 2, width=9.5, height=2.7)
+    for axis, name in zip(axes[:3].T.flat, MAIN, strict=True):
+        arms, _, link = name.partition("-")
+        arms = {"misreported": "fixed arms, one reward in ten misreported"}.get(
+            arms, f"{arms} arms"
         )
-    }
-    for axis, name in zip(axes[:2].flat, MAIN, strict=True):
-        part = table[table["world"] == name]
-        for policy in SHOWN:
-            path = part[part["policy"] == policy].groupby("rounds")["regret"]
-            if not path.ngroups:
-                continue
-            mean, error = path.mean(), 2 * path.sem().fillna(0.0)
-            axis.plot(mean.index, mean, lw=1.3, **styles[policy])
-            least = np.maximum(mean - error, path.min())  # regret has a long tail upwards only
-            axis.fill_between(
-                mean.index, least, mean + error, alpha=0.15, lw=0,
-                color=styles[policy]["color"],
-            )  # fmt: skip
-        axis.set(xscale="log", yscale="symlog", title=name.replace("-", " arms, ").replace(
-            "misreported arms,", "fixed arms, misreported,"), xlabel="rounds")  # fmt: skip
-        axis.set_ylim(bottom=0)
-    for row in axes[:2]:
-        row[0].set_ylabel("regret (sum of mean rewards lost)")
-    _against_variance(axes[2, 0], table, styles)
-    _against_certificate(axes[2, 1], table, styles)
-    axes[2, 2].axis("off")
-    for policy, style in styles.items():
-        axes[2, 2].plot([], [], label=policy, **style)
-    axes[2, 2].legend(loc="center", fontsize=8, ncols=1)
+        _regret(axis, table[table["world"] == name])
+        axis.set_title(f"{link}, {arms}")
+    for axis in axes[:3, 0]:
+        axis.set_ylabel("regret")
+    _against_variance(axes[3, 0], table)
+    _against_certificate(axes[3, 1], table)
+    trials = table["trial"].nunique()
+    plotting.caption(
+        figure, f"Lines: means of {trials} runs. Bands: two standard errors of the mean. Grey: "
+        "other policies, named in the table.",
+    )  # fmt: skip
     return figure
 
 
-def _against_variance(
-    axis: plotting.Axes, table: pd.DataFrame, styles: dict[str, dict[str, str]]
-) -> None:
-    last = checkpoints.last(table)
-    last = last[last["world"].isin(LOUD)]
-    for policy in SHOWN:
-        part = last[last["policy"] == policy].groupby("world")
-        if policy in ("greedy", "uniform") or not part.ngroups:
+def _regret(axis: plotting.Axes, table: pd.DataFrame) -> None:
+    ends = {}
+    for policy, colour in reversed(STYLES.items()):
+        path = table[table["policy"] == policy].groupby("rounds")["regret"]
+        if not path.ngroups:
             continue
-        line = part[["total_variance", "regret"]].mean().sort_values("total_variance")
-        axis.plot(
-            line["total_variance"], line["regret"], marker="o", ms=3, lw=1.3, **styles[policy]
-        )
-    axis.set(xscale="log", yscale="log", title="fixed arms, linear: loud rounds rare",
-             xlabel="total variance; all rounds loud: right",
-             ylabel="regret at the end")  # fmt: skip
-    axis.set_xlim(left=10 ** np.floor(np.log10(last["total_variance"].min())))
-    axis.xaxis.set_minor_formatter("")
+        mean, error = path.mean(), 2 * path.sem().fillna(0.0)
+        named = colour != plotting.GREY
+        axis.plot(mean.index, mean, lw=1.6 if named else 1.0, color=colour)
+        if named:
+            least = np.maximum(mean - error, path.min())  # regret has a long tail upwards only
+            axis.fill_between(mean.index, least, mean + error, alpha=0.15, lw=0, color=colour)
+        if named or policy == "uniform":
+            ends[policy] = float(mean.iloc[-1]), colour
+    axis.set(xscale="log", yscale="log", ylim=(1, None))
+    last = table["rounds"].max()
+    plotting.log_rounds(axis, last)
+    axis.set_xlim(min(FIRST, last / 2), last)
+    plotting.plain_logs(axis.yaxis)
+    plotting.label_ends(axis, ends)
 
 
-def _against_certificate(
-    axis: plotting.Axes, table: pd.DataFrame, styles: dict[str, dict[str, str]]
-) -> None:
-    part = table[table["world"] == "fixed-linear"]
+def _against_variance(axis: plotting.Axes, table: pd.DataFrame) -> None:
+    last = checkpoints.last(table)
+    shares = {name: float(name.split(", ")[1].partition("%")[0]) for name in NOISY}
+    last = last.assign(share=last["world"].map(shares)).dropna(subset="share")
+    ends = {}
+    for policy, colour in reversed(STYLES.items()):
+        mean = last[last["policy"] == policy].groupby("share")["regret"].mean()
+        if policy not in ("greedy", "uniform") and len(mean):
+            axis.plot(mean.index, mean, marker="o", ms=3, lw=1.3, color=colour)
+            ends[policy] = float(mean.iloc[-1]), colour
+    axis.set(xscale="log", yscale="log", title="linear, fixed arms: fewer high-variance rounds",
+             xlabel="high-variance rounds", ylabel="regret at the end")  # fmt: skip
+    axis.set_xticks(sorted(shares.values()))
+    axis.xaxis.set_major_formatter("{x:g} %")
+    axis.minorticks_off()
+    plotting.plain_logs(axis.yaxis)
+    plotting.label_ends(axis, ends)
+
+
+def _against_certificate(axis: plotting.Axes, table: pd.DataFrame) -> None:
+    part, ends = table[table["world"] == "fixed-linear"], {}
     for policy in ("FTRL-UCB, guaranteed", "MOR-UCB"):
         mean = part[part["policy"] == policy].groupby("rounds")[["regret", "certificate"]].mean()
-        colour = styles[policy]["color"]
-        axis.plot(mean.index, mean["regret"], color=colour)
-        axis.plot(mean.index, mean["certificate"], color=colour, ls=":")
-        end = (mean.index[-1], mean["certificate"].iloc[-1])
-        axis.annotate("certificate", end, color=colour, fontsize=7, ha="right", va="bottom")
-    axis.set(xscale="log", yscale="log", title="fixed arms, linear: certificate",
-             xlabel="rounds", ylabel="regret, and its certificate")  # fmt: skip
+        colour = STYLES[policy]
+        for column, dashes in (("regret", "-"), ("certificate", ":")):
+            axis.plot(mean.index, mean[column], color=colour, ls=dashes)
+            label = policy if column == "regret" else f"{column} of {policy.split(',')[0]}"
+            ends[label] = float(mean[column].iloc[-1]), colour
+    axis.set(xscale="log", yscale="log", title="linear, fixed arms: regret and its certificate",
+             ylim=(1, None))  # fmt: skip
+    last = part["rounds"].max()
+    plotting.log_rounds(axis, last)
+    axis.set_xlim(min(FIRST, last / 2), last)
+    plotting.plain_logs(axis.yaxis)
+    plotting.label_ends(axis, ends)

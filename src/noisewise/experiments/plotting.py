@@ -21,10 +21,11 @@ Axes = Any
 # Okabe and Ito's palette, black last
 BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"
 PINK, ORANGE, SKY, BLACK = "#CC79A7", "#E69F00", "#56B4E9", "#000000"
+GREY = "#A9A9A9"  # what is only there for comparison
 COLOURS = (BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK)
 
 # the pale ones darker, to be read as text
-INK = {PINK: "#9A4A76", ORANGE: "#8F6200", SKY: "#22729F", GREEN: "#00795A"}
+INK = {PINK: "#9A4A76", ORANGE: "#8F6200", SKY: "#22729F", GREEN: "#00795A", GREY: "#6F6F6F"}
 
 RC = {
     "font.size": 9,
@@ -63,7 +64,7 @@ def band(axis: Axes, table: pd.DataFrame, column: str, **style: object) -> pd.Se
 
 
 def label_ends(axis: Axes, ends: dict[str, tuple[float, str]], gap: float = 0.065) -> None:
-    """Write each label right of the axis, at the height and in the colour of its curve's end.
+    """Write each label right of the axis, in the colour of its curve, joined to the curve's end.
 
     Labels that would touch are moved apart; call it when scales and limits are set.
     """
@@ -77,11 +78,27 @@ def label_ends(axis: Axes, ends: dict[str, tuple[float, str]], gap: float = 0.06
     places[order[-1]] = min(places[order[-1]], 1.0)
     for low, high in zip(order[-2::-1], order[:0:-1], strict=True):
         places[low] = min(places[low], places[high] - gap)
-    for label, (_, colour) in ends.items():
+    for label, (y, colour) in ends.items():
+        ink, height = INK.get(colour, colour), places[label]
+        start = min(max(to_axes.transform((left, y))[1], 0.0), 1.0)
+        axis.plot(
+            [1.0, 1.03],
+            [start, height],
+            color=ink,
+            lw=0.5,
+            clip_on=False,
+            transform=axis.transAxes,
+            scalex=False,
+            scaley=False,
+        )
         axis.annotate(
-            label, (1.015, places[label]), xycoords="axes fraction", fontsize=7.5, va="center",
-            color=INK.get(colour, colour),
+            label, (1.04, height), xycoords="axes fraction", fontsize=7.5, va="center", color=ink
         )  # fmt: skip
+
+
+def caption(figure: Figure, text: str) -> None:
+    """Write a line under the panels: what lines and bands are."""
+    figure.supxlabel(text, fontsize=8, color=INK[GREY])
 
 
 def log_rounds(axis: Axes, last: float) -> None:

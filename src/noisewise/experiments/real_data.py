@@ -5,7 +5,7 @@ import pandas as pd
 
 from ..protocols import Array
 from . import Record, checkpoints, datasets, plotting, schools
-from .plotting import BLACK, BLUE, GREEN, ORANGE, PINK, SKY, VERMILION
+from .plotting import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, SKY, VERMILION
 from .schools import FITTED
 from .verdicts import Verdict, rare
 
@@ -13,8 +13,8 @@ TITLE = "Real data: school districts whose variance is not the binomial's"
 CLAIM = (
     "303 school districts of California (star98 of statsmodels): how many of 33 to 38,852 pupils "
     "were above the national median, and twelve features, standardised by 20 districts alone. If "
-    "the features told all, a share of n pupils would have variance p(1 - p)/n; districts differ "
-    "beyond that, small ones most. One pass: districts in random order, each predicted before it "
+    "the features explained all, a share of n pupils would have variance p(1 - p)/n; districts "
+    "differ beyond that, small ones most. One pass: districts in random order, each predicted before it "
     "is seen; the spread in p(1 - p)(spread + 1/n) is estimated from residuals so far. Intervals: "
     "districts drawn with replacement, so that the fit to all 303 is the truth. Textbook "
     "intervals hold at one moment, with weight n only if the variance is right. Those that hold "
@@ -35,7 +35,7 @@ LIMIT = 3.0  # standard errors of a paired difference that count as a difference
 
 
 def cells(rounds: int) -> list[Record]:
-    """One cell a part."""
+    """One cell per part."""
     datasets.require("statsmodels")
     return [{"part": part, "rounds": rounds} for part in PARTS]
 
@@ -62,7 +62,7 @@ def data(cell: Record, rng: np.random.Generator) -> list[Record]:
 
 
 def _scores(passes: dict[str, tuple[Array, Array, Array]]) -> list[Record]:
-    """Error of rates and deviance a pupil; squared residuals over p(1 - p) by size of district."""
+    """Error of rates, deviance per pupil; squared residuals over p(1 - p) by size of district."""
     rows: list[Record] = []
     for name, (y, n, made) in passes.items():
         p = np.clip(made, 0.005, 0.995)
@@ -84,14 +84,14 @@ def _scores(passes: dict[str, tuple[Array, Array, Array]]) -> list[Record]:
 
 
 MEASURES = {
-    "one pass": ("error of a rate, points; deviance a pupil", ("error", 100), ("deviance", 1)),
+    "one pass": ("error of a rate, points; deviance per pupil", ("error", 100), ("deviance", 1)),
     "intervals": ("districts covered, %; width, points", ("coverage", 100), ("width", 100)),
-    "bandit": ("lost in all, rates; a round at the end, points", ("lost", 1), ("late", 100)),
+    "bandit": ("lost in all, rates; per round at the end, points", ("lost", 1), ("late", 100)),
 }
 
 
 def numbers(table: pd.DataFrame) -> pd.DataFrame:
-    """A line a learner: two measures of its part, ± two standard errors over the trials."""
+    """A line per learner: two measures of its part, ± two standard errors over the trials."""
     lines = []
     for (part, player, kind), group in _ends(table).groupby(
         ["part", "player", "kind"], sort=False, dropna=False
@@ -133,7 +133,7 @@ def holds(table: pd.DataFrame) -> dict[str, Verdict]:
         "squared residuals of the binomial fit are over ten times too large (Pearson)": Verdict(
             dispersion > 10, f"{dispersion:.1f} times"
         ),
-        "weighing by n predicts the rates worse than counting every district once": _more(
+        "weighting by n predicts the rates worse than counting every district once": _more(
             passed["logistic, weight n"] - passed["logistic, equal weights"], "points", 100
         ),
         "weights with the estimated spread predict better than equal ones": _more(
@@ -151,16 +151,16 @@ def holds(table: pd.DataFrame) -> dict[str, Verdict]:
         "with weights n, which promise too much, these sets fail": Verdict(
             broken > 0.5, f"in {broken:.0%} of the runs"
         ),
-        "FTRL-UCB told n loses less than told one n for all": _more(
-            lost["FTRL-UCB, told one n"] - lost["FTRL-UCB"], "rates"
+        "FTRL-UCB given n loses less than with the mean n for all": _more(
+            lost["FTRL-UCB, mean n for all"] - lost["FTRL-UCB"], "rates"
         ),
-        "FTRL-UCB told n loses less than not told": _more(
-            lost["FTRL-UCB, not told n"] - lost["FTRL-UCB"], "rates"
+        "FTRL-UCB given n loses less than without": _more(
+            lost["FTRL-UCB, without n"] - lost["FTRL-UCB"], "rates"
         ),
-        "in the last quarter FTRL-UCB loses within a point a round of the fit to all districts": (
+        "in the last quarter FTRL-UCB loses within a point per round of the fit to all districts": (
             Verdict(
                 beyond < 0.01,
-                f"{100 * late['FTRL-UCB']:.1f} and {100 * late[FITTED]:.1f} points a round",
+                f"{100 * late['FTRL-UCB']:.1f} and {100 * late[FITTED]:.1f} points per round",
             )
         ),
     }
@@ -189,8 +189,8 @@ KINDS = {
 }
 STYLES = {
     "FTRL-UCB": (BLUE, "-"),
-    "FTRL-UCB, told one n": (BLUE, "--"),
-    "FTRL-UCB, not told n": (BLUE, ":"),
+    "FTRL-UCB, mean n for all": (BLUE, "--"),
+    "FTRL-UCB, without n": (BLUE, ":"),
     "FTRL-UCB, guaranteed": (SKY, "-"),
     "MOR-UCB": (VERMILION, "-"),
     "Thompson": (GREEN, "-"),
@@ -202,6 +202,7 @@ STYLES = {
     "uniform": (BLACK, ":"),
     FITTED: (BLACK, "-"),
 }
+NAMED = ("FTRL-UCB", "MOR-UCB", "Thompson", "LinUCB", "uniform", FITTED)
 
 
 def plot(table: pd.DataFrame) -> plotting.Figure:
@@ -214,37 +215,47 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
     part = table[table["part"] == "intervals"]
     _kinds(axes[1, 0], part, "coverage")
     axes[1, 0].axhline(95, color=BLACK, lw=0.8, ls=":")
-    axes[1, 0].set(title="95 % intervals: districts covered", ylabel="%", ylim=(0, 103))
+    axes[1, 0].set(
+        title="95 % intervals: districts covered", ylabel="% of districts", ylim=(0, 103)
+    )
     _kinds(axes[1, 1], part, "width")
-    axes[1, 1].set(title="their width", ylabel="median, points of the rate", yscale="log")
+    axes[1, 1].set(title="95 % intervals: width", ylabel="median, percentage points", yscale="log")
     plotting.plain_logs(axes[1, 1].yaxis)
     last = 100 * ends.groupby(ends["kind"] + ", " + ends["player"])["width"].mean()
     plotting.label_ends(axes[1, 1], {name: (last[name], KINDS[name][0]) for name in KINDS})
     part = table[table["part"] == "bandit"]
     part = part.assign(mean=100 * part["lost"] / part["rounds"])
     for name, (colour, dash) in STYLES.items():
-        plotting.band(axes[2, 0], part[part["player"] == name], "mean", color=colour, ls=dash)
-    axes[2, 0].set(title="bandit: lost a round so far", yscale="log", ylabel="points of the rate",
+        shown = name in NAMED
+        look = {"color": colour if shown else GREY, "ls": dash if shown else "-"}
+        plotting.band(
+            axes[2, 0], part[part["player"] == name], "mean", lw=1.6 if shown else 0.8, **look
+        )
+    axes[2, 0].set(title="bandit: loss per round so far", yscale="log", ylabel="percentage points",
                    ylim=(1.5, 50))  # fmt: skip
     plotting.log_rounds(axes[2, 0], part["rounds"].max())
+    final = part[part["rounds"] == part["rounds"].max()].groupby("player")["mean"].mean()
+    plotting.label_ends(axes[2, 0], {name: (final[name], STYLES[name][0]) for name in NAMED})
     _dots(axes[2, 1], 100 * ends[ends["part"] == "bandit"].pivot(
         index="trial", columns="player", values="late"), STYLES)  # fmt: skip
-    axes[2, 1].set(title="in the last quarter", xlabel="points of the rate", xscale="log")
+    axes[2, 1].set(
+        title="bandit: loss per round in the last quarter", xlabel="percentage points", xscale="log"
+    )
     for axis in (axes[2, 0].yaxis, axes[2, 1].xaxis):
         plotting.plain_logs(axis)
     return figure
 
 
 def _passes(axis: plotting.Axes, part: pd.DataFrame) -> None:
-    """Errors of one pass less that of the binomial fit, paired; the baseline is far off."""
+    """Errors above that of the binomial fit, paired; the baseline is far off."""
     errors = 100 * part.pivot(index="trial", columns="player", values="error")
     base = errors.pop("share of all so far").mean()
     binomial = errors["logistic, weight n"]
     _dots(axis, errors.sub(binomial, axis=0), {})
     axis.axvline(0, color=BLACK, lw=0.8)
-    axis.set(title="one pass, one step ahead",
-             xlabel=f"error of a rate less {binomial.mean():.1f} points, that of the binomial fit\n"
-                    f"(share of all so far: {base:.1f} points)")  # fmt: skip
+    axis.set(title="prediction error, one step ahead",
+             xlabel=f"percentage points above logistic, weight n ({binomial.mean():.1f})\n"
+                    f"(running mean of all districts: {base:.1f})")  # fmt: skip
 
 
 def _residuals(axis: plotting.Axes, part: pd.DataFrame) -> None:

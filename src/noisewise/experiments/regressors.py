@@ -6,7 +6,7 @@ import pandas as pd
 from ..checks import find
 from ..protocols import AnyRegressor, Array
 from . import Record, checkpoints, plotting, regressor_lineup
-from .plotting import BLACK, BLUE, GREEN, ORANGE, PINK, SKY, VERMILION
+from .plotting import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, SKY, VERMILION
 from .regressor_lineup import WEIGHTED
 from .verdicts import Verdict, near, rare
 
@@ -18,11 +18,11 @@ CLAIM = (
     "out (same mean, less scatter); bands, bars and ± are two standard errors. The tick, in the "
     "table in brackets, is what each method guarantees for these rows, labels and comparator: for "
     "sure, FTRL with probability 95 % where labels are random. No theorem covers the plain regret "
-    "of those that weigh; one covers that in the weighted loss, shown in a column of its own with "
+    "of those that weight; one covers that in the weighted loss, shown in a column of its own with "
     "the labels as drawn, except for methods that count the row to come with weight 1. Where the "
     "link is logistic only methods that take a link play: the others fit a linear mean, and what "
     "they guarantee is about squares. FTRL keeps the ridge its theorem prescribes, 4, Ridge and "
-    "Forward have 0.5; Minimax is told all rows beforehand; rates of the gradient methods are "
+    "Forward have 0.5; Minimax is given all rows beforehand; rates of the gradient methods are "
     "tuned to horizon and noise; ExponentiatedGradient takes both signs except on mixtures. A "
     "dash: the method is not made for the stream. A star: the lowest regret, or within two "
     "standard errors of it."
@@ -54,10 +54,12 @@ STYLES = {
     "RidgeMixture": (GREEN, "--"),
 }
 OWN = ((BLACK, ":"), (PINK, ":"), (GREEN, ":"), (VERMILION, ":"))
+ALWAYS = ("FTRL", "Ridge", "SelfTuned", "GradientDescent", "RidgeMixture")
+MOST, FIRST = 6, 3  # named curves in a panel; the first round shown
 
 
 def cells(rounds: int) -> list[Record]:
-    """One cell a world; the heteroscedastic one is played twice, without weights and with."""
+    """One cell per world; the heteroscedastic one is played twice, without weights and with."""
     return [{"world": world, "rounds": rounds} for world in regressor_lineup.WORLDS]
 
 
@@ -110,7 +112,7 @@ def _rows(world: regressor_lineup.World, name: str, scores: Array, bound: float)
 
 
 def numbers(table: pd.DataFrame) -> pd.DataFrame:
-    """Who wins where: a line a regressor, a column a stream, the best and its equals starred."""
+    """Who wins where: a line per regressor, a column per stream, a star for the best and equals."""
     last = checkpoints.last(table)
     names = last["regressor"].unique()
     lines = pd.DataFrame({"regret ± 2 se (guarantee)": ["lowest regret", *names]})
@@ -203,22 +205,25 @@ def _worth(last: pd.DataFrame) -> dict[str, Verdict]:
 
 
 def plot(table: pd.DataFrame) -> plotting.Figure:
-    """A row a stream: regret over time with bands, and at the end beside the guarantee."""
+    """A row per stream: regret over time with bands, and at the end beside the guarantee."""
     own = [name for name in table["regressor"].unique() if name not in STYLES]
     styles = STYLES | {name: OWN[i % len(OWN)] for i, name in enumerate(own)}
-    figure, axes = plotting.panels(len(STREAMS), 2, width=9.0, height=2.6)
-    figure.get_layout_engine().set(wspace=0.06, hspace=0.06)
+    figure, axes = plotting.panels(len(STREAMS), 2, width=10.0, height=2.6)
+    figure.get_layout_engine().set(wspace=0.08, hspace=0.06)
     curves = table.groupby(["stream", "regressor", "rounds"])["expected"]
     means, errors = curves.mean(), 2 * curves.sem()
     bounds = table.groupby(["stream", "regressor"])["bound"].mean()
     for (left, right), (stream, words) in zip(axes, STREAMS.items(), strict=True):
         ends = means[stream].unstack().iloc[:, -1].dropna().sort_values()
+        named = [name for name in ends.index if name in (*ALWAYS, *own)]
+        named += [name for name in ends.index if name not in named][: max(MOST - len(named), 0)]
         for place, (name, end) in enumerate(ends.items()):
-            colour, dash = styles[name]
+            colour, dash = styles[name] if name in named else (GREY, "-")
             mean, error = means[stream, name], errors[stream, name]
-            left.plot(mean.index, mean, color=colour, ls=dash)
-            band = mean - error, mean + error
-            left.fill_between(mean.index, *band, color=colour, alpha=0.15, lw=0)
+            left.plot(mean.index, mean, color=colour, ls=dash, zorder=2 if name in named else 1)
+            if name in named:
+                band = mean - error, mean + error
+                left.fill_between(mean.index, *band, color=colour, alpha=0.15, lw=0)
             far, mark = bounds[stream, name], "|"
             if stream == WEIGHTED:
                 far, mark = means["heteroscedastic", name].iloc[-1], "o"
@@ -239,4 +244,11 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
         right.set_title(shown, fontsize=9, fontweight="normal", loc="right")
         for axis in (left.xaxis, right.xaxis):
             plotting.plain_logs(axis)
+        left.set_xlim(min(FIRST, means[stream].index[-1][1] / 2), means[stream].index[-1][1])
+        plotting.label_ends(left, {name: (ends[name], styles[name][0]) for name in named}, 0.08)
+    plotting.caption(
+        figure,
+        f"Means of {table['trial'].nunique()} runs. Bands and bars: two standard errors. Grey: "
+        "methods named on the right only.",
+    )
     return figure

@@ -156,12 +156,12 @@ def _anytime(ftrl: FTRL, state: FTRLState, x: Array, truth: Array) -> dict[str, 
 
 
 def policies() -> dict[str, tuple[AnyPolicy, str]]:
-    """Return the policies with what each is told: n, its mean over rounds, or nothing."""
+    """Return the policies with what each is given: n, its mean over rounds, or nothing."""
     practical = bandits.FTRLUCB(LOGISTIC, "likelihood", radius="practical")
     return {
         "FTRL-UCB": (practical, "n"),
-        "FTRL-UCB, told one n": (practical, "mean"),
-        "FTRL-UCB, not told n": (practical, "none"),
+        "FTRL-UCB, mean n for all": (practical, "mean"),
+        "FTRL-UCB, without n": (practical, "none"),
         "FTRL-UCB, guaranteed": (bandits.FTRLUCB(LOGISTIC, "likelihood"), "n"),
         "MOR-UCB": (bandits.MORUCB(LOGISTIC, 1.0, 0.05), "sd"),
         "Thompson": (bandits.LaplaceThompson(LOGISTIC), "n"),
@@ -175,7 +175,7 @@ def policies() -> dict[str, tuple[AnyPolicy, str]]:
 
 
 def bandit(rounds: int, rng: np.random.Generator) -> dict[str, Array]:
-    """Choose among ten districts a round, shown the share of a sample; return what each lost."""
+    """Choose among ten districts per round, shown the share of a sample; return what each lost."""
     data = star98()
     count = len(data.rate)
     x = standardised(data.features, rng.choice(count, FIRST, replace=False))
@@ -184,7 +184,7 @@ def bandit(rounds: int, rng: np.random.Generator) -> dict[str, Array]:
     means = data.rate[offered]
     rewards = rng.binomial(n[:, None], means) / n[:, None]
     relative = 1 / np.sqrt(n)
-    told = {
+    given = {
         "n": relative,
         "mean": np.full(rounds, np.sqrt(np.mean(relative**2))),
         "none": np.ones(rounds),
@@ -193,7 +193,7 @@ def bandit(rounds: int, rng: np.random.Generator) -> dict[str, Array]:
     lost = {}
     for name, (policy, what) in policies().items():
         shift = HALF if what == "sd" and trait(policy, "glm", LINEAR).linear else 0.0
-        table = BanditRounds(x[offered], means - shift, rewards - shift, told[what])
+        table = BanditRounds(x[offered], means - shift, rewards - shift, given[what])
         lost[name] = _lost(means, choices(policy, table, rng))
     theta = best_fit(x, data.rate, np.ones(count))
     lost[FITTED] = _lost(means, (x[offered] @ theta).argmax(axis=1))

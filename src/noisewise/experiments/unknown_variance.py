@@ -1,4 +1,4 @@
-"""Study `unknown-variance`: what can be done without being told the noise, and what it costs."""
+"""Study `unknown-variance`: bandits that do not know the noise, and what that costs."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -23,39 +23,38 @@ from ..turns import turns
 from . import Record, checkpoints, plotting
 from .verdicts import Verdict, rare
 
-TITLE = "Bandits that are not told the noise"
+TITLE = "Bandits that do not know the noise"
 CLAIM = (
     "Ten features, unit-sphere arms, Gaussian noise of sd 0.05 to 0.5. The sd is a log-linear "
-    "function of the features (explained), drawn once for every arm (tied) or anew every round "
-    "(unexplained); binary rewards are 0 or 1 with chances between 0.02 and 0.98. Arms are fixed "
-    "but in one world. All meet the same drawn rewards; told knows every sd, the others know that "
-    "none exceeds 1 (1/2 for binary rewards). Of these, crude counts every reward with that bound, "
-    "running sd with one sd of all residuals, as an Agent does, and estimated with the variance "
-    "that a log-linear model fits to squared one-step-ahead residuals, doubled: FTRLUCB with "
-    'noise="estimated". Down to likelihood all play the practical index, without a regret proof; '
-    "told variances or a bound keep its sets valid, a running sd does not. What the runs say: most "
-    "of the loss of a crude sd is its level, and both estimates recover that. The model finds the "
-    "variances where features explain them, yet on fixed arms one running sd does better, since "
-    "the doubling is paid in exploration; with the index scaled by 0.7, which undoes it, the model "
-    "comes near to that. Where nothing explains the noise there is only its level to estimate. "
-    "Guaranteed ways without variances (a crude sd, LOSAN) pay for the bound and differ "
-    "little; SAVE is at the start of its first layers. Draws of a family need no sd at all: their "
-    "likelihood weighs them."
+    "function of the features (explained), drawn once for every arm (tied) or in every round "
+    "(unexplained); binary rewards are 0 or 1 with probabilities between 0.02 and 0.98. Arms are "
+    "fixed except in one world. All policies see the same drawn rewards. One knows every sd; the "
+    "others know that none exceeds 1 (1/2 for binary rewards). Of these, 'upper bound' uses that "
+    "bound as every sd, 'running sd' one sd of all residuals, as an Agent does, and 'estimated' "
+    "the variance that a log-linear model fits to squared one-step-ahead residuals, doubled: "
+    'FTRLUCB with noise="estimated". The practical index has no regret proof; known variances or '
+    "an upper bound keep its sets valid, a running sd does not. Most of what an upper bound loses "
+    "is the level of the noise, and both estimates recover that. The model finds the variances "
+    "where features explain them, yet on fixed arms one running sd does better, since the "
+    "doubling costs exploration; with the index scaled by 0.7, which undoes it, the model comes "
+    "close. Where nothing explains the noise only its level can be estimated. Guaranteed methods "
+    "without variances (an upper bound, LOSAN) differ little; SAVE is still in its first layers. "
+    "Draws of a family need no sd at all: the likelihood weights them."
 )
 TRIALS = 4
 ROUNDS = 1000
 DECISIONS = True
-CRUDE, FLOOR, DELTA = 1.0, 0.05, 0.05
+LARGEST, FLOOR, DELTA = 1.0, 0.05, 0.05
 FIXED = ("explained", "explained, logistic", "tied to the arm", "tied, one-hot")
 UNEXPLAINED, FRESH, BINARY = "unexplained", "explained, fresh arms", "binary rewards"
-TOLD, ESTIMATED, NARROW = "told", "estimated", "estimated, index × 0.7"
-RUNNING, ROUGH, LIKELIHOOD = "running sd", "crude", "likelihood"
-SURE = {who: f"{who}, guaranteed" for who in (TOLD, ROUGH, LIKELIHOOD)}
+KNOWN, ESTIMATED, NARROW = "known", "estimated", "estimated, index × 0.7"
+RUNNING, CAPPED, LIKELIHOOD = "running sd", "upper bound", "likelihood"
+SURE = {who: f"{who}, guaranteed" for who in (KNOWN, CAPPED, LIKELIHOOD)}
 LAYERS = "MOR-UCB, sd from a set"
 
 
 def cells(rounds: int) -> list[Record]:
-    """One cell a world."""
+    """One cell per world."""
     return [{"world": name, "rounds": rounds} for name in (*FIXED, FRESH, UNEXPLAINED, BINARY)]
 
 
@@ -102,7 +101,7 @@ class Unaware:
         return state.choose(arms)
 
     def update(self, state: Agent, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
-        """Tell the agent all but the standard deviation."""
+        """Teach the agent without the standard deviation."""
         state.learn(arm, reward)
 
 
@@ -111,7 +110,7 @@ Both = tuple[OptimismState, OptimismState]
 
 @dataclass(frozen=True)
 class SetThenLayers:
-    """`MORUCB`, told of draws of a family the largest sd that a likelihood set allows."""
+    """`MORUCB`, given for draws of a family the largest sd that a likelihood set allows."""
 
     glm: GLM
 
@@ -151,22 +150,22 @@ class SetThenLayers:
 
 def bound(name: str) -> float:
     """Return the largest sub-Gaussian scale in a world; a number within [0, 1] has at most 1/2."""
-    return 0.5 if name == BINARY else CRUDE
+    return 0.5 if name == BINARY else LARGEST
 
 
 def contestants(name: str, glm: GLM, rounds: int) -> dict[str, AnyPolicy]:
-    """Return the policies that play in a world; of those not `TOLD`, none sees a true sd."""
-    plain = told = FTRLUCB(glm, noise_floor=FLOOR, delta=DELTA)
+    """Return the policies that play in a world; only `KNOWN` sees a true sd."""
+    plain = known = FTRLUCB(glm, noise_floor=FLOOR, delta=DELTA)
     if name == BINARY:  # the sd of a 0/1 reward is no sub-Gaussian scale
-        told = FTRLUCB(glm, "bounded", 1.0, FLOOR, DELTA)
+        known = FTRLUCB(glm, "bounded", 1.0, FLOOR, DELTA)
     found: dict[str, AnyPolicy] = {
-        TOLD: dataclasses.replace(told, radius="practical"),
+        KNOWN: dataclasses.replace(known, radius="practical"),
         ESTIMATED: FTRLUCB(glm, "estimated", bound(name), FLOOR, DELTA, "practical"),
         NARROW: FTRLUCB(glm, "estimated", bound(name), FLOOR, DELTA, "practical", 0.5**0.5),
         RUNNING: Unaware(dataclasses.replace(plain, radius="practical")),
-        ROUGH: dataclasses.replace(plain, radius="practical"),
-        SURE[TOLD]: told,
-        SURE[ROUGH]: plain,
+        CAPPED: dataclasses.replace(plain, radius="practical"),
+        SURE[KNOWN]: known,
+        SURE[CAPPED]: plain,
     }
     if name == BINARY:
         likely = FTRLUCB(glm, "likelihood", delta=DELTA)
@@ -176,9 +175,9 @@ def contestants(name: str, glm: GLM, rounds: int) -> dict[str, AnyPolicy]:
             LAYERS: SetThenLayers(glm),
         }
     if glm.linear:
-        found["LOSAN"] = LOSAN(CRUDE, delta=DELTA)
+        found["LOSAN"] = LOSAN(LARGEST, delta=DELTA)
     if name == "explained":  # elsewhere it would be at the start of its first layers just so
-        found["SAVE"] = SAVE(CRUDE, rounds, delta=DELTA)
+        found["SAVE"] = SAVE(LARGEST, rounds, delta=DELTA)
     return found
 
 
@@ -188,7 +187,7 @@ def data(cell: Record, rng: np.random.Generator) -> list[Record]:
     glm, rounds = draw(name, T, rng)
     rows = []
     for who, policy in contestants(name, glm, T).items():
-        sd = rounds.sigma if who.startswith(TOLD) else np.full_like(rounds.sigma, bound(name))
+        sd = rounds.sigma if who.startswith(KNOWN) else np.full_like(rounds.sigma, bound(name))
         played, missed, ratio = _play(policy, rounds, sd)
         regret = bandit_regret(rounds, played)
         late = ratio[T // 2 :]
@@ -212,7 +211,7 @@ def _share(true: NDArray[np.bool_], among: Array) -> float:
 
 
 def _play(
-    policy: AnyPolicy, rounds: BanditRounds, told: Array
+    policy: AnyPolicy, rounds: BanditRounds, given: Array
 ) -> tuple[list[int], bool | None, Array]:
     """Return choices, whether a set missed, and the fitted over the true variance of each reward.
 
@@ -220,7 +219,7 @@ def _play(
     """
     state, sure = policy.start(rounds.arms.shape[-1]), isinstance(policy, Confident)
     played, ratio, missed = list[int](), np.full(len(rounds.means), np.nan), False
-    table, theta = dataclasses.replace(rounds, sigma=told), np.asarray(rounds.theta)
+    table, theta = dataclasses.replace(rounds, sigma=given), np.asarray(rounds.theta)
     for t, arms, k in turns(policy, state, table, np.random.default_rng(0)):  # none here draws
         if t % 20 == 0 and isinstance(policy, Confident) and not missed:
             missed = not all(each.contains(theta) for each in policy.confidence(state))
@@ -232,7 +231,7 @@ def _play(
 
 
 def numbers(table: pd.DataFrame) -> pd.DataFrame:
-    """One line a world and policy: mean regret, standard error, worst run, misses, variances."""
+    """One line per world and policy: mean regret, standard error, worst run, misses, variances."""
     last = checkpoints.last(table)
     grouped = last.groupby(["world", "policy"], sort=False)
     lines = grouped["regret"].agg(["mean", "sem", "max"])
@@ -261,13 +260,13 @@ def holds(table: pd.DataFrame) -> dict[str, Verdict]:
             )
         ),
         "on fixed arms whose features explain the noise, estimating variances takes the regret of "
-        "a crude sd to less than three quarters": _ratio(last, ESTIMATED, ROUGH, FIXED, 0.75),
-        "and being told them to less again": _ratio(last, TOLD, ESTIMATED, FIXED, 1.0),
+        "an upper bound to less than three quarters": _ratio(last, ESTIMATED, CAPPED, FIXED, 0.75),
+        "and knowing them to less again": _ratio(last, KNOWN, ESTIMATED, FIXED, 1.0),
         "on all fixed arms, one running sd takes the regret of estimated variances to less": (
             _ratio(last, RUNNING, ESTIMATED, (*FIXED, UNEXPLAINED), 1.0)
         ),
-        "for draws of a family, the guaranteed index of likelihood noise takes the regret of that "
-        "told every sd to less": _ratio(last, SURE[LIKELIHOOD], SURE[TOLD], (BINARY,), 1.0),
+        "for draws of a family, the guaranteed index of likelihood noise has less regret than that "
+        "which knows every sd": _ratio(last, SURE[LIKELIHOOD], SURE[KNOWN], (BINARY,), 1.0),
     }
 
 
@@ -294,48 +293,49 @@ def _ratio(
     )
 
 
-BARE = (ESTIMATED, NARROW, RUNNING, ROUGH, LIKELIHOOD)
-ORDER = (TOLD, *BARE, *SURE.values(), LAYERS, "LOSAN", "SAVE")
+BARE = (ESTIMATED, NARROW, RUNNING, CAPPED, LIKELIHOOD)
+ORDER = (KNOWN, *BARE, *SURE.values(), LAYERS, "LOSAN", "SAVE")
 
 
 def plot(table: pd.DataFrame) -> plotting.Figure:
-    """A panel a world: regret of every run, a row a policy; the last: variances near the truth."""
+    """A panel per world: the regret of every run, a row per policy; last: fitted variances."""
     last = checkpoints.last(table)
-    figure, axes = plotting.panels(2, 4, width=11.0, height=3.3)
-    told, bare, sound = plotting.COLOURS[-1], *plotting.COLOURS[:2]
+    figure, axes = plotting.panels(4, 2, width=9.5, height=2.7)
+    known, bare, sound = plotting.BLACK, plotting.BLUE, plotting.VERMILION
     worlds = list(dict.fromkeys(last["world"]))
     least = max(0.8 * last["regret"].quantile(0.01), 1e-3)  # below it a run is an arrow
     for axis, world in zip(axes.flat, worlds, strict=False):
         part = last[last["world"] == world].groupby("policy")["regret"]
-        for place, who in enumerate(ORDER):
-            if who in part.groups:
-                colour = told if who.startswith(TOLD) else bare if who in BARE else sound
-                _dots(axis, part.get_group(who), place, colour, least)
-        axis.axvline(part.get_group(TOLD).mean(), color=told, ls="--", lw=0.8)
+        present = [who for who in ORDER if who in part.groups]
+        for place, who in enumerate(present):
+            colour = known if who.startswith(KNOWN) else bare if who in BARE else sound
+            _dots(axis, part.get_group(who), place, colour, least)
+        axis.axvline(part.get_group(KNOWN).mean(), color=known, ls="--", lw=0.8)
         axis.set(
             xscale="log", xlim=(least, 1.25 * last["regret"].max()), title=world, xlabel="regret"
         )
         plotting.plain_logs(axis.xaxis)
-        _rows(axis, ORDER, shown=axis in axes[:, 0])
+        _rows(axis, present)
     axis = axes.flat[-1]
     fitted = last[last["policy"] == ESTIMATED].groupby("world")["near"]
     for place, world in enumerate(worlds):
-        _dots(axis, fitted.get_group(world), place, bare)
-        axis.annotate(world, (0, place - 0.24), fontsize=8, va="bottom")
-    axis.set(xlim=(-0.03, 1.03), title="variance within 2×", xlabel="share of late rewards")
-    _rows(axis, worlds, shown=False)
-    for name, colour in (("told every sd", told), ("not told, no guarantee of regret", bare),
-                         ("not told, guaranteed", sound)):  # fmt: skip
+        _dots(axis, 100 * fitted.get_group(world), place, bare)
+    axis.set(xlim=(-3, 103), title="fitted variances within a factor of two of the truth",
+             xlabel="% of late rewards")  # fmt: skip
+    _rows(axis, worlds)
+    for name, colour in (("every sd known", known), ("no sd known, no regret guarantee", bare),
+                         ("no sd known, guaranteed", sound)):  # fmt: skip
         axes[0, 0].plot([], [], "o", ms=5, mew=0, color=colour, label=name)
-    axes[0, 0].plot([], [], "--", lw=0.8, color=told, label="mean of told")
+    axes[0, 0].plot([], [], "--", lw=0.8, color=known, label="mean with every sd known")
     figure.legend(loc="outside lower center", ncols=4)
+    plotting.caption(figure, "Dots: runs; bars: their mean.")
     return figure
 
 
 def _dots(
     axis: plotting.Axes, values: pd.Series, place: float, colour: str, least: float = 0.0
 ) -> None:
-    """Draw a dot a run, an arrow where it is below ``least``, and a line at the mean."""
+    """Draw a dot per run, an arrow where it is below ``least``, and a line at the mean."""
     look = {"ms": 4, "alpha": 0.35, "mew": 0, "color": colour}
     low = values < least
     for shown, marker in ((values[~low], "o"), (0 * values[low] + 1.08 * least, "<")):
@@ -343,8 +343,8 @@ def _dots(
     axis.plot(values.mean(), place, "|", ms=9, mew=2, color=colour)
 
 
-def _rows(axis: plotting.Axes, labels: Sequence[str], *, shown: bool) -> None:
-    axis.set_yticks(range(len(labels)), labels if shown else [""] * len(labels), fontsize=8)
+def _rows(axis: plotting.Axes, labels: Sequence[str]) -> None:
+    axis.set_yticks(range(len(labels)), labels, fontsize=8)
     axis.set_ylim(len(labels) - 0.5, -0.7)
     axis.tick_params(axis="y", length=0)
     axis.grid(axis="y", visible=False)
