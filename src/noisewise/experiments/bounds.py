@@ -25,10 +25,10 @@ CLAIM = (
     "worst-case mean lies between what no method can beat and the bound on the mean; the sharp, "
     "repaired and printed theorems lie above. Rare noise is zero, or ±2 so seldom that its "
     "standard deviation is 0.2: there the theorems for bounded noise apply. The table shows in "
-    "what share of runs each inequality failed. Three worlds are made to "
-    "show errors in print: one very noisy label (decomposition), a link of slope 0.0001 (ellipsoid "
-    "without the factor for the slope), and a logistic link not extended beyond the scores that "
-    "can occur (ellipsoid, connection)."
+    "what share of runs each inequality failed. Three worlds are made to show errors in print: "
+    "one very noisy label (decomposition), a link of slope 0.0001 (ellipsoid without the factor "
+    "for the slope), and a logistic link not extended beyond the scores that can occur "
+    "(ellipsoid, connection)."
 )
 TRIALS = 24
 ROUNDS = 1000

@@ -15,13 +15,13 @@ from .verdicts import Verdict, rare
 TITLE = "Confidence that holds at all rounds at once"
 CLAIM = (
     "Streaming FTRL on labels of unequal precision. After every row each confidence set is asked "
-    "whether it contains the truth; a run misses if it ever does not. The promise is that at most "
-    "one run in twenty misses. The ratio is the largest distance of the truth from the estimate "
-    "over all rounds, in radii: 1 is the edge of the set, and the closer the ninetieth percentile (bar) "
-    "lies to 1, the less the set wastes. Sub-Gaussian radii meet Gaussian noise; the radii for "
-    "bounded noise meet uniform, clipped Gaussian, random-sign and sparse noise within ±1; "
-    "likelihood radii meet draws of the link's own family (Gaussian for identity). Counts are not "
-    "sub-Gaussian, and the algebraic link has no family, so neither pair is there."
+    "whether it contains the truth; a run misses if it ever does not. The promise is that at most"
+    " one run in twenty misses. The ratio is the largest distance of the truth from the estimate "
+    "over all rounds, in radii: 1 is the edge of the set, and the closer the ninetieth percentile"
+    " (bar) lies to 1, the less the set wastes. Sub-Gaussian radii meet Gaussian noise; the radii"
+    " for bounded noise meet uniform, clipped Gaussian, random-sign and sparse noise within ±1; "
+    "likelihood radii meet draws of the link's own family (Gaussian for identity). Counts are not"
+    " sub-Gaussian, and the algebraic link has no family, so neither pair is there."
 )
 TRIALS = 16
 ROUNDS = 150

@@ -18,11 +18,11 @@ TITLE = "The lower bound, and how close FTRL comes"
 CLAIM = (
     "Basis vectors in turn, Gaussian noise of standard deviation 1, a parameter from the prior "
     "that is hardest to learn: on the ball, on the cube, or Gaussian with mean square length 1. "
-    "Averaged over the prior, no method's regret lies below the dashed line; a mean of a few runs "
-    "may, by chance, within its error band. Under the Gaussian "
-    "prior FTRL whose ridge matches the prior attains it: the constant one half in front of "
-    "σ² d log T is exact. Regret here is the sum of half squared errors of the predicted mean, "
-    "which has the same average as the regret and scatters less."
+    "Averaged over the prior, no method's regret lies below the dashed line; a mean of a few runs"
+    " may, by chance, within its error band. Under the Gaussian prior FTRL whose ridge matches "
+    "the prior attains it: the constant one half in front of σ² d log T is exact. Regret here is "
+    "the sum of half squared errors of the predicted mean, which has the same average as the "
+    "regret and scatters less."
 )
 TRIALS = 100
 ROUNDS = 1000

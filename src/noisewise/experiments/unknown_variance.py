@@ -33,8 +33,8 @@ CLAIM = (
     "bound as every sd, 'running sd' one sd of all residuals, as an Agent does, and 'estimated' "
     "the variance that a log-linear model fits to squared one-step-ahead residuals, doubled: "
     'FTRLUCB with noise="estimated". The practical index has no regret proof; known variances or '
-    "an upper bound keep its sets valid, a running sd does not. Most of what an upper bound loses "
-    "is the level of the noise, and both estimates recover that. The model finds the variances "
+    "an upper bound keep its sets valid, a running sd does not. Most of what an upper bound loses"
+    " is the level of the noise, and both estimates recover that. The model finds the variances "
     "where features explain them, yet on fixed arms one running sd does better, since the "
     "doubling costs exploration; with the index scaled by 0.7, which undoes it, the model comes "
     "close. Where nothing explains the noise only its level can be estimated. Guaranteed methods "
