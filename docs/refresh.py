@@ -22,7 +22,7 @@ def shrink(svg: str) -> str:
 
 def everyone(table: pd.DataFrame) -> list[dict[str, object]]:
     """Return a line a world and policy: mean regret at the end, its standard error, the worst
-    seed's, and the median over trials of the microseconds a decision."""
+    seed's, and the median over trials of the microseconds per decision."""
     last = table[table["rounds"] == table["rounds"].max()]
     grouped = last.groupby(["world", "policy"], sort=False)
     lines = grouped["regret"].agg(["mean", "sem", "max"])

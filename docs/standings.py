@@ -32,7 +32,7 @@ class LeftOut(Written):
 class Field(Written):
     """Regret and time of every policy in the worlds of a model: linear, logistic, binomial.
 
-    Those of rare loud rounds are another table, "linear, loud".
+    Those with few noisy rounds are another table, "linear, noisy".
     """
 
     required_arguments = 1
