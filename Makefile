@@ -71,12 +71,13 @@ check: venv  ## style, types, imports, lock file
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tests/plain_words.py
 	@! grep -n '://' requirements*.lock || { echo 'a lock file names an index'; exit 1; }
 
 docs: venv  ## the site, into site/index.html; a warning is an error
 	$(BIN)/sphinx-build -q -W --keep-going -E -a -d .sphinx_cache docs site
 
-pictures: reproduce  ## figures and verdicts of the studies anew, for the site
+pictures: reproduce  ## update figures and verdicts of the studies for the site
 	$(BIN)/python docs/refresh.py results
 
 field: venv  ## every policy in every world, for its page of the site; about six minutes
@@ -95,7 +96,7 @@ wheel: venv  ## dist/*.whl
 LOCK := uv pip compile -q --generate-hashes --no-emit-index-url --no-header --no-annotate \
   --python-version 3.11
 
-lock:  ## the lock files anew (needs uv)
+lock:  ## update the lock files (needs uv)
 	$(LOCK) --universal pyproject.toml --extra dev --extra docs -o requirements.lock
 	$(LOCK) --universal pyproject.toml --extra dev --extra bench -o requirements-bench.lock
 	$(LOCK) --resolution lowest-direct pyproject.toml --extra dev -o requirements-lowest.lock

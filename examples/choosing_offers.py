@@ -1,8 +1,8 @@
 """Which offer to show when each result is an average, of three visitors or of three hundred?
 
 Every day one of twelve offers is shown to all visitors of that day, and the share that accepts
-comes back up to three days late. One agent is told how many visitors are behind a share, the other
-is not. Nothing is tuned.
+comes back up to three days late. One agent knows how many visitors are behind a share, the other
+does not. Nothing is tuned.
 """
 
 import numpy as np
@@ -36,7 +36,7 @@ def season(seed, informed):
 
 print(f"what {DAYS} days lose against always showing the best offer, {WORLDS} worlds")
 print("agent              mean  worst")
-for name, informed in (("told the visitors", True), ("not told", False)):
+for name, informed in (("knows visitors", True), ("does not", False)):
     lost = [season(seed, informed)[-1] for seed in range(WORLDS)]
     print(f"{name:17s} {np.mean(lost):5.1f}  {np.max(lost):5.1f}")
 
