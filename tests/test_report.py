@@ -61,7 +61,7 @@ class Page(HTMLParser):
 
 HTML = {"html", "head", "meta", "title", "style", "body", "header", "main", "h1", "h2", "p", "nav",
         "ul", "li", "a", "code", "section", "figure", "div", "table", "thead", "tbody", "tr", "th",
-        "td", "pre", "span"}  # fmt: skip
+        "td", "pre", "span", "details", "summary", "strong"}  # fmt: skip
 DRAWN = {"svg", "g", "defs", "clippath", "path", "use", "rect"}
 
 

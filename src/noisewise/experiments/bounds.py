@@ -34,7 +34,7 @@ TRIALS = 24
 ROUNDS = 1000
 DELTA = 0.05
 SLOPE = 1e-4
-FIRST = 5  # rounds before which regret may be negative
+FIRST = 10  # rounds before which regret may be negative
 
 
 @dataclass(frozen=True)
@@ -289,7 +289,7 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
             if name in means:
                 axis.plot(means.index, means[name], color=colour, ls="--", lw=1.2)
                 ends[names[name]] = (means[name].iloc[-1], colour)
-        axis.set(yscale="log", ylim=(0.1, None), title=world)
+        axis.set(yscale="log", ylim=(0.3, None), title=world)
         last = means.index[-1]
         plotting.log_rounds(axis, last)
         axis.set_xlim(min(FIRST, last / 2), last)

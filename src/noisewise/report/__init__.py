@@ -1,6 +1,7 @@
 """The page over all studies of a folder: one file, nothing fetched from outside."""
 
 import html
+import math
 from collections.abc import Callable
 from importlib.resources import files as resources
 from pathlib import Path
@@ -30,20 +31,45 @@ def write(folder: Path, tell: Callable[[str], object] = print) -> Path:
             studies.append(study)
     order = list(EXPERIMENTS)
     studies.sort(key=lambda s: order.index(s["study"]) if s["study"] in order else len(order))
-    held = sum(all(study["holds"].values()) for study in studies)
-    open_claims = sum(len(study["measured"]) - len(study["holds"]) for study in studies)
-    undecided = f", and leave {open_claims} undecided" if open_claims else ""
     page = _template("page.html").substitute(
         style=(resources(__package__) / "style.css").read_text(),
-        verdict=f"{held} of {len(studies)} studies confirm every claim they decide{undecided}.",
-        contents="".join(
-            f'<li><a href="#{study["study"]}">{html.escape(study["title"])}</a></li>'
-            for study in studies
-        ),
+        verdict=_count([mark for study in studies for mark in _marks(study).values()]),
+        doubtful="".join(_doubtful(study) for study in studies),
+        contents="".join(_line(study) for study in studies),
         studies="".join(_section(study, folder) for study in studies),
     )
     content = page.encode("utf-8", "replace")  # JSON can spell half of a character
     return files.replace(folder / "index.html", lambda part: part.write_bytes(content))
+
+
+def _marks(study: Record) -> dict[str, str]:
+    """Return whether each claim holds: yes, no, or open."""
+    words = {True: "yes", False: "no", None: "open"}
+    return {claim: words[study["holds"].get(claim)] for claim in study["measured"]}
+
+
+def _count(marks: list[str]) -> str:
+    held, failed, undecided = (marks.count(each) for each in ("yes", "no", "open"))
+    rest = [f"{failed} failed"] * bool(failed) + [f"{undecided} undecided"] * bool(undecided)
+    return ", ".join([f"{held} of {len(marks)} claims hold", *rest])
+
+
+def _line(study: Record) -> str:
+    """Return a study's line of the table of contents."""
+    marks = list(_marks(study).values())
+    worst = "no" if "no" in marks else "open" if "open" in marks else "yes"
+    title, name = html.escape(study["title"]), study["study"]
+    return f'<li class="{worst}"><a href="#{name}">{title}</a>: {_count(marks)}</li>'
+
+
+def _doubtful(study: Record) -> str:
+    """Return links to the claims that failed or are undecided."""
+    words, place = {"no": "Failed", "open": "Undecided"}, f'href="#{study["study"]}"'
+    return "".join(
+        f'<li class="{mark}">{words[mark]}: <a {place}>{html.escape(claim)}</a></li>'
+        for claim, mark in _marks(study).items()
+        if mark in words
+    )
 
 
 def _section(study: Record, folder: Path) -> str:
@@ -64,9 +90,12 @@ def _section(study: Record, folder: Path) -> str:
         "versions": _listed(study["versions"]),
         "machines": "".join(f"; on {_listed(each, ': ')}" for each in study["machines"]),
     }
+    marks = _marks(study)
     return _template("study.html").substitute(
         {name: html.escape(str(text)) for name, text in texts.items()},
-        holds="".join(_claim(study, claim) for claim in study["measured"]),
+        verdict=_count(list(marks.values())),
+        open="" if {*marks.values()} <= {"yes"} else " open",
+        holds="".join(_claim(study, claim, mark) for claim, mark in marks.items()),
         figure=figure,
         table=_table(**study["numbers"]),
     )
@@ -76,8 +105,7 @@ def _listed(named: dict[str, str], between: str = " ") -> str:
     return ", ".join(f"{name}{between}{value}" for name, value in named.items())
 
 
-def _claim(study: Record, claim: str) -> str:
-    mark = {True: "yes", False: "no", None: "open"}[study["holds"].get(claim)]
+def _claim(study: Record, claim: str, mark: str) -> str:
     measured = html.escape(study["measured"][claim])
     found = f' <span class="small">{measured}</span>' if measured else ""
     return f'<li class="{mark}">{html.escape(claim)}{found}</li>'
@@ -92,14 +120,24 @@ def _table(columns: list[str], data: list[list[object]]) -> str:
     side = [' class="words"' if word else "" for word in words]
     names = [html.escape(str(name)).replace(" = ", "&nbsp;=&nbsp;") for name in columns]
     head = "".join(f"<th{s}>{name}</th>" for s, name in zip(side, names, strict=True))
+    places = [_places([row[i] for row in data]) for i in range(len(columns))]
     lines = (
-        "".join(f"<td{s}>{_cell(v)}</td>" for s, v in zip(side, row, strict=True)) for row in data
+        "".join(f"<td{s}>{_cell(v, p)}</td>" for s, p, v in zip(side, places, row, strict=True))
+        for row in data
     )
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _cell(value: object) -> str:
+def _places(column: list[object]) -> str:
+    """Return the format of a column's numbers: equal decimals, unless they differ too much."""
+    sizes = [abs(v) for v in column if isinstance(v, float) and math.isfinite(v) and v]
+    if not sizes or max(sizes) > 1e4 * min(sizes):
+        return ".3g"
+    return f",.{max(0, 2 - math.floor(math.log10(max(sizes))))}f"
+
+
+def _cell(value: object, places: str) -> str:
     if value is None:
         return "–"
-    return f"{value:.4g}" if isinstance(value, float) else html.escape(str(value))
+    return format(value, places) if isinstance(value, float) else html.escape(str(value))
