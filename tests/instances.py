@@ -64,7 +64,7 @@ ENVIRONMENTS = [
     env.Stream(),
     env.Stream(env.Ball(), env.Cube(), env.Noisy(nw.GLM("tanh"), env.Uniform())),
     env.Stream(env.Drifting(), labels=env.Noisy(noise=env.Sparse(2.0), scales=env.LogUniform())),
-    env.Stream(labels=env.Noisy(nw.GLM("logistic"), env.Rademacher(), env.MostlyLoud())),
+    env.Stream(labels=env.Noisy(nw.GLM("logistic"), env.Rademacher(), env.MostlyHigh())),
     *(env.Stream(labels=env.Family(nw.GLM(link), most=50)) for link in ("logistic", "exponential")),
     *(env.Hard(0.5, 2.0, prior) for prior in ("ball", "cube", "gaussian")),
     *env.WORLDS.values(),

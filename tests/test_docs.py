@@ -94,7 +94,7 @@ def test_every_policy_has_formula_reference_use_and_cost(name, standings):
     assert "References\n" in words or name == "Uniform"
     use, cost = standings["advice"](name)
     assert use
-    assert " a round" in cost
+    assert " per round" in cost
 
 
 def test_the_field_shows_every_policy_in_every_world(standings):

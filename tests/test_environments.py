@@ -107,7 +107,7 @@ def test_scales():
     sd = env.LogUniform(0.1, 10.0).draw(rng, 20_000)
     assert 0.1 <= sd.min() <= sd.max() <= 10.0
     assert (sd < 1).mean() == pytest.approx(0.5, abs=6 * 0.5 / np.sqrt(20_000))
-    calm = env.MostlyLoud(0.1, 2.0, 0.2).draw(rng, 20_000) == 0.1
+    calm = env.MostlyHigh(0.1, 2.0, 0.2).draw(rng, 20_000) == 0.1
     assert calm.mean() == pytest.approx(0.2, abs=6 * 0.4 / np.sqrt(20_000))
 
 
@@ -208,7 +208,7 @@ def test_bad_worlds_are_refused():
         (lambda: env.Family(nw.GLM()).label(rng, np.eye(2), np.ones(2)), "identity"),
         (lambda: env.Levels((0.0,)).draw(rng, 3), "sds"),
         (lambda: env.Levels(()).draw(rng, 3), "sds"),
-        (lambda: env.MostlyLoud(share=2.0).draw(rng, 3), "share"),
+        (lambda: env.MostlyHigh(share=2.0).draw(rng, 3), "share"),
         (lambda: env.LogUniform(low=-1.0).draw(rng, 3), "low"),
         (lambda: env.HardPrior(prior="flat").draw(rng, 3), "prior"),
         (lambda: env.Stream().draw(rng, 0, 3), "rounds"),

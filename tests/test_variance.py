@@ -241,7 +241,7 @@ def test_sets_hold_though_variances_are_estimated():
     Noise that nothing explains, so that estimated variances are often below the true ones.
     """
     policy = nw.FTRLUCB(nw.GLM(), "estimated", 0.5, 0.1, delta=0.1, radius="practical")
-    world = env.NoisyBandit(env.MostlyLoud(0.05, 0.5, 0.8), fixed=True, dim=3, arms=6, rounds=150)
+    world = env.NoisyBandit(env.MostlyHigh(0.05, 0.5, 0.8), fixed=True, dim=3, arms=6, rounds=150)
     missed = below = 0
     for run in range(20):
         rounds, state = world.draw(np.random.default_rng([7, run])), policy.start(3)

@@ -19,7 +19,7 @@ def main() -> None:
 
 @main.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--trials", type=click.IntRange(1), help="Trials a cell; the study's own by default.")
+@click.option("--trials", type=click.IntRange(1), help="Trials per cell; each study has its own.")
 @click.option("--rounds", type=click.IntRange(2), help="Replaces the study's horizons.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option(

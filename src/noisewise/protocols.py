@@ -133,7 +133,7 @@ class BanditRounds:
     """A drawn bandit world: the outcome of every arm in every round, ready to be played.
 
     ``arms`` is ``(T, K, d)``, or ``(K, d)`` where they never change; ``means`` and ``rewards`` are
-    ``(T, K)``. ``sigma`` is the standard deviation the learner is told: ``(T,)`` with the reward,
+    ``(T, K)``. ``sigma`` is the standard deviation the learner is given: ``(T,)`` with the reward,
     or ``(T, K)`` before it chooses.
     """
 

@@ -60,7 +60,7 @@ def predictions(
 
 
 def started(regressor: Regressor[State], x: Array, weight: ArrayLike = 1.0) -> State:
-    """Return a fresh state for the rows to come, which `start` is told if it takes a design."""
+    """Return a fresh state for the rows to come, passed to `start` if it takes a design."""
     if "design" not in signature(regressor.start).parameters:
         return regressor.start(x.shape[1])
     w = weights(weight, len(x), False)

@@ -253,7 +253,7 @@ class Agent:
     def _learn_row(self, row: Row) -> None:
         """Learn one reward, and what follows from it for unit and scale."""
         prepared = prepare(self.policy, self.state, row, self.sigma, self.unit, self.scale)
-        if prepared is None:  # its past is weighed anew
+        if prepared is None:  # its past is reweighted
             self._learn_batch([row])
             return
         self._next, sigma = prepared
@@ -368,7 +368,7 @@ class Agent:
                     "was forgotten, or was dropped as the oldest; pass the features of the arm"
                 )
         if len(set(keys)) < len(keys):
-            raise ValueError("a key has two rewards; pass one a decision")
+            raise ValueError("a key has two rewards; pass one per decision")
         return keys
 
     def _drop(self) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from ..states import COUNT, NONNEGATIVE, POSITIVE, check_fields
 
-DRIFT = 1.1  # of the sd, before past rewards are weighed anew
+DRIFT = 1.1  # of the sd, before past rewards are reweighted
 
 
 @dataclass

@@ -11,7 +11,7 @@ from .reasons import means
 from .residuals import ResidualScale
 
 GROWTH = 1.1  # of the largest reward, before the norm bound follows it
-LEAST_NOISE = 1e-3  # sd told apart, as a share of the largest reward
+LEAST_NOISE = 1e-3  # sd distinguished, as a share of the largest reward
 LEAST_UNIT = 1e-40  # smaller rewards are as good as zero
 
 
@@ -43,7 +43,7 @@ def prepare(
     Where none was given with the reward it is the scale's, or ``sigma`` where there is no scale.
     The unit is the largest reward so far, 0 before the first, and stands in for the norm bound of a
     policy that has none; ``unit`` is None where it has. Returns None if past rewards must be
-    weighed anew and the state is no copy: call again with one and ``copied``.
+    reweighted and the state is no copy: call again with one and ``copied``.
     """
     x, y, sd, n = row
     size = abs(y) or (0.0 if unit else sd or 0.0)  # the first sd tells a unit too

@@ -71,7 +71,7 @@ class AdaOFUL(Optimism):
     :math:`1/36\iota` to log det V, so it takes about a thousand d rounds to learn anything: use
     ``doubt_scale`` and ``radius_scale`` to play well.
 
-    Use it where rewards have outliers. Costs K d^2 a round, and t d^2 for each of a few Newton
+    Use it where rewards have outliers. Costs K d^2 per round, and t d^2 for each of a few Newton
     passes over all t rewards.
 
     Parameters

@@ -37,8 +37,8 @@ class FTRLUCB(OptimisticPolicy):
     or delta, and its ridge moves: :math:`2\lambda = dg/N^2`, N the parameter bound and then the
     estimate's norm whenever that exceeds N by a tenth.
 
-    Use it where the noise of every reward is told with it: the practical index to play, the
-    guaranteed one where a proof is needed. Costs K d^2 a round, or K d where arms stay the same,
+    Use it where the noise of every reward is known: the practical index to play, the
+    guaranteed one where a proof is needed. Costs K d^2 per round, or K d where arms stay the same,
     and the update of `FTRL`.
 
     Parameters
@@ -94,7 +94,7 @@ class FTRLUCB(OptimisticPolicy):
         if self.noise_bound is not None and self.noise_floor > self.noise_bound:
             raise ValueError(
                 f"noise_floor is {self.noise_floor:g}, above noise_bound {self.noise_bound:g}; "
-                "pass the least standard deviation told apart"
+                "pass the least standard deviation to distinguish"
             )
         coerce_positive(self, "delta", by=probability)
         coerce_positive(self, "radius_scale", zero=True)

@@ -72,7 +72,7 @@ class GLBOMD(LikelihoodOptimism[GLBOMDState]):
     which are not claimed. The reward's ``sigma`` is not used.
 
     Use it where rewards are of a known family and many: neither time nor memory grows with rounds.
-    Costs K d^2 a round, and d^3 where the step leaves the ball.
+    Costs K d^2 per round, and d^3 where the step leaves the ball.
     The ridge of the theorem makes the first rounds explore a lot; `OFUGLB` is tighter and slower.
     Measured at delta = 0.1, logistic, truth of norm B, 200 rounds of 3 features, the 0.9-quantile
     over 10,000 runs of the largest error/radius: 0.94 ("linear"), 0.92 ("exact"), where 1 would be

@@ -32,7 +32,7 @@ class GLMUCB(Designed):
     paper and not verified.
 
     Use it as the first yardstick of generalised linear rewards, with a ``radius_scale`` far below
-    1. Costs K d^2 a round, and the update of `FTRL`.
+    1. Costs K d^2 per round, and the update of `FTRL`.
 
     Parameters
     ----------

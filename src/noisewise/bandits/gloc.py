@@ -56,8 +56,8 @@ class GLOC(Optimism):
     Use it for any sub-Gaussian reward where the family is not known; it pays the least slope twice,
     so with steep links it explores more than `GLBOMD`. Measured at delta = 0.1, logistic, truth of
     norm B, 200 rounds of 3 features, the 0.9-quantile over 10,000 runs of the largest error/radius:
-    0.27, where 1 would be calibrated (0.34 in 2000 rounds, 0.09 at B = 3). Costs K d^2 a round, and
-    d^3 where the learner leaves the ball; no history.
+    0.27, where 1 would be calibrated (0.34 in 2000 rounds, 0.09 at B = 3). Costs K d^2 per
+    round, and d^3 where the learner leaves the ball; no history.
 
     Parameters
     ----------

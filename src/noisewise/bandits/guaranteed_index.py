@@ -100,7 +100,7 @@ class GuaranteedIndex:
         return tuple(each for place in places for each in self.sets(state, place))
 
     def index(self, state: OptimismState, x: Array) -> Array:
-        """Return the smallest upper bound of the score of every arm, the arms being checked."""
+        """Return the smallest upper bound on the score of every arm, the arms being checked."""
         return state.forms.upper(x, self.scale)
 
     def uppers(self, state: OptimismState, x: Array) -> Array:
@@ -153,7 +153,7 @@ class GuaranteedIndex:
         return counts[-1] if self.nested else sum(counts)
 
     def renew(self, state: OptimismState, place: int) -> None:
-        """Compute the ellipsoids and the mixture of a layer anew."""
+        """Compute the ellipsoids and the mixture of a layer again."""
         if self.has_say(state, place):
             state.forms.put(self.ellipsoids * place, self.sets(state, place))
             if self.compiled:

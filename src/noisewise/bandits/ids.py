@@ -30,8 +30,8 @@ class IDS:
     :math:`(E D)^2 / E I`, which has at most two arms. An arm that is known to be best (D = 0) is
     played at once.
 
-    Use it where the noise of every arm is known before choosing and quiet arms tell about loud
-    ones; ``select`` needs ``sigma``. Costs K d^2 a round, and if randomised at most K^2 more.
+    Use it where the noise of every arm is known before choosing and quiet arms inform about noisy
+    ones; ``select`` needs ``sigma``. Costs K d^2 per round, and if randomised at most K^2 more.
 
     Parameters
     ----------

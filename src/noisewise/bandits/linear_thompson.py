@@ -27,7 +27,7 @@ class LinearThompson:
     :math:`N(0, I/2\lambda)`. A bound for the worst case needs a scale of order sqrt(d log t).
 
     Use it for linear rewards where a little luck is fine and speed of learning counts; no set comes
-    with it. Costs K d + d^3 a round.
+    with it. Costs K d + d^3 per round.
 
     Parameters
     ----------

@@ -36,12 +36,12 @@ class LOSAN(Optimism):
               + \sum_s w_s r_s^2\,\frac{g_s}{1 + g_s},\quad g = w\|x\|_{V^{-1}}^2
 
     with :math:`r = y - x\cdot\hat\theta` and V before the update; the sum is the loss played less
-    the least loss, twice. The crude scale only prices log(1/delta). The standard deviations told
+    the least loss, twice. The given scale only prices log(1/delta). Standard deviations given
     are not used; weights depend on the order of rewards where the ridge is small. With arms no
     longer than :math:`\sqrt{2\lambda}` all weights are 1, and the set is the adaptive one of
     `FTRL` for the identity link, whose scores are clipped besides.
 
-    Use it where noise may be far below what can be promised. Costs K d^2 a round. Measured at
+    Use it where noise may be far below what can be promised. Costs K d^2 per round. Measured at
     delta = 0.1, noise of the scale told, truth of norm S, 400 rounds of 3 features, the
     0.9-quantile over 10,000 runs of the largest error/radius: 0.94, where 1 would be calibrated
     (0.93 with 2 features, 0.96 with 8).

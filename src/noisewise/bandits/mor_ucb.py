@@ -31,14 +31,14 @@ class MORUCB(OptimisticPolicy):
     layers are skipped; the link is left out, since it changes no maximum.
 
     Use it where noise is bounded and its standard deviation known but not sub-Gaussian, or not to
-    be trusted (``nested``); `FTRLUCB` is better where it is. Costs L K d^2 a round, L the number
+    be trusted (``nested``); `FTRLUCB` is better where it is. Costs L K d^2 per round, L the number
     of layers.
 
     Parameters
     ----------
     glm : GLM
     noise_bound, noise_floor : float > 0
-        R and the quietest sd told apart; R/sqrt(d) is a sensible floor.
+        R and the quietest sd distinguished; R/sqrt(d) is a sensible floor.
     delta : float in (0, 1)
     radius : {"adaptive", "played", "self-normalised", "freedman", "printed"}
     radius_scale : float >= 0

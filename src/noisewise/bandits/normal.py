@@ -62,7 +62,7 @@ class NormalBandit:
     """Play a rarely played arm if there is one, else the arm of the largest bound.
 
     Arm k is the k-th unit vector: features say which arm it is and nothing else. A policy says
-    what rare means and what its bound is. The standard deviations told are not used.
+    what rare means and what its bound is. Given standard deviations are not used.
     """
 
     one_hot: ClassVar[bool] = True

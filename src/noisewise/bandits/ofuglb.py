@@ -68,7 +68,7 @@ class OFUGLB(LikelihoodOptimism[OFUGLBState]):
     program of n d a step (small problems), but only for arms whose ellipsoid reaches beyond the
     best so far.
 
-    Use it where rewards are of a known family, few, and dear. Costs K d^2 a round, and n d^2 for
+    Use it where rewards are of a known family, few, and dear. Costs K d^2 per round, and n d^2 for
     each of a few passes over the n distinct arms so far. Measured at delta = 0.1, logistic,
     truth of norm B, 200 rounds of 3 features, the 0.9-quantile over 1000 runs of the largest
     error/radius: 0.45 (ellipsoid), 0.57 (set, as the root of the ratio of losses), where 1 would be

@@ -14,12 +14,12 @@ from .ridge import LinearState, learn
 
 @dataclass(frozen=True)
 class OFUL(Optimism):
-    r"""Optimism for noise of one known scale; the standard deviations it is told are not used.
+    r"""Optimism for noise of one known scale; given standard deviations are not used.
 
     .. math:: \beta = \sigma\sqrt{2\log(1/\delta) + \log\det(V/2\lambda)} + \sqrt{2\lambda}\,S
 
     Use it where all rewards have the same noise, and as the yardstick of linear optimism. Costs
-    K d^2 a round.
+    K d^2 per round.
 
     Parameters
     ----------

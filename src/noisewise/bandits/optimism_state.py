@@ -185,7 +185,7 @@ class FixedArms:
         self.quads, self.own = np.empty((ellipsoids, len(arms))), np.empty(len(arms))
 
     def renew(self, state: OptimismState, changed: slice = slice(None)) -> None:
-        """Compute the quadratic forms anew, those in the ellipsoids that have ``changed``."""
+        """Compute the quadratic forms again, those in the ellipsoids that have ``changed``."""
         if len(self.arms):
             compiled().forms_of(self.arms, state.own.inverses[0], self.own)
             inverses = state.forms.inverses[changed]

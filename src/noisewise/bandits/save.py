@@ -1,4 +1,4 @@
-"""SAVE: layers of uncertainty, for variances that nobody tells."""
+"""SAVE: layers of uncertainty, for unknown variances."""
 
 import math
 from dataclasses import dataclass
@@ -74,7 +74,7 @@ class SAVE:
     rounds to reach; before that it plays little better than at random. Use it to look at the
     theory, and `LOSAN` to play. The constants are recalled from the paper and not verified. Rewards
     of rounds in which every arm is narrower than :math:`2^{-L}`, about :math:`T^{-3/2}`, are not
-    thrown away as in the paper. Costs up to L K d^2 a round, with L = 1.5 log2 T layers.
+    thrown away as in the paper. Costs up to L K d^2 per round, with L = 1.5 log2 T layers.
 
     Parameters
     ----------

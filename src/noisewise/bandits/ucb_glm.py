@@ -49,7 +49,7 @@ class UCBGLM(Designed):
     here (V is at least half of V + A^2 I), so ``radius_scale=2`` is safe. The reward's ``sigma`` is
     not used.
 
-    Use it as the classical yardstick. Costs K d^2 a round, and the update of `FTRL`.
+    Use it as the classical yardstick. Costs K d^2 per round, and the update of `FTRL`.
 
     Parameters
     ----------

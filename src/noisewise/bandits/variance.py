@@ -30,7 +30,7 @@ class VarianceModel:
     Gaussian noise is twice the negative log-likelihood. In the log precision :math:`-\gamma` it is
     that of an exponential link with label :math:`R^2/e^2` and weight :math:`e^2/R^2`, so the
     streaming `FTRL` fits it. A residual pulls by :math:`e^2/v`, in units of its own variance: an
-    outlier k times its sd moves log v by the order of log k, and loud arms do not drown quiet ones
+    outlier k times its sd moves log v by the order of log k, and noisy arms do not drown quiet ones
     as they would with squared residuals as Poisson labels.
 
     A residual holds the error of the estimate besides the noise, so v is too large at first;

@@ -25,7 +25,7 @@ class WeightedOFUL(Optimism):
     The constants are recalled from the paper and not verified; the radius is so wide that coverage
     tells nothing about them. Use ``radius_scale`` to play well.
 
-    Use it to look at the theory of bounded noise with known variances. Costs K d^2 a round.
+    Use it to look at the theory of bounded noise with known variances. Costs K d^2 per round.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ class WeightedOFULPlus(WeightedOFUL):
     recalled from the paper and not verified, the floor alpha is a guess; the radius is so wide that
     coverage tells nothing about them. Use ``radius_scale`` to play well.
 
-    Use it to look at the theory without a term in sqrt(T). Costs K d^2 a round.
+    Use it to look at the theory without a term in sqrt(T). Costs K d^2 per round.
 
     Parameters
     ----------

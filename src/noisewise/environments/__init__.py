@@ -26,5 +26,5 @@ from .parameters import Cube as Cube
 from .parameters import OnSphere as OnSphere
 from .scales import Levels as Levels
 from .scales import LogUniform as LogUniform
-from .scales import MostlyLoud as MostlyLoud
+from .scales import MostlyHigh as MostlyHigh
 from .scales import geometric as geometric

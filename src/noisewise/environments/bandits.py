@@ -11,7 +11,7 @@ from .draws import Draw, Gaussian, Sparse
 from .features import Sphere
 from .glm import family_means, trials
 from .parameters import OnSphere
-from .scales import LogUniform, MostlyLoud, Scales, geometric
+from .scales import LogUniform, MostlyHigh, Scales, geometric
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +45,9 @@ class Arena:
 class NoisyBandit(Arena):
     """Rewards that are the mean plus noise whose standard deviation comes from ``scales``.
 
-    It is drawn a round and told with the reward, or an arm (``tied``) and told before choosing. A
-    share ``misreported`` of the rounds has the largest deviation and tells the smallest.
+    It is drawn per round and comes with the reward, or per arm (``tied``) and is known before
+    choosing. A share ``misreported`` of the rounds has the largest deviation and reports the
+    smallest.
 
     >>> world = NoisyBandit(rounds=3, arms=2, dim=4)
     >>> world.draw(np.random.default_rng(0)).arms.shape
@@ -77,7 +78,7 @@ class LogLinearBandit(Arena):
     .. math:: \sigma(a) = \sqrt{lh}\,e^{s\,g\cdot a/A}\quad\text{cut to } [l, h]
 
     with l ``low``, h ``high``, s ``strength`` and a direction g of length 1, drawn once. Standard
-    deviations are told before choosing.
+    deviations are known before choosing.
     """
 
     low: float = 0.05
@@ -99,8 +100,8 @@ class LogLinearBandit(Arena):
 class FamilyBandit(Arena):
     """Rewards that are means of n draws from the link's family, n uniform from 1 to ``most``.
 
-    With ``log`` every order of magnitude of n is equally frequent. The standard deviation told with
-    the reward is relative to the family's own: 1/sqrt(n).
+    With ``log`` every order of magnitude of n is equally frequent. The standard deviation given
+    with the reward is relative to the family's own: 1/sqrt(n).
     """
 
     glm: GLM = field(default_factory=lambda: GLM("logistic"))
@@ -128,7 +129,7 @@ def _named() -> dict[str, World]:
             f"log-uniform-{model}": NoisyBandit(LogUniform(0.05, 0.5), glm=glm, fixed=True),
             f"tied-{model}": NoisyBandit(glm=glm, fixed=True, tied=True),
             f"explained-{model}": LogLinearBandit(glm=glm, fixed=True),
-            f"quiet-{model}": NoisyBandit(MostlyLoud(0.05, 0.5), glm=glm, fixed=True),
+            f"quiet-{model}": NoisyBandit(MostlyHigh(0.05, 0.5), glm=glm, fixed=True),
             f"long-{model}": NoisyBandit(glm=GLM(link, parameter_bound=4.0), fixed=True),
             f"sparse-{model}": NoisyBandit(noise=Sparse(1.0), glm=glm, fixed=True),
             f"misreported-{model}": NoisyBandit(misreported=0.1, glm=glm, fixed=True),

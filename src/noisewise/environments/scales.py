@@ -46,17 +46,17 @@ class LogUniform:
 
 
 @dataclass(frozen=True)
-class MostlyLoud:
-    """Sd ``loud``, but ``quiet`` in a ``share`` of the rounds."""
+class MostlyHigh:
+    """Sd ``high``, but ``low`` in a ``share`` of the rounds."""
 
-    quiet: float = 0.01
-    loud: float = 1.0
+    low: float = 0.01
+    high: float = 1.0
     share: float = 0.05
 
     def draw(self, rng: np.random.Generator, rounds: int) -> Array:
         """Draw the sd of every round."""
         calm = rng.random(rounds) < probability("share", self.share, zero=True)
-        return np.where(calm, positive("quiet", self.quiet), positive("loud", self.loud))
+        return np.where(calm, positive("low", self.low), positive("high", self.high))
 
 
-Scales = Levels | LogUniform | MostlyLoud
+Scales = Levels | LogUniform | MostlyHigh

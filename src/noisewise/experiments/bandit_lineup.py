@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from .. import bandits
-from ..environments import WORLDS, ClippedGaussian, MostlyLoud, NoisyBandit
+from ..environments import WORLDS, ClippedGaussian, MostlyHigh, NoisyBandit
 from ..environments.bandits import World
 from ..glm import GLM
 from ..protocols import AnyPolicy
@@ -17,7 +17,7 @@ REASONS = {
     "family": "noise not of its family",
     "fixed": "no features: fixed arms only",
     "tied": "needs σ before choosing",
-    "time": "left out: 30 ms a decision",
+    "time": "left out: 30 ms per decision",
 }
 
 
@@ -34,12 +34,12 @@ def world(name: str, rounds: int) -> World:
     if not noisy:
         return found
     share = float(noisy.removesuffix("% noisy")) / 100
-    return replace(found, scales=MostlyLoud(NOISE_FLOOR, LARGEST_SD, 1 - share))
+    return replace(found, scales=MostlyHigh(NOISE_FLOOR, LARGEST_SD, 1 - share))
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What policies are told of a world."""
+    """What policies know of a world."""
 
     glm: GLM
     rounds: int
@@ -56,7 +56,7 @@ class Setting:
         return bandits.MORUCB(self.glm, NOISE_BOUND, LAYER_FLOOR)
 
     def likelihood(self, policy: Callable[..., AnyPolicy], **more: str) -> AnyPolicy:
-        """Return a policy of a known family, told the largest dispersion."""
+        """Return a policy of a known family, given the largest dispersion."""
         g = LARGEST_SD**2 if self.glm.linear else 1.0
         return policy(self.glm, dispersion=g, **more)
 
@@ -73,7 +73,7 @@ class Setting:
 
 
 def setting(name: str, rounds: int) -> Setting:
-    """Return what policies are told of a named world."""
+    """Return what policies know of a named world."""
     found = world(name, 1)
     linear, noisy = found.glm.linear, isinstance(found, NoisyBandit)
     has = {

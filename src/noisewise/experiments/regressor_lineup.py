@@ -58,7 +58,7 @@ class World:
 
     @property
     def unweighted(self) -> "World":
-        """The same for learners that ignore the weights: all are as uncertain as the loudest."""
+        """The same for learners that ignore the weights: all are as uncertain as the noisiest."""
         sd, one = QUIET / np.sqrt(self.weight), np.ones(len(self.y))
         loss = 0.5 * float(sd @ sd)
         return replace(self, name="heteroscedastic", weight=one, noise=LOUD, loss=loss)

@@ -17,6 +17,6 @@ GROWTH = 1.1
 
 # the numbers of a mixture, beside the inverse of its matrix
 KIND, CONSTANT, PRIOR, STEEPEST, LOG_DET, MIXTURE_SIZE = range(6)
-# its kinds: to be made anew; none, the played loss alone; with a matrix of its own; with the
+# its kinds: to be recomputed; none, the played loss alone; with a matrix of its own; with the
 # solver's, because the ridges agree; for counts, with the solver's
 UNKNOWN, PLAYED_ALONE, OWN_MATRIX, SAME_MATRIX, COUNTS = range(5)

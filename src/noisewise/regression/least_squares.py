@@ -17,7 +17,7 @@ from .solver import CompiledSolver, Prior
 if TYPE_CHECKING:
     from .state import FTRLState
 
-RENEWAL = 4096  # rows after which the factor is made anew
+RENEWAL = 4096  # rows after which the factor is recomputed
 
 
 class LeastSquares(CompiledSolver):
@@ -95,7 +95,7 @@ class LeastSquares(CompiledSolver):
         return own, -linalg.log_det(linalg.factor(own)) - base
 
     def hessian(self, state: "FTRLState") -> Array:
-        """Return 2 ridge I plus the rows, anew."""
+        """Return 2 ridge I plus the rows, recomputed."""
         return full_gram(state) + state.head.ridge * np.eye(state.dim)
 
 
@@ -108,7 +108,7 @@ def _fold(state: "FTRLState") -> None:
 
 
 def _refactor(state: "FTRLState") -> None:
-    """Factor the Gram matrix anew, the buffer being empty."""
+    """Factor the Gram matrix again, the buffer being empty."""
     h, v = state.head, state.views
     h.pending = 0.0
     c = linalg.factor(state.gram + h.ridge * np.eye(state.dim))

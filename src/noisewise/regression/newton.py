@@ -172,7 +172,7 @@ class ExactNewton(RowSolver):
         return h.played - h.value + 0.5 * h.step_norm**2
 
     def uniform(self, glm: GLM, state: "FTRLState") -> tuple[Array, float]:
-        """Return the inverse that is kept, which is made anew with every row."""
+        """Return the inverse that is kept, which is computed again with every row."""
         own = state.inverse()
         return own, -linalg.log_det(linalg.factor(own)) - state.dim * math.log(state.head.ridge)
 
@@ -192,6 +192,6 @@ class ExactNewton(RowSolver):
         return Ellipsoid(whole.centre, linalg.invert(linalg.factor(H)), r)
 
     def curvature_inverse(self, glm: GLM, state: "FTRLState") -> Array:
-        """Return it anew from all rows."""
+        """Compute it from all rows."""
         H = visit(glm, state.ridge, state.blocks(), state.theta).curvature
         return linalg.invert(linalg.factor(H + 2 * state.ridge * np.eye(state.dim)))

@@ -78,7 +78,7 @@ class Solver(ABC):
 
     @abstractmethod
     def rebuild(self, glm: GLM, state: "FTRLState") -> None:
-        """Compute anew what follows from the rows, after an interrupt."""
+        """Recompute what follows from the rows, after an interrupt."""
 
     @abstractmethod
     def solve(self, glm: GLM, state: "FTRLState") -> None:
@@ -159,7 +159,7 @@ class Solver(ABC):
         return None
 
     def hessian(self, state: "FTRLState") -> Array:
-        """Return the matrix whose inverse the state keeps, made anew."""
+        """Return the matrix whose inverse the state keeps, from the rows."""
         H = state.head.ridge * np.eye(state.dim)
         for block in state.blocks():
             root = block.x * np.sqrt(block.curvature)[:, None]

@@ -189,7 +189,7 @@ class FTRLState:
         return P + np.tril(P, -1).T - np.outer(self.head.pending * k, k)
 
     def sound_inverse(self) -> Array:
-        """Return the same, or one made anew and not too small where rounding could matter."""
+        """Return the same, or one recomputed and not too small where rounding could matter."""
         h, P = self.head, self.inverse()
         unsure = linalg.EPS * self.dim * float(h.curved + self.dim * h.ridge)
         if unsure * linalg.largest_eigenvalue_bound(P) <= linalg.DOUBT and np.diag(P).min() > 0:

@@ -95,7 +95,7 @@ def family_sigma(glm: GLM, lower: ArrayLike, upper: ArrayLike, dispersion: float
 
     :math:`\sqrt{g\max_z\varphi'(z)}` over the scores between ``lower`` and ``upper`` within
     [-S, S]; g is the ``dispersion``. With bounds from a confidence set of before the reward this is
-    a sd for a policy that must be told one: it holds wherever the set does, so a set and a policy
+    a sd for a policy that needs one: it holds wherever the set does, so a set and a policy
     of delta/2 each hold together with 1 - delta. A mean of n trials has 1/sqrt(n) of it.
 
     >>> family_sigma(GLM("logistic", parameter_bound=3.0), [-1.0, 2.0], [1.0, 9.0])  # 1/2 at z = 0

@@ -2,7 +2,7 @@ r"""Upper bounds of FTRL's regret: as printed, repaired, sharp, and in the mean.
 
 Letters: kappa, K slopes, lam the ridge, A, B norm bounds, L = log(1/delta), Gamma the
 log-determinant of :math:`\underline H_T/2\lambda`, :math:`h_t = x_t^\top\underline H_t^{-1}x_t`.
-All are for weight 1, exact iterates and an extended link. ``leverages`` (one a round, of
+All are for weight 1, exact iterates and an extended link. ``leverages`` (one per round, of
 `design_terms`) or else ``log_det`` make a bound depend on the design; without them the worst case
 over designs is taken: :math:`d\log(1 + T\kappa A^2/(2d\lambda))` for Gamma, Gamma over kappa for
 :math:`\sum h_t`.
@@ -136,7 +136,7 @@ def mean_bound(
     log_det: float | None = None,
     leverages: ArrayLike | None = None,
 ) -> float:
-    r"""Return the bound of the mean regret, :math:`(\lambda B^2 + \frac12\sigma^2\sum h_t)/(1-a)`.
+    r"""Return the bound on the mean regret, :math:`(\lambda B^2 + \frac12\sigma^2\sum h_t)/(1-a)`.
 
     Needs only a variance of at most sigma^2; ``delta`` is not used.
     """

@@ -42,7 +42,7 @@ def adversarial_regret(x: ArrayLike, y: ArrayLike, scores: ArrayLike) -> Array:
     r"""Return the regret against the best linear predictor in hindsight, identity link.
 
     :math:`\sum_{s\le t}\ell_s(\hat z_s) - \inf_\mu \sum_{s\le t}\ell_s(\mu)`. The infimum is
-    :math:`-\frac12 b^\top V^+ b`, :math:`b = \sum y_sx_s`, solved anew for every row: rows that do
+    :math:`-\frac12 b^\top V^+ b`, :math:`b = \sum y_sx_s`, solved again for every row: rows that do
     not span their space have it too.
 
     >>> adversarial_regret([[1.0], [1.0]], [1.0, 0.0], [0.0, 0.5])
