@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 EACH = "round|row|cell|trial|panel|link|line|world|decision|policy|study|seed|run|stream|call"
 REFUSED = {
-    r"\b(is|are|was|were|be|being|not|nobody|as|they|when|if|sds?|deviations?) told\b": "given, known",
+    r"\b(is|are|was|were|be|being|not|they|when|if|sds?|deviations?) told\b": "given, known",
     r"\btold (every|n|the|one|of|what|with|all|apart)\b": "given, known",
     r"\bnobody tells\b": "unknown",
     r"\bloud(est|er)?\b": "high-variance, noisy",

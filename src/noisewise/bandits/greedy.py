@@ -21,7 +21,7 @@ class Greedy:
     A reward has weight :math:`\max(\sigma, \text{floor})^{-2}`.
 
     Use it where arms change so much that they explore by themselves, and as a yardstick. Costs K d
-    a round, and the update of `FTRL`.
+    per round, and the update of `FTRL`.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ class LaplaceThompson(Greedy):
     The estimate is `FTRL`'s within its tolerance, and H that of its solver: curvatures are renewed
     when passes are due. No regret bound is proved.
 
-    Use it for 0/1 and other curved rewards as `LinearThompson` for linear ones. Costs K d + d^3 a
+    Use it for 0/1 and other curved rewards as `LinearThompson` for linear ones. Costs K d + d^3 per
     round, and the update of `FTRL`.
 
     Parameters

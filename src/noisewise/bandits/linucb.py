@@ -23,7 +23,7 @@ class LinUCB:
     verified. Nothing is proved for a constant width, so there is no confidence set. The disjoint
     form, one parameter an arm, is this one on block one-hot features.
 
-    Use it as the yardstick of practice, or with a ``width`` tuned on past data. Costs K d^2 a
+    Use it as the yardstick of practice, or with a ``width`` tuned on past data. Costs K d^2 per
     round.
 
     Parameters

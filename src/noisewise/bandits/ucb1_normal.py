@@ -18,7 +18,7 @@ class UCB1Normal(NormalBandit):
     in round n, unless an arm was played less than :math:`\lceil 8\log n\rceil` times (or twice),
     which is then played.
 
-    Use it as a baseline: `NormalUCB` is better. Costs K a round. Arms are rows of the identity
+    Use it as a baseline: `NormalUCB` is better. Costs K per round. Arms are rows of the identity
     matrix.
 
     Examples

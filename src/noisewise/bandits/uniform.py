@@ -28,7 +28,7 @@ class Uniform:
     r"""Play each arm with the same probability; regret is :math:`\sum_t(\max_a\mu_{t,a} -
     \bar\mu_t)` on average, the gap to the mean of all arms.
 
-    Use it as the yardstick of no learning, and to log data for replay. Costs K d a round, for
+    Use it as the yardstick of no learning, and to log data for replay. Costs K d per round, for
     looking at the arms.
 
     >>> import numpy as np

@@ -22,7 +22,7 @@ class WeightedLeastSquaresUCB(Optimism):
     The noise of a reward must be sub-Gaussian of the scale told, and that scale must not depend on
     the noise itself.
 
-    Use it for linear rewards whose noise is known and differs from reward to reward. Costs K d^2 a
+    Use it for linear rewards whose noise is known and differs from reward to reward. Costs K d^2 per
     round.
 
     Parameters
