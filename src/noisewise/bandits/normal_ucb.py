@@ -20,8 +20,8 @@ class NormalUCB(NormalBandit):
     after n rewards, T_k of them from arm k; every arm is played three times first. The index is the
     root above the mean of :math:`\tfrac{T - 2}{2}\log(1 + (\mu - \bar X)^2/S^2) = \log n`.
 
-    Use it for a few arms without features and normal rewards. Costs K per round. Arms are rows of the
-    identity matrix.
+    Use it for a few arms without features and normal rewards. Costs K per round. Arms are rows of
+    the identity matrix.
 
     Parameters
     ----------

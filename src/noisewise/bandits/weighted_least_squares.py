@@ -19,11 +19,11 @@ class WeightedLeastSquaresUCB(Optimism):
     .. math:: w = \max(\sigma, \text{floor})^{-2},\qquad
               \beta = \sqrt{2\log(1/\delta) + \log\det(V/2\lambda)} + \sqrt{2\lambda}\,S
 
-    The noise of a reward must be sub-Gaussian of the scale told, and that scale must not depend on
+    The noise of a reward must be sub-Gaussian of the given scale, and that scale must not depend on
     the noise itself.
 
-    Use it for linear rewards whose noise is known and differs from reward to reward. Costs K d^2 per
-    round.
+    Use it for linear rewards whose noise is known and differs from reward to reward. Costs K d^2
+    per round.
 
     Parameters
     ----------

@@ -320,15 +320,14 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
     fitted = last[last["policy"] == ESTIMATED].groupby("world")["near"]
     for place, world in enumerate(worlds):
         _dots(axis, 100 * fitted.get_group(world), place, bare)
-    axis.set(xlim=(-3, 103), title="fitted variances within a factor of two of the truth",
+    axis.set(xlim=(-3, 103), title="fitted variance within 2× of the truth",
              xlabel="% of late rewards")  # fmt: skip
     _rows(axis, worlds)
-    for name, colour in (("every sd known", known), ("no sd known, no regret guarantee", bare),
+    for name, colour in (("every sd known (dots: runs, bars: means)", known), ("no sd known, no regret guarantee", bare),
                          ("no sd known, guaranteed", sound)):  # fmt: skip
         axes[0, 0].plot([], [], "o", ms=5, mew=0, color=colour, label=name)
-    axes[0, 0].plot([], [], "--", lw=0.8, color=known, label="mean with every sd known")
+    axes[0, 0].plot([], [], "--", lw=0.8, color=known, label="its mean")
     figure.legend(loc="outside lower center", ncols=4)
-    plotting.caption(figure, "Dots: runs; bars: their mean.")
     return figure
 
 
