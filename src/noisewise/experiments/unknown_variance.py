@@ -323,8 +323,12 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
     axis.set(xlim=(-3, 103), title="fitted variance within 2× of the truth",
              xlabel="% of late rewards")  # fmt: skip
     _rows(axis, worlds)
-    for name, colour in (("every sd known (dots: runs, bars: means)", known), ("no sd known, no regret guarantee", bare),
-                         ("no sd known, guaranteed", sound)):  # fmt: skip
+    labels = {
+        "every sd known (dots: runs, bars: means)": known,
+        "no sd known, no regret guarantee": bare,
+        "no sd known, guaranteed": sound,
+    }
+    for name, colour in labels.items():
         axes[0, 0].plot([], [], "o", ms=5, mew=0, color=colour, label=name)
     axes[0, 0].plot([], [], "--", lw=0.8, color=known, label="its mean")
     figure.legend(loc="outside lower center", ncols=4)
