@@ -78,8 +78,9 @@ def _floats(value: ArrayLike, name: str, names: list[str] | None = None) -> Arra
     try:
         return table.astype(FLOAT, copy=False)
     except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
         where = f"{name}{_first_wrong(table, names)}"
-        raise ValueError(f"{where}: {error}; {ENCODE}") from None
+        raise kind(f"{where}: {error}; {ENCODE}") from None
 
 
 def _first_wrong(table: np.ndarray, names: list[str] | None) -> str:
