@@ -45,14 +45,14 @@ FAMILIES = {
 
 
 @cache
-def _model(family: str) -> GLM:
+def model(family: str) -> GLM:
     link, S, *_ = FAMILIES[family]
     return GLM(link, LONGEST, S / LONGEST)
 
 
 @lru_cache
 def _expert(family: str, tolerance: float, certificate: str) -> FTRL:
-    return FTRL(_model(family), UNIT_RIDGE, tolerance, certificate)
+    return FTRL(model(family), UNIT_RIDGE, tolerance, certificate)
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class RidgeMixture:
         flag("fit_intercept", self.fit_intercept)
         if self.ridge is not None:
             object.__setattr__(self, "ridge", positive("ridge", self.ridge))
-        checked = FTRL(_model(self.family), UNIT_RIDGE, self.tolerance, self.certificate)
+        checked = FTRL(model(self.family), UNIT_RIDGE, self.tolerance, self.certificate)
         object.__setattr__(self, "tolerance", checked.tolerance)
 
     @property
@@ -251,17 +251,17 @@ class RidgeMixture:
         factors = np.ones(state.dim + self.fit_intercept)
         ratio = np.divide(state.variances, variance, np.ones(state.dim), where=variance > 0)
         factors[: state.dim] = np.sqrt(ratio)
-        experts = [rescaled(_model(self.family), each, factors) for each in state.experts]
+        experts = [rescaled(model(self.family), each, factors) for each in state.experts]
         fields = {name: each for name, each in vars(state).items() if name != "_owner"}
         return RidgeMixtureState(**{**fields, "experts": experts, "variances": variance})
 
     def _play(self, state: RidgeMixtureState, z: Array, y: Array, w: Array) -> Array:
         """Let the experts learn, and weigh them; return the means of the mixture."""
-        glm, scores = _model(self.family), np.empty((len(state.experts), len(z)))
+        glm, scores = model(self.family), np.empty((len(state.experts), len(z)))
         for i, each in enumerate(state.experts):
             with Session(glm, each):
                 scores[i] = each.solver.learn(glm, each, state.scaled(z, i), y, w, True)
-        logs = _running_sums(state.log_weights, (w * self._log_likelihood(scores, y)).T).T
+        logs = _running_sums(state.log_weights, (w * self.log_likelihood(scores, y)).T).T
         before = np.column_stack([state.log_weights, logs[:, :-1]])
         state.log_weights = logs[:, -1].copy()
         weights = np.exp(before - before.max(axis=0))
@@ -275,10 +275,10 @@ class RidgeMixture:
         """Return the mean of each column of experts' scores."""
         z = self._clipped(scores)
         if self.family == "binomial":
-            return np.asarray((weights * _model(self.family).link.mean(z)).sum(axis=0))
+            return np.asarray((weights * model(self.family).link.mean(z)).sum(axis=0))
         return np.asarray(np.exp((weights * z).sum(axis=0)))
 
-    def _log_likelihood(self, scores: Array, y: Array) -> Array:
+    def log_likelihood(self, scores: Array, y: Array) -> Array:
         """Return the logarithm of the probability of labels; the extended loss is none."""
         z = self._clipped(scores)
         if self.family == "binomial":
