@@ -130,5 +130,5 @@ class CurvedModel:
         fit = curved_intervals.solve(self.method, self.state)
         return fit.coefficient_interval(self.check_noise(noise), delta, anytime)
 
-    centre = "the largest likelihood, without ridge"
+    centre = "the fit without ridge"
     quality = caution = ""
