@@ -16,7 +16,7 @@ of them at once. For every q = N(m, S) the logarithm is at least
 With m the minimiser of L and :math:`S = (J + \rho D)^{-1}` this is near the best there is.
 
 **The set is bounded.** Let :math:`e = \theta - m`. For :math:`0 < \beta \le 1` take
-q = N(m + (1 - beta)e - h, S), where h makes up for convexity:
+q = N(m + (1 - beta)e - h, S), or a share of S, where h makes up for convexity:
 :math:`E_qL \le L(m + (1 - \beta)e) + \kappa`. For slopes of at most K this holds with h = 0 and
 :math:`\kappa = \frac K2\sum w\sigma^2`, :math:`\sigma^2 = u^\top Su` of a row u; for counts with
 :math:`u\cdot h \ge \sigma^2/2` in all rows and :math:`\kappa = \sum wy\,u\cdot h`. Since L is
@@ -81,25 +81,32 @@ def level(fit: Estimate, delta: float, dispersion: float = 1.0) -> float:
 
 
 class Smoothed(NamedTuple):
-    """What a Gaussian q adds to the loss at its mean, at m and at most; h of the latter."""
+    """What a Gaussian q adds to the loss at its mean: at m, and at most with |h|_D."""
 
     here: float
     most: float
-    moment: float  # |h|_D
+    moment: float
 
 
-def _level(fit: Estimate, rho: float, c: float, dispersion: float, growth: "_Growth") -> float:
+def _level(
+    fit: Estimate, rho: float, c: float, dispersion: float, growth: "_Growth"
+) -> float:
     """Return the level for one precision, in units of the dispersion."""
     D = fit.design.prior
     J = (fit.basis * (fit.values / dispersion)) @ fit.basis.T
     factor = linalg.factor(J + rho * D)
     S = linalg.invert(factor)
     log_det = linalg.log_det(factor) - linalg.log_det(linalg.factor(rho * D))
-    k = 0.5 * (rho * float(np.sum(D * S)) - len(J) + log_det)
+    trace, p = rho * float(np.sum(D * S)), len(J)
+    k = 0.5 * (trace - p + log_det)
     q = _smoothed(fit, S, dispersion)
-    B = c + k + q.most + 0.5 * rho * q.moment**2
-    R = growth.radius(B, rho, q.moment)
-    if math.inf == R:
+    if q.most == math.inf:
+        return math.inf
+    share = min(p / (trace + 2 * q.most), 1.0)  # of S, far away
+    B = c + k + 0.5 * (share - 1) * trace - 0.5 * p * math.log(share) + share * q.most
+    h = share * q.moment
+    R = growth.radius(B + 0.5 * rho * h * h, rho, h)
+    if R == math.inf:
         return math.inf
     height = math.inf
     for _ in range(100):  # each of them holds
@@ -134,7 +141,7 @@ def _smoothed(fit: Estimate, S: Array, dispersion: float) -> Smoothed:
         here = float(w @ (design.link.mean(fit.scores) * np.expm1(square / 2)))
         h = _cover(design, square / 2)
         if h is None:
-            return Smoothed(here, math.inf, 0.0)
+            return Smoothed(here, math.inf, math.inf)
         most = float((w * design.y) @ matmul(design.u, h))
         return Smoothed(here, most, linalg.norm(h, D))
     K = float(design.link.slope(np.zeros(1))[0])
@@ -177,12 +184,10 @@ class _Growth:
 
     def radius(self, B: float, rho: float, h: float) -> float:
         """Return R beyond which the growth exceeds psi, infinite where it never does for good."""
-        if not math.isfinite(B):
-            return math.inf
         bend = math.sqrt(2 * B / rho)  # psi is a line from there on
 
         def excess(R: float) -> float:
-            quadratic = B + 0.5 * rho * R * R if bend > R else math.sqrt(2 * B * rho) * R
+            quadratic = B + 0.5 * rho * R * R if R < bend else math.sqrt(2 * B * rho) * R
             return self(R) - quadratic - rho * h * R
 
         high = bend

@@ -24,7 +24,9 @@ from .solver import Session
 
 ASYMPTOTIC = "asymptotic"
 ENOUGH_ROWS = 100  # for the sandwich
+NORMAL = 1e6  # counts of that mean have the quantiles of a normal distribution
 METHODS = "mixture", "likelihood"
+PLAYED = 0.1  # share of delta that the mixture spends on the losses as they were played
 
 
 @one_thread
@@ -115,7 +117,7 @@ class CurvedFit:
             In the user's units.
         noise : "auto", Likelihood or "asymptotic"
             "auto" is ``Likelihood()``. "asymptotic" estimates the variance from the residuals (the
-            sandwich), from 100 rows on.
+            sandwich), from 100 rows and twice the number of parameters on.
         delta : float in (0, 1)
         anytime, simultaneous : bool
             Whether it holds at all times, and whether for all rows at once; the textbook's Wald
@@ -123,9 +125,10 @@ class CurvedFit:
         kind : {"mean", "observation"}
             Of the mean, or of a new label of weight 1, at one time.
         method : {"mixture", "likelihood"}
-            For all rows at all times: the mixture around each candidate (`candidate_mixture`), or
-            all parameters whose loss is at most that of the mixture of ridges and log(1/delta).
-            Each row takes some ten passes over the history.
+            For all rows at all times. "likelihood": all parameters whose loss is at most that of
+            the mixture of ridges and log(1/delta). "mixture": the mixture around each candidate
+            (`candidate_mixture`) with nine tenths of delta, and that set with one tenth, which is
+            smaller while events are few. Each row takes some ten passes over the history.
         """
         one_of("kind", kind, ("mean", "observation"))
         z, delta = self._directions(x), probability("delta", delta)
@@ -166,7 +169,7 @@ class CurvedFit:
         around[: len(theta)] = theta  # that of rows (x - shift, 1)
         W = (design.V * np.sqrt(design.values)).T * design.s
         scores = matmul(design.u, W @ np.linalg.solve(design.C.T, around))
-        rise = design.loss(scores) - self.fit.loss
+        rise = design.rise(scores, self.fit.scores)
         return rise <= self._height(self._dispersion(noise), delta, method)
 
     def _scores_within(
@@ -217,14 +220,17 @@ class CurvedFit:
         """Return how far above its minimum the loss is in the set for all rows at all times."""
         if dispersion is None:
             raise ValueError(f"noise is {ASYMPTOTIC!r}, which gives no set; pass Likelihood()")
-        if method == "mixture":
-            return candidate_mixture.level(self.fit, delta, dispersion)
+        if method == "likelihood":
+            if dispersion != 1:
+                raise ValueError(
+                    f"method is 'likelihood' and noise has dispersion {dispersion:g}; the losses "
+                    "were played at dispersion 1, pass method='mixture'"
+                )
+            return self.played + math.log(1 / delta) - self.fit.loss
         if dispersion != 1:
-            raise ValueError(
-                f"method is 'likelihood' and noise has dispersion {dispersion:g}; the losses were "
-                "played at dispersion 1, pass method='mixture'"
-            )
-        return self.played + math.log(1 / delta) - self.fit.loss
+            return candidate_mixture.level(self.fit, delta, dispersion)
+        height = candidate_mixture.level(self.fit, (1 - PLAYED) * delta, 1.0)
+        return min(height, self._height(1.0, PLAYED * delta, "likelihood"))
 
     def _half_width(
         self,
@@ -236,10 +242,13 @@ class CurvedFit:
         whole: bool,
     ) -> Array:
         """Return half the width of intervals from the variance of the estimate."""
-        enough = dispersion is not None or self.count >= ENOUGH_ROWS
+        n, r = self.count, self.fit.design.rank
+        enough = dispersion is not None or n >= max(ENOUGH_ROWS, 2 * r)
         if not enough or (anytime and not (self.fit.design.sums.frozen and self._eventful)):
             return np.where(b.any(axis=1), math.inf, 0.0)
-        V = self.fit.sandwich if dispersion is None else dispersion * self.fit.inverse
+        V = self.fit.inverse * (dispersion or 1.0)
+        if dispersion is None:
+            V = self.fit.sandwich * n / (n - r)
         unit = float(self.fit.design.link.slope(np.zeros(1))[0]) / (dispersion or 1.0)
         v = np.einsum("ij,ij->i", matmul(b, V), b)
         if whole:
@@ -276,26 +285,28 @@ class CurvedFit:
 
 
 def _poisson(share: float, mean: Array) -> Array:
-    """Return quantiles of Poisson counts."""
-    from scipy.special import pdtr, pdtrik
+    """Return quantiles of Poisson counts, of large ones by the normal approximation."""
+    from scipy.special import ndtri, pdtr, pdtrik
 
-    known = np.where(np.isfinite(mean), mean, 1.0)
-    k = np.maximum(np.ceil(np.maximum(pdtrik(share, np.maximum(known, 1e-300)), 0.0)), 0.0)
-    k = np.where(pdtr(np.maximum(k - 1, 0.0), known) >= share, np.maximum(k - 1, 0.0), k)
-    return np.where(np.isfinite(mean), k, mean)
+    normal = np.floor(mean + ndtri(share) * np.sqrt(mean))
+    small = np.clip(mean, 1e-300, NORMAL)
+    k = np.ceil(np.maximum(pdtrik(share, small), 0.0))
+    k = np.where(pdtr(np.maximum(k - 1, 0.0), small) >= share, np.maximum(k - 1, 0.0), k)
+    return np.where(mean < NORMAL, k, normal)
 
 
 def _simultaneous(b: Array, V: Array, D: Array, delta: float) -> Array:
     r"""Return half-widths for all rows at all times, of an estimate of variance V: asymptotic.
 
-    The formula of `LeastSquares.simultaneous_half_width` for sd 1 and :math:`G = V^{-1}`.
+    The formula of `LeastSquares.simultaneous_half_width` for sd 1 and :math:`G = V^{-1}`, which is
+    0 where labels are separated.
     """
-    square = np.full(len(b), math.inf)
+    square, lifted = np.full(len(b), math.inf), matmul(b, V)
     root = np.linalg.cholesky(D)
-    values = np.maximum(np.linalg.eigvalsh(root.T @ V @ root), 1e-300)  # of (D^-1 G)^-1
-    form, lifted = np.einsum("ij,ij->i", matmul(b, V), b), matmul(b, V)
+    half = np.linalg.solve(root, np.linalg.pinv(V, hermitian=True))
+    values = np.maximum(np.linalg.eigvalsh(np.linalg.solve(root, half.T)), 0.0)
     for rho in GRID:
-        level = 2 * math.log(len(GRID) / delta) + float(np.log1p(1 / (rho * values)).sum())
-        more = rho * np.einsum("ij,ij->i", matmul(lifted, D), lifted)
-        square = np.minimum(square, level * (form + more))
+        level = 2 * math.log(len(GRID) / delta) + float(np.log1p(values / rho).sum())
+        form = np.einsum("ij,ij->i", matmul(lifted, rho * D), lifted)
+        square = np.minimum(square, level * (np.einsum("ij,ij->i", lifted, b) + form))
     return np.sqrt(square)

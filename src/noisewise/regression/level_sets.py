@@ -34,7 +34,6 @@ def _largest(fit: Estimate, b: Array, height: float) -> float:
     if not b.any():
         return 0.0
     design, beta, scores = fit.design, fit.beta, fit.scores
-    base = design.loss(scores)
     first, rise = 0.0, 0.0
     for _ in range(STEPS):
         g, H = design.gradient(scores), design.curvature(scores)
@@ -55,7 +54,9 @@ def _largest(fit: Estimate, b: Array, height: float) -> float:
         if miss <= 1e-10 * height and abs(rise - height) <= 1e-6 * height:
             return float(b @ beta) + (height - rise + miss) / lam
         along, size = matmul(design.u, step), 1.0
-        while (reached := design.loss(scores + size * along) - base) > 2 * height and size > 1e-9:
+        while (
+            reached := design.rise(scores + size * along, fit.scores)
+        ) > 2 * height and size > 1e-60:
             size /= 2
         beta, scores, rise = beta + size * step, scores + size * along, reached
     return math.inf

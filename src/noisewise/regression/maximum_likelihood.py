@@ -55,8 +55,13 @@ class Design:
 
     def loss(self, scores: Array) -> float:
         r"""Return :math:`\sum w(m(s) - ys)`, infinite where a potential is."""
+        return self.rise(scores, np.zeros_like(scores))
+
+    def rise(self, scores: Array, base: Array) -> float:
+        """Return by how much the loss is larger at some scores than at others."""
         with np.errstate(over="ignore", invalid="ignore"):
-            found = float(self.w @ (self.potential(scores) - self.y * scores))
+            m = self.potential(scores) - self.potential(base)
+            found = float(self.w @ (m - self.y * (scores - base)))
         return found if found == found else math.inf
 
     def potential(self, scores: Array) -> Array:
@@ -140,7 +145,9 @@ def maximise(design: Design) -> Estimate:
     start = float(_constant(design.link, float(w @ y) / float(w.sum())))
     beta = start * matmul(w, design.u)
     scores = matmul(design.u, beta)
-    value, floor = design.loss(scores), FLAT * float(design.link.slope(np.array(start)))
+    # beyond a score of 5 labels that are all equal would leave nothing above rounding
+    value = design.loss(scores)
+    floor = FLAT * float(design.link.slope(np.clip(start, -5.0, 5.0)))
     if not math.isfinite(value):
         beta, scores = np.zeros(r), np.zeros(len(y))
         value = design.loss(scores)
