@@ -6,7 +6,6 @@ from functools import cached_property
 
 import numpy as np
 
-from .. import linalg
 from ..blas import matmul, one_thread
 from ..confidence import Interval
 from ..inputs import features, numbers, one_of, probability
@@ -19,7 +18,7 @@ from .linear_intervals import GRID
 from .maximum_likelihood import Design, Estimate, maximise
 from .normal_equations import NormalEquations
 from .ridge_mixture import FAMILIES, RidgeMixture, model
-from .ridge_mixture_state import INTERCEPT, RidgeMixtureState
+from .ridge_mixture_state import RidgeMixtureState
 from .solver import Session
 
 ASYMPTOTIC = "asymptotic"
@@ -132,16 +131,19 @@ class CurvedFit:
         """
         one_of("kind", kind, ("mean", "observation"))
         z, delta = self._directions(x), probability("delta", delta)
-        mean = self.fit.design.link.mean
         if kind == "observation":
             found = self._scores_within(z, noise, delta / 2, False, False, method)
+            bounds = self._label(*self._means(found), delta / 2)
             note = "the interval of a new label holds at one time" if anytime else ""
-            bounds = self._label(mean(found.lower), mean(found.upper), delta / 2)
             return Interval(*bounds, "one new label, one time", found.rests_on, note)
         found = self._scores_within(z, noise, delta, anytime, simultaneous, method)
+        return Interval(*self._means(found), found.promise, found.rests_on, found.note)
+
+    def _means(self, scores: Interval) -> tuple[Array, Array]:
+        """Return the means at bounds of scores."""
         with np.errstate(over="ignore"):
-            lower, upper = mean(found.lower), mean(found.upper)
-        return Interval(lower, upper, found.promise, found.rests_on, found.note)
+            lower, upper = (self.fit.design.link.mean(np.asarray(each)) for each in scores)
+        return lower, upper
 
     def coefficient_interval(
         self, noise: Likelihood | str = "auto", delta: float = 0.05, anytime: bool = True
@@ -190,6 +192,8 @@ class CurvedFit:
         promise = "all rows, all times" if whole else f"a row fixed in advance, {times}"
         if whole and dispersion is not None:
             height, rests_on = self._height(dispersion, delta, method), "the likelihood"
+            if method == "mixture":
+                rests_on += ", and first rows that do not depend on labels"
             if height < 0:
                 note = "no parameter fits the labels as well as they were predicted: the likelihood"
                 note += " is contradicted, and the interval says nothing"

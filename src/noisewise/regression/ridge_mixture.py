@@ -46,6 +46,7 @@ FAMILIES = {
 
 @cache
 def model(family: str) -> GLM:
+    """Return the model of a family, for scaled rows."""
     link, S, *_ = FAMILIES[family]
     return GLM(link, LONGEST, S / LONGEST)
 
