@@ -181,7 +181,7 @@ def test_intervals_say_what_they_promise(family):
     asymptotic = nw.OnlineGLM(family, noise="asymptotic").fit(x, y).predict_interval(x[:9])
     assert asymptotic.rests_on.startswith("independent rows, asymptotically")
     proved = family in ("binomial", "poisson")
-    assert whole.rests_on == ("the likelihood" if proved else "independent rows, asymptotically")
+    assert whole.rests_on.startswith("the likelihood" if proved else "independent rows, asympt")
     assert (
         (textbook.lower <= model.predict(x[:9])) & (model.predict(x[:9]) <= textbook.upper)
     ).all()

@@ -196,6 +196,8 @@ class CurvedFit:
         promise = "all rows, all times" if whole else f"a row fixed in advance, {times}"
         if whole and dispersion is not None:
             height, rests_on = self._height(dispersion, delta, method), "the likelihood"
+            if method == "mixture":
+                rests_on += ", and first rows that do not depend on labels"
             if height < 0:
                 note = "no parameter fits the labels as well as they were predicted: the likelihood"
                 note += " is contradicted, and the interval says nothing"
