@@ -65,7 +65,7 @@ from .maximum_likelihood import Design, Estimate
 NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
 NODE_WEIGHTS = NODE_WEIGHTS / NODE_WEIGHTS.sum()
 WIDEST = 3.0  # sd of a score up to which the quadrature is exact to 1e-8
-ROUNDING = 1e-9
+ROUNDING = 1e-6  # by which the level is raised
 BETA = np.arange(1, 65) / 64
 
 
@@ -142,7 +142,7 @@ def _smoothed(fit: Estimate, S: Array, dispersion: float) -> Smoothed:
             return Smoothed(here, math.inf, math.inf)
         most = float((w * design.y) @ matmul(design.u, h))
         return Smoothed(here, most, linalg.norm(h, D))
-    K = float(design.link.slope(np.zeros(1))[0])
+    K = float(design.link.slope(np.zeros(1))[0])  # the largest slope
     added = 0.5 * K * square
     near = square <= WIDEST**2
     points = fit.scores[near, None] + np.sqrt(square[near])[:, None] * NODES
@@ -169,7 +169,7 @@ class _Growth:
     def __call__(self, R: float) -> float:
         x = self.eta * (self.root * R)
         with np.errstate(over="ignore"):
-            return float(self.a @ np.where(x < 1e-4, 0.5 * x * x, np.expm1(-x) + x))
+            return float(self.a @ np.where(x < 1e-4, x * x * (0.5 - x / 6), np.expm1(-x) + x))
 
     def inverse(self, value: float) -> float:
         """Return where it takes a value, from above."""
