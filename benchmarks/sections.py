@@ -228,5 +228,6 @@ def processes(repeats, largest):
 
 
 SECTIONS = [
-    identity, calls, estimators, logistic, links, refits, processes, threads, decisions, flat, field, arena,
+    identity, calls, estimators, logistic, links, refits, processes, threads, decisions, flat,
+    field, arena,
 ]  # fmt: skip
