@@ -95,17 +95,25 @@ class OnlineGLM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> "OnlineGLM":
         """Start again, and learn the rows in the order given."""
-        return self._learn(X, y, sample_weight, afresh=True)
+        self._learn(X, y, sample_weight, afresh=True)
+        return self
 
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> "OnlineGLM":
         """Learn more rows."""
+        self._learn(X, y, sample_weight, afresh="state_" not in vars(self))
+        return self
+
+    def update(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Array:
+        """Learn more rows in order; return the mean predicted for each before its label."""
         return self._learn(X, y, sample_weight, afresh="state_" not in vars(self))
 
     def _learn(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, afresh: bool
-    ) -> "OnlineGLM":
+    ) -> Array:
         if afresh:
             names = column_names(X)
             x = rows_of(X, names)
@@ -116,18 +124,18 @@ class OnlineGLM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not afresh:
             if len(x) == 1:  # the quick way
                 weight = float(w[0]) / self._unit
-                self.method_.update(self.state_, x[0], float(labels[0]), weight)
+                means = self.method_.update(self.state_, x[0], float(labels[0]), weight)
             else:
-                self.method_.update(self.state_, x, labels, w / self._unit)
+                means = self.method_.update(self.state_, x, labels, w / self._unit)
             self._sums.update(x, labels, w)
-            return self
+            return np.atleast_1d(means)
         if not w.any():
             raise ValueError("Sample weights must contain at least one non-zero number.")
         self._known_sigma()
         method = self._method()
         state = method.start(x.shape[1])
         unit = float(w[w > 0][0]) if method.ridge == "auto" else 1.0
-        method.update(state, x, labels, w / unit)
+        means = method.update(state, x, labels, w / unit)
         self.method_ = method
         self.state_ = state
         self._unit = unit
@@ -138,7 +146,7 @@ class OnlineGLM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = np.array(names, dtype=object)
         elif "feature_names_in_" in vars(self):
             del self.feature_names_in_
-        return self
+        return np.asarray(means)
 
     def _method(self) -> SelfTuned:
         if self.family != "gaussian":

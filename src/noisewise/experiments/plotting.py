@@ -13,34 +13,25 @@ import matplotlib.pyplot as plt
 from cycler import cycler
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from .. import files
+from .. import drawing, files
+from ..drawing import (
+    BLACK as BLACK,
+    BLUE as BLUE,
+    COLOURS as COLOURS,
+    GREEN as GREEN,
+    ORANGE as ORANGE,
+    PINK as PINK,
+    SKY as SKY,
+    VERMILION as VERMILION,
+)
 
 Figure = Any  # matplotlib's types do not know the arrays of `subplots`
 Axes = Any
 
-# Okabe and Ito's palette, black last
-BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"
-PINK, ORANGE, SKY, BLACK = "#CC79A7", "#E69F00", "#56B4E9", "#000000"
-COLOURS = (BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK)
-
 # the pale ones darker, to be read as text
 INK = {PINK: "#9A4A76", ORANGE: "#8F6200", SKY: "#22729F", GREEN: "#00795A"}
 
-RC = {
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": 10,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.prop_cycle": cycler(color=COLOURS),
-    "axes.grid": True,
-    "grid.alpha": 0.25,
-    "grid.linewidth": 0.6,
-    "legend.frameon": False,
-    "lines.linewidth": 1.6,
-    "svg.fonttype": "path",
-}
+RC = {**drawing.RC, "axes.prop_cycle": cycler(color=COLOURS)}
 
 
 def panels(
