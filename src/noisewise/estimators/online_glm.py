@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +14,7 @@ from ..protocols import Array
 from ..regression.linear_intervals import LeastSquares, solve
 from ..regression.normal_equations import NormalEquations
 from ..regression.self_tuned import SelfTuned, SelfTunedState
+from .pictures import plot_coefficients
 from .scikit_learn import BaseEstimator, NotFittedError, RegressorMixin
 from .summary import Summary
 from .tables import column_names, column_order, labels_of, rows_of, weights_of
@@ -283,6 +285,32 @@ class OnlineGLM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if kept >= 0.5:
             return ""
         return "predictions discount old rows, but intervals assume that the mean does not change"
+
+    def plot(self, delta: float = 0.05, *, standardised: bool = True, ax: Any = None) -> Any:
+        """Draw the coefficients with intervals that hold at all times and textbook ones.
+
+        Parameters
+        ----------
+        delta : float in (0, 1)
+            The probability that an interval may miss.
+        standardised : bool
+            Per standard deviation of each feature, so that features compare. Else per unit.
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        flag("standardised", standardised)
+        return plot_coefficients(
+            self.summary(delta), self._spreads() if standardised else None, delta, ax
+        )
+
+    def _spreads(self) -> Array:
+        """Return the standard deviation of each feature."""
+        sums, d = self._sums, self.n_features_in_
+        squares = np.diag(sums.gram)[:d] / sums.total
+        return np.sqrt(np.maximum(squares - sums.means()[:d] ** 2, 0.0))
 
     def summary(self, delta: float = 0.05) -> Summary:
         """Return a table of coefficients, with intervals that hold at all times and textbook ones.
