@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..estimators.online_glm import OnlineGLM
-#from ..estimators.online_glm_classifier import OnlineGLMClassifier
+
+# from ..estimators.online_glm_classifier import OnlineGLMClassifier
 from ..inputs import shown
 from ..protocols import Array
 

@@ -107,9 +107,7 @@ class OnlineGLM(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._learn(X, y, sample_weight, afresh="state_" not in vars(self))
         return self
 
-    def update(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Array:
+    def update(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Array:
         """Learn more rows in order; return the mean predicted for each before its label."""
         return self._learn(X, y, sample_weight, afresh="state_" not in vars(self))
 

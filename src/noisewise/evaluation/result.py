@@ -115,7 +115,7 @@ class Evaluation:
         late = (self.totals[:, -1] - self.totals[:, i]) / (self.weights[-1] - self.weights[i])
         return dict(zip(self.names, late.tolist(), strict=True))
 
-    def _cells(self) -> list[tuple[str, ...]]:
+    def _lines(self) -> list[tuple[str, ...]]:
         heads = ("", "all rows", f"after row {self.half:,}", f"over {self.names[-1]}")
         base = self.losses[self.names[-1]]
         rows = [
@@ -123,6 +123,11 @@ class Evaluation:
             for name, loss in self.losses.items()
         ]
         return [heads, *rows] if len(rows) > 1 else [row[:3] for row in (heads, *rows)]
+
+    def cells(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """Return the table's head and rows."""
+        head, *rows = self._lines()
+        return head, rows
 
     def notes(self) -> list[str]:
         """Return what was measured, in sentences."""
@@ -140,7 +145,7 @@ class Evaluation:
         return notes
 
     def __repr__(self) -> str:
-        cells = self._cells()
+        cells = self._lines()
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = [
             "  ".join((row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])))
@@ -149,7 +154,7 @@ class Evaluation:
         return "\n".join([f"{self.title}, {self.rows:,} rows", *lines, *self.notes()])
 
     def _repr_html_(self) -> str:
-        heads, *rows = self._cells()
+        heads, *rows = self._lines()
         head = "".join(f"<th>{escape(each)}</th>" for each in heads)
         body = "".join(
             f"<tr><th>{escape(name)}</th>{''.join(f'<td>{escape(c)}</td>' for c in cells)}</tr>"

@@ -1,7 +1,7 @@
 """The page over all studies of a folder: one file, nothing fetched from outside."""
 
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.resources import files as resources
 from pathlib import Path
 from string import Template
@@ -68,7 +68,7 @@ def _section(study: Record, folder: Path) -> str:
         {name: html.escape(str(text)) for name, text in texts.items()},
         holds="".join(_claim(study, claim) for claim in study["measured"]),
         figure=figure,
-        table=_table(**study["numbers"]),
+        table=table(**study["numbers"]),
     )
 
 
@@ -87,8 +87,14 @@ def _template(name: str) -> Template:
     return Template((resources(__package__) / name).read_text())
 
 
-def _table(columns: list[str], data: list[list[object]]) -> str:
-    words = [any(isinstance(row[i], str) for row in data) for i in range(len(columns))]
+def table(
+    columns: Sequence[object], data: Sequence[Sequence[object]], left: int | None = None
+) -> str:
+    """Return a table; the first ``left`` columns, or those that hold words, are aligned left."""
+    words = [
+        any(isinstance(row[i], str) for row in data) if left is None else i < left
+        for i in range(len(columns))
+    ]
     side = [' class="words"' if word else "" for word in words]
     names = [html.escape(str(name)).replace(" = ", "&nbsp;=&nbsp;") for name in columns]
     head = "".join(f"<th{s}>{name}</th>" for s, name in zip(side, names, strict=True))

@@ -139,7 +139,9 @@ def _problem(column: Column, choice: Choice) -> str:
 
 
 def _missing(choice: Choice, found: dict[str, Column]) -> list[str]:
-    lacking = [found[name] for name in choice.columns if 0 < found[name].missing < found[name].count]
+    lacking = [
+        found[name] for name in choice.columns if 0 < found[name].missing < found[name].count
+    ]
     lines = [
         f"column {each.name!r}: {each.missing:,} of {each.count:,} values are missing (first in "
         f"row {each.places['missing']})"

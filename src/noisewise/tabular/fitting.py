@@ -34,6 +34,7 @@ class Fit:
     rows: int
     dropped: int
     notes: tuple[str, ...]
+    comparison: str
     seconds: float
     delta: float
 
@@ -87,7 +88,8 @@ def fit(
         summary=model.summary(delta),
         rows=validation.count,
         dropped=dropped,
-        notes=(*notes, *more, describe(family)),
+        notes=(*notes, *more),
+        comparison=describe(family),
         seconds=perf_counter() - began,
         delta=delta,
     )
