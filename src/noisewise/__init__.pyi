@@ -12,6 +12,7 @@ from .bandits import *
 from .bandits.variance import VarianceModel as VarianceModel
 from .confidence import Ellipsoid as Ellipsoid
 from .estimators.online_glm import OnlineGLM as OnlineGLM
+from .estimators.online_glm_classifier import OnlineGLMClassifier as OnlineGLMClassifier
 from .evaluation.progressive import evaluate as evaluate
 from .glm import GLM as GLM
 from .links import LINKS as LINKS

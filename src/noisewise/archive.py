@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import files
+from .inputs import shown
 from .links import LINKS, Link
 from .members import read_members
 from .protocols import trait
@@ -22,19 +23,27 @@ FORMAT = "noisewise-2"
 FOREIGN = "was not written by noisewise.save"
 DEEPEST = 32  # levels of classes and lists in each other
 RENAMED = {"Layers": "OptimismState", "Forms": "EllipsoidStack"}  # classes by their earlier names
-HOLDERS = {"AgentState": "noisewise.agent.agent_state"}  # what files hold around a state
+HOLDERS = {  # what files hold around a state
+    "AgentState": "noisewise.agent.agent_state",
+    "EstimatorState": "noisewise.estimators.estimator_state",
+}
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 Arrays = dict[str, NDArray[np.generic]]
 
 
-def save(path: str | os.PathLike[str], spec: object, state: object) -> None:
+def save(path: str | os.PathLike[str], spec: object, state: object = None) -> None:
     """Write ``spec`` and ``state`` to ``path``; an old file is replaced only once all is on disk.
 
+    An estimator is passed alone, in place of the spec; it knows its state.
     The file holds a member ``header`` (JSON) and one array a member; `numpy.load` opens it. An old
     file keeps its mode and a link its target; what a killed `save` left is removed by the next.
     """
-    arrays: Arrays = {}
+    own: Callable[[], object] | None = trait(spec, "_saved_state", None)
+    if (state is None) != (own is not None):
+        words = "an estimator is saved without a state" if own else "pass the state of the spec"
+        raise ValueError(f"state is {shown(state)}; {words}")
+    state, arrays = own() if own else state, Arrays()
     body = {"spec": _encode("spec", spec, arrays), "state": _encode("state", state, arrays)}
     version = import_module("noisewise").__version__
     header = json.dumps({"format": FORMAT, "version": version, **body})
@@ -48,8 +57,8 @@ def save(path: str | os.PathLike[str], spec: object, state: object) -> None:
 
 def load(
     path: str | os.PathLike[str], link: Link | None = None, types: tuple[type, ...] = ()
-) -> tuple[Any, Any]:
-    """Return the spec and state saved at ``path``.
+) -> Any:
+    """Return the spec and state saved at ``path``, or the estimator.
 
     A file is data: all of it is checked, and only classes of noisewise are made of it. A link of
     your own is passed again, and so are dataclasses of your own, as ``types``.
@@ -62,6 +71,9 @@ def load(
         decoder = _Decoder(arrays, link, own)
         spec, state = (decoder.decode(header[part]) for part in ("spec", "state"))
         suit(spec, state)
+        restore: Callable[[object], None] | None = trait(spec, "_restore", None)
+        if restore is not None:
+            restore(state)
     except _Wanting:
         raise
     except ValueError as error:
@@ -72,7 +84,7 @@ def load(
                 f"does not understand all of it ({error}); update noisewise"
             ) from None
         raise damaged(path, error) from None
-    return spec, state
+    return (spec, state) if restore is None else spec
 
 
 def damaged(path: str | os.PathLike[str], why: object) -> ValueError:
@@ -231,6 +243,8 @@ class _Decoder:
             home = import_module(HOLDERS.get(name, "noisewise"))
             public = name in HOLDERS or name in home.__all__
             found = self.known.get(name) or (getattr(home, name) if public else None)
+            if name in HOLDERS:
+                self._learn_classes(found)
         if _is_class(found):
             return found
         if isinstance(name, str) and ":" in name:

@@ -378,7 +378,7 @@ def predict(
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     except BrokenPipeError:  # a reader such as head has seen enough
-        sys.stdout = None  # type: ignore[assignment]
+        sys.stdout = None
         sys.exit(0)
     except OSError as error:
         raise click.UsageError(f"--out {out} can't be written ({error})") from None

@@ -44,8 +44,14 @@ def check_fields(state: object, **wanted: str | Shape | type) -> None:
 def restore_writable(state: object, held: dict[str, object]) -> None:
     """Set the fields of an unpickled state, with copies of arrays that lie in a mapped file."""
     for name, value in held.items():
-        read_only = isinstance(value, np.ndarray) and not value.flags.writeable
-        vars(state)[name] = np.array(value) if read_only else value
+        vars(state)[name] = [*map(_own, value)] if isinstance(value, list) else _own(value)
+
+
+def _own(value: object) -> object:
+    mapped = isinstance(value, np.ndarray) and (
+        type(value) is not np.ndarray or not value.flags.writeable
+    )
+    return np.array(value) if mapped else value
 
 
 def check_type(name: str, value: object, kind: type) -> None:

@@ -2,14 +2,13 @@
 
 import warnings
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..estimators.online_glm import OnlineGLM
-
-# from ..estimators.online_glm_classifier import OnlineGLMClassifier
+from ..estimators.online_glm_classifier import OnlineGLMClassifier
 from ..inputs import shown
 from ..protocols import Array
 
@@ -21,7 +20,7 @@ except ModuleNotFoundError as error:
     ) from None
 
 Row = Mapping[Hashable, Any]
-Frame = Any  # of pandas, which only those import who pass one
+Frame: TypeAlias = Any  # of pandas, which only those import who pass one
 Names = tuple[Hashable, ...] | None
 
 
@@ -37,9 +36,8 @@ class Features:
 
     def read(self, x: Row | Frame) -> Array:
         """Return rows (n, d), with 0 for features that are not there."""
-        one = isinstance(x, Mapping)
-        self._warn_of_others(x if one else x.columns)
-        if one:
+        self._warn_of_others(_names(x))
+        if isinstance(x, Mapping):
             return np.array([[x.get(name, 0.0) for name in self.names]], dtype=np.float64)
         return x.reindex(columns=list(self.names), fill_value=0.0).to_numpy(dtype=np.float64)
 
@@ -51,8 +49,12 @@ class Features:
         warnings.warn(
             f"feature {shown(first)} was not in the first row and is ignored, as are all others "
             "that appear later; pass all names as features=",
-            stacklevel=4,
+            stacklevel=5,
         )
+
+
+def _names(x: Row | Frame) -> Iterable[Hashable]:
+    return x if isinstance(x, Mapping) else x.columns
 
 
 class _Adapter:
@@ -68,8 +70,7 @@ class _Adapter:
         if self._learnt is None:
             model = usual() if self.model is None else self.model
             estimator = type(model)(**model.get_params(deep=False))
-            given = x if isinstance(x, Mapping) else x.columns
-            features = Features(given if self.features is None else self.features)
+            features = Features(_names(x) if self.features is None else self.features)
         else:
             features, estimator = self._learnt
         rows = features.read(x)

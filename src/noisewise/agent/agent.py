@@ -339,7 +339,8 @@ class Agent:
 
         A link of your own is passed again, and so are dataclasses of your own, as ``types``.
         """
-        policy, given = archive.load(path, link, types)
+        found = archive.load(path, link, types)
+        policy, given = found if isinstance(found, tuple) else (found, None)
         if not isinstance(given, AgentState):
             raise ValueError(f"{str(path)!r} holds no agent; open it with noisewise.load")
         dim, sigma = given.features.shape[1], given.sigma

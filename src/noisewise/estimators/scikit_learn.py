@@ -3,7 +3,7 @@
 import inspect
 
 try:
-    from sklearn.base import BaseEstimator, RegressorMixin
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
     from sklearn.exceptions import DataConversionWarning, NotFittedError
 except ModuleNotFoundError:
 
@@ -15,6 +15,9 @@ except ModuleNotFoundError:
 
     class RegressorMixin:  # type: ignore[no-redef]
         """Marks a regressor."""
+
+    class ClassifierMixin:  # type: ignore[no-redef]
+        """Marks a classifier."""
 
     class BaseEstimator:  # type: ignore[no-redef]
         """Parameters by name."""
@@ -42,4 +45,10 @@ except ModuleNotFoundError:
             return f"{type(self).__name__}({', '.join(changed)})"
 
 
-__all__ = ["BaseEstimator", "DataConversionWarning", "NotFittedError", "RegressorMixin"]
+__all__ = [
+    "BaseEstimator",
+    "ClassifierMixin",
+    "DataConversionWarning",
+    "NotFittedError",
+    "RegressorMixin",
+]

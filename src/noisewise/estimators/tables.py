@@ -5,14 +5,17 @@ A mistake is a `ValueError` (`TypeError` for what is no number at all) before an
 
 import math
 import warnings
-from typing import Protocol, runtime_checkable
+from numbers import Real
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from ..inputs import FLOAT
+from ..inputs import FLOAT, shown
 from ..protocols import Array, trait
 from .scikit_learn import DataConversionWarning
+
+AnyType = TypeVar("AnyType", bound=np.generic)
 
 ENCODE = "encode words as numbers and drop or fill what is missing before passing it"
 
@@ -75,8 +78,9 @@ def _floats(value: ArrayLike, name: str, names: list[str] | None = None) -> Arra
     try:
         return table.astype(FLOAT, copy=False)
     except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
         where = f"{name}{_first_wrong(table, names)}"
-        raise ValueError(f"{where}: {error}; {ENCODE}") from None
+        raise kind(f"{where}: {error}; {ENCODE}") from None
 
 
 def _first_wrong(table: np.ndarray, names: list[str] | None) -> str:
@@ -105,20 +109,53 @@ def _check_finite(table: Array, name: str, names: list[str] | None = None) -> No
 
 def labels_of(y: ArrayLike | None, count: int, estimator: str) -> Array:
     """Return ``y`` as floats, one per row."""
+    if type(y) is np.ndarray and y.dtype is FLOAT:
+        labels: Array = y
+    else:
+        labels = _floats(_given(y, estimator), "y")
+    labels = _one_per_row(labels, count)
+    _check_finite(labels, "y")
+    return labels
+
+
+def classes_of(y: ArrayLike | None, count: int | None, estimator: str) -> NDArray[np.generic]:
+    """Return labels as an array of words, of whole numbers or of truth values, one per row."""
+    labels = np.asarray(_given(y, estimator))
+    labels = _one_per_row(labels, len(labels) if count is None and labels.ndim else count)
+    if labels.dtype.kind == "O" and not all(isinstance(each, str) for each in labels):
+        if not all(isinstance(each, Real | np.bool_) for each in labels):
+            odd = next(each for each in labels if not isinstance(each, str))
+            raise ValueError(
+                f"Unknown label type: y holds {shown(odd)}; pass words only, or numbers only"
+            )
+        labels = np.array(labels.tolist())
+    if labels.dtype.kind not in "biufUO":
+        raise ValueError(f"Unknown label type: y is of type {labels.dtype}")
+    if labels.dtype.kind == "f":
+        _check_finite(labels.astype(FLOAT), "y")
+        if (labels != np.rint(labels)).any():
+            raise ValueError(
+                "Unknown label type: continuous. Classes are words or whole numbers; for labels "
+                "that vary continuously use OnlineGLM"
+            )
+    return labels
+
+
+def _given(y: ArrayLike | None, estimator: str) -> ArrayLike:
     if y is None:
         raise ValueError(
             f"This {estimator} estimator requires y to be passed, but the target y is None"
         )
-    if type(y) is np.ndarray and y.dtype is FLOAT:
-        labels: Array = y
-    else:
-        labels = _floats(y, "y")
+    return y
+
+
+def _one_per_row(labels: NDArray[AnyType], count: int | None) -> NDArray[AnyType]:
     if labels.ndim == 2 and labels.shape[1] == 1:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected. Please change the shape "
             "of y to (n_samples,), for example using ravel().",
             DataConversionWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
         labels = labels[:, 0]
     if labels.ndim != 1:
@@ -128,7 +165,6 @@ def labels_of(y: ArrayLike | None, count: int, estimator: str) -> Array:
             "Found input variables with inconsistent numbers of samples: "
             f"X has {count} and y {len(labels)}"
         )
-    _check_finite(labels, "y")
     return labels
 
 
@@ -148,6 +184,26 @@ def weights_of(sample_weight: ArrayLike | None, count: int) -> Array:
         at = int(np.argmax(w < 0))
         raise ValueError(f"Negative values in data passed to sample_weight: {w[at]} at row {at}")
     return w
+
+
+def any_weight(w: Array) -> Array:
+    """Return weights if one of them is positive."""
+    if not w.any():
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    return w
+
+
+def offsets_of(offset: ArrayLike | None, count: int) -> Array | None:
+    """Return what is added to the score of each row, None where nothing is."""
+    if offset is None:
+        return None
+    o = _floats(offset, "offset")
+    if o.ndim == 0:
+        o = np.full(count, o)
+    if o.shape != (count,):
+        raise ValueError(f"offset has shape {o.shape}; pass {(count,)}, a number per row")
+    _check_finite(o, "offset")
+    return o
 
 
 def column_order(known: list[str], given: list[str]) -> list[int] | None:

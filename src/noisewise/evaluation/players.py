@@ -55,7 +55,7 @@ class EstimatorPlayer:
         if self.classes is None:
             return np.asarray(self.model.update(self._named(x), y, w))
         labels = np.asarray(self.classes)[_codes(y)]
-        means = self.model.update(self._named(x), labels, w, classes=np.asarray(self.classes))
+        means = self.model.update(self._named(x), labels, np.asarray(self.classes), w)
         return np.asarray(means[:, 1] if len(self.classes) == 2 else means)
 
     def interval(self, x: Array, delta: float, kind: str) -> Interval:

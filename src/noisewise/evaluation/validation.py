@@ -61,7 +61,7 @@ class Validation:
         losses = np.array([counted * self.loss.of(means, y) for means in found])
         sums = self.sums[:, None] + np.cumsum(losses, axis=1)
         weights = self.weight + np.cumsum(counted)
-        t = self.count + 1 + np.arange(len(y))
+        t = self.count + np.arange(1.0, len(y) + 1.0, dtype=np.float64)
         shown = _curve_times(t) & (weights > 0)
         self.times.append(t[shown])
         self.totals.append(np.vstack([weights, sums])[:, shown])
@@ -79,7 +79,7 @@ class Validation:
 
     def _look(self, x: Array, y: Array, w: Array) -> None:
         first = next(iter(self.players.values()))
-        if isinstance(first, EstimatorPlayer) and y.ndim == 1:
+        if isinstance(first, EstimatorPlayer) and hasattr(first.model, "predict_interval"):
             self.looks.look(first, self.family, self.count, x, y, w)
 
     def result(self, title: str, means: Array | None = None) -> Evaluation:

@@ -14,16 +14,14 @@ from cycler import cycler
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from .. import drawing, files
-from ..drawing import (
-    BLACK as BLACK,
-    BLUE as BLUE,
-    COLOURS as COLOURS,
-    GREEN as GREEN,
-    ORANGE as ORANGE,
-    PINK as PINK,
-    SKY as SKY,
-    VERMILION as VERMILION,
-)
+from ..drawing import BLACK as BLACK
+from ..drawing import BLUE as BLUE
+from ..drawing import COLOURS as COLOURS
+from ..drawing import GREEN as GREEN
+from ..drawing import ORANGE as ORANGE
+from ..drawing import PINK as PINK
+from ..drawing import SKY as SKY
+from ..drawing import VERMILION as VERMILION
 
 Figure = Any  # matplotlib's types do not know the arrays of `subplots`
 Axes = Any

@@ -1,17 +1,16 @@
 """RidgeMixture: shares and counts without a number to choose, by a Bayes mixture over ridges."""
 
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from typing import NamedTuple
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..blas import matmul
-from ..glm import GLM
-from ..inputs import dimension, features, flag, one_of, positive, rows
+from ..inputs import dimension, features, flag, positive, rows
 from ..ownership import Owned, writes
 from ..protocols import Array, FloatOrArray
+from .families import FAMILIES, Family, family_name, model_of
 from .ftrl import FTRL
 from .moving import rescaled
 from .ridge_mixture_state import RidgeMixtureState
@@ -23,41 +22,17 @@ PRIOR /= PRIOR.sum()
 FIRST_DROP = 64  # and at all powers of 2 from there on
 UNIT_RIDGE = 0.5  # half the squared norm, in units of which the features are scaled
 STILL = 1e-14  # a variance below that share of the mean square is rounding
-LONGEST = 1e12  # of scaled rows: no limit, but a norm bound that the score bound follows from
 LIGHTEST, HEAVIEST = 1e-100, 1e30  # weights, for which curvatures are positive and finite
-
-
-class Family(NamedTuple):
-    """Labels of a kind: their link, the score at which it is extended, and the labels there are."""
-
-    link: str
-    score_bound: float
-    largest: float
-    words: str
-
-
-FAMILIES = {
-    "binomial": Family(
-        "logistic", 15.0, 1.0, "in [0, 1]: 0 and 1, or shares with the trials as weights"
-    ),
-    "poisson": Family("exponential", 30.0, 1e13, "of at least 0 and at most 1e13: counts"),
-}
-
-
-@cache
-def _model(family: str) -> GLM:
-    link, S, *_ = FAMILIES[family]
-    return GLM(link, LONGEST, S / LONGEST)
 
 
 @lru_cache
 def _expert(family: str, tolerance: float, certificate: str) -> FTRL:
-    return FTRL(_model(family), UNIT_RIDGE, tolerance, certificate)
+    return FTRL(model_of(family), UNIT_RIDGE, tolerance, certificate)
 
 
 @dataclass(frozen=True)
 class RidgeMixture:
-    r"""Logistic or Poisson regression whose ridge is learnt too; no number needs to be given.
+    r"""Logistic, Poisson or other curved regression whose ridge is learnt; nothing is to be given.
 
     Experts are `FTRL` with penalty :math:`\frac12 cd\sum_i v_i\theta_i^2 + \frac18 b^2`,
     :math:`c = 4^{-5}, 4^{-4}, \ldots, 4^5`, v the running variances of the features, b the
@@ -75,8 +50,12 @@ class RidgeMixture:
 
     Parameters
     ----------
-    family : {"binomial", "poisson"}
-        Labels 0 and 1, or shares with the number of trials as weight; or counts.
+    family : {"binomial", "poisson", "probit", "tanh", "algebraic"}
+        "binomial" and "probit": labels 0 and 1, or shares with the number of trials as weight;
+        "poisson": counts; "tanh" and "algebraic": signs, or their means with their number as
+        weight, the probability of 1 being half of 1 + mean. Links name families too: "logistic"
+        and "exponential". "probit" and "algebraic" are not canonical: their experts minimise the
+        loss of the link, which is convex, and are weighed by likelihood.
     fit_intercept : bool
         Without, features are not shifted, and v are their mean squares.
     ridge : float > 0, optional
@@ -117,17 +96,21 @@ class RidgeMixture:
     )
 
     def __post_init__(self) -> None:
-        one_of("family", self.family, tuple(FAMILIES))
+        object.__setattr__(self, "family", family_name(self.family))
         flag("fit_intercept", self.fit_intercept)
         if self.ridge is not None:
             object.__setattr__(self, "ridge", positive("ridge", self.ridge))
-        checked = FTRL(_model(self.family), UNIT_RIDGE, self.tolerance, self.certificate)
+        checked = FTRL(model_of(self.family), UNIT_RIDGE, self.tolerance, self.certificate)
         object.__setattr__(self, "tolerance", checked.tolerance)
 
     @property
     def label_range(self) -> tuple[float, float]:
         """The least and the largest label."""
-        return 0.0, FAMILIES[self.family].largest
+        return self._family.label_range
+
+    @property
+    def _family(self) -> Family:
+        return FAMILIES[self.family]
 
     @property
     def _expert(self) -> FTRL:
@@ -171,7 +154,7 @@ class RidgeMixture:
 
     def _mean_of(self, state: RidgeMixtureState, z: Array) -> Array:
         scores = [matmul(state.scaled(z, i), each.theta) for i, each in enumerate(state.experts)]
-        return self._mixed(state.weights[:, None], np.array(scores))
+        return self._family.mix(state.weights[:, None], np.array(scores))
 
     @writes
     def update(
@@ -207,9 +190,9 @@ class RidgeMixture:
             at = int(np.argmax(wrong))
             raise ValueError(
                 f"y is {y[at]:g} at row {at}; labels of family {self.family!r} are "
-                f"{FAMILIES[self.family].words}"
+                f"{self._family.words}"
             )
-        if len(w) and (size := w * (1 + y))[at := int(np.argmax(size))] > HEAVIEST:
+        if len(w) and (size := w * (1 + np.abs(y)))[at := int(np.argmax(size))] > HEAVIEST:
             raise ValueError(
                 f"weight is {w[at]:g} and y {y[at]:g} at row {at}, too large to compute with; "
                 "divide all weights by the largest"
@@ -251,41 +234,22 @@ class RidgeMixture:
         factors = np.ones(state.dim + self.fit_intercept)
         ratio = np.divide(state.variances, variance, np.ones(state.dim), where=variance > 0)
         factors[: state.dim] = np.sqrt(ratio)
-        experts = [rescaled(_model(self.family), each, factors) for each in state.experts]
+        experts = [rescaled(model_of(self.family), each, factors) for each in state.experts]
         fields = {name: each for name, each in vars(state).items() if name != "_owner"}
         return RidgeMixtureState(**{**fields, "experts": experts, "variances": variance})
 
     def _play(self, state: RidgeMixtureState, z: Array, y: Array, w: Array) -> Array:
         """Let the experts learn, and weigh them; return the means of the mixture."""
-        glm, scores = _model(self.family), np.empty((len(state.experts), len(z)))
+        glm, scores = model_of(self.family), np.empty((len(state.experts), len(z)))
         for i, each in enumerate(state.experts):
             with Session(glm, each):
                 scores[i] = each.solver.learn(glm, each, state.scaled(z, i), y, w, True)
-        logs = _running_sums(state.log_weights, (w * self._log_likelihood(scores, y)).T).T
+        gains = w * self._family.log_likelihood(self._family.clip(scores), y)
+        logs = _running_sums(state.log_weights, gains.T).T
         before = np.column_stack([state.log_weights, logs[:, :-1]])
         state.log_weights = logs[:, -1].copy()
         weights = np.exp(before - before.max(axis=0))
-        return self._mixed(weights / weights.sum(axis=0), scores)
-
-    def _clipped(self, scores: Array) -> Array:
-        S = FAMILIES[self.family].score_bound
-        return np.clip(scores, -S, S)
-
-    def _mixed(self, weights: Array, scores: Array) -> Array:
-        """Return the mean of each column of experts' scores."""
-        z = self._clipped(scores)
-        if self.family == "binomial":
-            return np.asarray((weights * _model(self.family).link.mean(z)).sum(axis=0))
-        return np.asarray(np.exp((weights * z).sum(axis=0)))
-
-    def _log_likelihood(self, scores: Array, y: Array) -> Array:
-        """Return the logarithm of the probability of labels; the extended loss is none."""
-        z = self._clipped(scores)
-        if self.family == "binomial":
-            return np.asarray(y * z - np.logaddexp(0.0, z))
-        from scipy.special import gammaln  # imported when needed: it takes a while
-
-        return np.asarray(y * z - np.exp(z) - gammaln(y + 1))
+        return self._family.mix(weights / weights.sum(axis=0), scores)
 
 
 def _running_sums(start: Array, rows: Array) -> Array:

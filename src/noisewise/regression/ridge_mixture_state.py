@@ -7,7 +7,7 @@ import numpy as np
 
 from ..inputs import dimension
 from ..protocols import Array
-from ..states import COUNT, check_fields, check_list
+from ..states import COUNT, check_fields, check_list, restore_writable
 from .state import FTRLState
 
 INTERCEPT = 2.0  # of the constant column: with ridge 1/2, a ridge matrix of 1/4 on the intercept
@@ -53,6 +53,8 @@ class RidgeMixtureState:
             raise ValueError(f"RidgeMixtureState.experts are not of dim {d}, or {d + 1}")
         if not (self.ridges > 0).all() or min(self.squares.min(), self.variances.min()) < 0:
             raise ValueError("RidgeMixtureState holds a ridge, square or variance that is negative")
+
+    __setstate__ = restore_writable
 
     @property
     def weights(self) -> Array:

@@ -8,7 +8,16 @@ import numpy as np
 
 from ..inputs import dimension
 from ..protocols import Array
-from ..states import COUNT, FLAG, check_fields, check_finite, check_layout, check_list, check_rows
+from ..states import (
+    COUNT,
+    FLAG,
+    check_fields,
+    check_finite,
+    check_layout,
+    check_list,
+    check_rows,
+    restore_writable,
+)
 
 FIRST, LARGEST = 2048, 4096
 
@@ -88,7 +97,7 @@ class Rows:
         return fields
 
     def __setstate__(self, fields: dict[str, Any]) -> None:
-        vars(self).update(fields)
+        restore_writable(self, fields)
         self.__post_init__()
 
     def copy(self) -> "Rows":

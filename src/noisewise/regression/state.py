@@ -13,7 +13,15 @@ from ..inputs import dimension
 from ..kernels import layout as at
 from ..kernels.layout import Header, Views, align
 from ..protocols import Array
-from ..states import COUNT, FINITE, check_fields, check_finite, check_layout, check_rows
+from ..states import (
+    COUNT,
+    FINITE,
+    check_fields,
+    check_finite,
+    check_layout,
+    check_rows,
+    restore_writable,
+)
 from .anchored import AnchoredNewton, OwnLinkNewton
 from .least_squares import LeastSquares
 from .newton import ExactNewton
@@ -107,7 +115,7 @@ class FTRLState:
         return {**fields, "array": array}
 
     def __setstate__(self, fields: dict[str, Any]) -> None:
-        vars(self).update(fields)
+        restore_writable(self, fields)
         self.__post_init__()
 
     def remember(self, **memo: Any) -> None:

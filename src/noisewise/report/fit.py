@@ -102,8 +102,8 @@ def _intervals(fit: Fit) -> str:
         shown += _picture("coverage", 3.0, lambda axis: draw_coverage(axis, fit.evaluation))
     return (
         '<section id="intervals"><h2>Intervals</h2>'
-        "<p>Asked at a few times for the rows that came next: how wide intervals were, and how many "
-        "observations lay inside theirs.</p>"
+        "<p>Asked at a few times for the rows that came next: how wide intervals were, and how "
+        "many observations lay inside theirs.</p>"
         f'<div class="pictures">{shown}</div></section>'
     )
 

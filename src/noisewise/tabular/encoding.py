@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ..protocols import Array
 from .survey import floats
@@ -67,11 +68,10 @@ class Encoding:
         """The columns that hold categories."""
         return tuple(each.column for each in self.features if each.kind == "category")
 
-    def rows(self, frame: pd.DataFrame) -> tuple[Array, Array]:
+    def rows(self, frame: pd.DataFrame) -> tuple[Array, NDArray[np.bool_]]:
         """Return the features of each row, and which rows have all of them."""
         x = np.hstack([each.encode(frame[each.column]) for each in self.features])
-        whole = ~np.isnan(x).any(axis=1)
-        return x, whole
+        return x, np.asarray(~np.isnan(x).any(axis=1))
 
     def labelled(self, frame: pd.DataFrame) -> tuple[Array, Array, Array]:
         """Return features, labels and weights of the rows that have all of them."""

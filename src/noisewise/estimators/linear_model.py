@@ -1,0 +1,148 @@
+"""Gaussian labels: `SelfTuned` predicts, and weighted least squares gives intervals."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..confidence import Interval
+from ..inputs import flag, shown
+from ..noise import SubGaussian
+from ..protocols import Array
+from ..regression.linear_intervals import LeastSquares, solve
+from ..regression.normal_equations import NormalEquations
+from ..regression.self_tuned import SelfTuned, SelfTunedState
+from ..states import NONNEGATIVE, check_fields, check_type
+
+
+@dataclass(eq=False)
+class LinearModel:
+    """What `OnlineGLM` asks of a model with the identity link.
+
+    ``unit`` is the first weight: predictions do not depend on the unit of weights.
+    """
+
+    method: SelfTuned
+    state: SelfTunedState
+    sums: NormalEquations
+    unit: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_type("LinearModel.method", self.method, SelfTuned)
+        check_type("LinearModel.state", self.state, SelfTunedState)
+        check_fields(self, sums=NormalEquations, unit=NONNEGATIVE)
+        self.check()
+
+    @classmethod
+    def start(
+        cls,
+        family: str,
+        ridge: str | float,
+        forgetting: str | float | tuple[float, ...],
+        fit_intercept: bool,
+        dim: int,
+    ) -> "LinearModel":
+        """Return a model that has learnt nothing."""
+        method = SelfTuned(ridge, forgetting, flag("fit_intercept", fit_intercept))
+        return cls(method, method.start(dim), NormalEquations.start(dim, method.fit_intercept))
+
+    def check(self) -> None:
+        """Raise unless both parts have learnt the same rows."""
+        self.method.check_state(self.state)
+        held = self.sums.dim, self.sums.intercept, self.sums.count
+        if held != (self.state.dim, self.method.fit_intercept, self.state.count):
+            raise ValueError("an update of this estimator was interrupted half-way; fit it again")
+        if self.state.count and not self.unit:
+            raise ValueError("LinearModel.unit is 0 after the first row")
+
+    @staticmethod
+    def check_noise(noise: object) -> float | None:
+        """Return the noise's scale where it is known."""
+        if isinstance(noise, SubGaussian):
+            return noise.sigma
+        if isinstance(noise, str) and noise == "asymptotic":
+            raise ValueError(
+                "noise is 'asymptotic', but its sandwich variance needs the residual of every row, "
+                "and family 'gaussian' keeps sums only; pass 'auto' or SubGaussian(sigma)"
+            )
+        if not isinstance(noise, str) or noise != "auto":
+            raise ValueError(f"noise is {shown(noise)}; pass 'auto' or SubGaussian(sigma)")
+        return None
+
+    def learn(self, x: Array, y: Array, w: Array, offset: Array | None = None) -> Array:
+        """Learn checked rows, at least one of positive weight if they are the first.
+
+        Return the mean predicted for each before its label.
+        """
+        if offset is not None:
+            y = y - offset
+        if not self.unit:
+            self.unit = float(w[w > 0][0]) if self.method.ridge == "auto" else 1.0
+        if len(x) == 1:  # the quick way
+            means = self.method.update(self.state, x[0], float(y[0]), float(w[0]) / self.unit)
+        else:
+            means = self.method.update(self.state, x, y, w / self.unit)
+        self.sums.update(x, y, w)
+        found = np.atleast_1d(means)
+        return found if offset is None else found + offset
+
+    def predict(self, x: Array, offset: Array | None = None) -> Array:
+        """Return the mean at each row."""
+        means = np.asarray(self.method.predict(self.state, x))
+        return means if offset is None else means + offset
+
+    def spreads(self) -> Array:
+        """Return the standard deviation of each feature."""
+        sums, d = self.sums, self.sums.dim
+        variance = np.diag(sums.gram)[:d] / sums.total - sums.means()[:d] ** 2
+        return np.sqrt(np.maximum(variance, 0.0))
+
+    def coefficients(self) -> tuple[Array, float]:
+        """Return the coefficients of the predictions and the intercept."""
+        return self.state.estimate()
+
+    def interval(
+        self,
+        x: Array,
+        noise: object,
+        delta: float,
+        anytime: bool,
+        simultaneous: bool,
+        kind: str,
+        offset: Array | None = None,
+    ) -> Interval:
+        """Return bounds of the mean, or of a new label, at each row."""
+        sigma, z = self.check_noise(noise), self.sums.directions(x)
+        found = self._least_squares(anytime).interval(z, sigma, delta, anytime, simultaneous, kind)
+        notes = "; ".join(filter(None, (found.note, self.caution)))
+        shift = 0.0 if offset is None else offset
+        lower, upper = found.lower + shift, found.upper + shift
+        return Interval(lower, upper, found.promise, found.rests_on, notes)
+
+    def coefficient_interval(self, noise: object, delta: float, anytime: bool) -> Interval:
+        """Return bounds of each coefficient, the intercept last."""
+        d, sigma = self.sums.dim, self.check_noise(noise)
+        z = np.eye(d, d + self.sums.intercept)
+        if self.sums.intercept:
+            z = np.vstack([z, self.sums.directions(np.zeros((1, d)))])
+        found = self._least_squares(anytime).interval(z, sigma, delta, anytime)
+        found.promise = found.promise.replace("a row", "a coefficient")
+        return found
+
+    def _least_squares(self, anytime: bool) -> LeastSquares:
+        self.check()
+        return solve(self.sums, anytime)
+
+    centre = "least squares without ridge"
+
+    @property
+    def quality(self) -> str:
+        """How well the model fits."""
+        return f", R^2 of least squares {solve(self.sums).explained:.3f}"
+
+    @property
+    def caution(self) -> str:
+        """What to keep in mind when an interval is read."""
+        kept = float(self.state.shares[self.state.forgetting == 1].sum())
+        if kept >= 0.5:
+            return ""
+        return "predictions discount old rows, but intervals assume that the mean does not change"

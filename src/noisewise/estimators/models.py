@@ -1,0 +1,39 @@
+"""The model of each family. Estimators contain no mathematics; they ask a model for it.
+
+Every model has a ``method`` (a spec) and its ``state``, and the same verbs: `start`, `learn`,
+`predict`, `interval`, `coefficients`, `coefficient_interval`, `check` (was an update interrupted
+half-way?) and `check_noise` (can intervals rest on that?); ``centre``, ``quality`` and
+``caution`` are words for a table. Rows are checked by the estimator; an ``offset`` is added to scores.
+"""
+
+import math
+
+from ..inputs import one_of
+from ..regression.families import BY_LINK, FAMILIES
+from .curved_model import CurvedModel
+from .linear_model import LinearModel
+
+AnyModel = LinearModel | CurvedModel
+KINDS: dict[str, type[AnyModel]] = {
+    "gaussian": LinearModel,
+    "identity": LinearModel,
+    **dict.fromkeys((*FAMILIES, *BY_LINK), CurvedModel),
+}
+
+
+def start_model(
+    family: str,
+    ridge: str | float,
+    forgetting: str | float | tuple[float, ...],
+    fit_intercept: bool,
+    dim: int,
+) -> AnyModel:
+    """Return the model of a family that has learnt nothing."""
+    kind = KINDS[one_of("family", family, tuple(KINDS))]
+    return kind.start(family, ridge, forgetting, fit_intercept, dim)
+
+
+def least_label(family: object) -> float:
+    """Return the least label of a family, -infinity where there is none."""
+    name = BY_LINK.get(family, family) if isinstance(family, str) else ""
+    return FAMILIES[name].label_range[0] if name in FAMILIES else -math.inf

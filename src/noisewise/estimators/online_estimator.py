@@ -1,0 +1,87 @@
+"""What the estimators share: columns by name, and what has been learnt."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..protocols import Array
+from .estimator_state import EstimatorState
+from .scikit_learn import BaseEstimator, NotFittedError
+from .tables import column_names, column_order, rows_of
+
+
+class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
+    """An estimator whose only fitted attribute is an `EstimatorState`."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_fitted" in vars(self)
+
+    @property
+    def _learnt(self) -> EstimatorState:
+        fitted: EstimatorState | None = vars(self).get("_fitted")
+        if fitted is None:
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' or "
+                "'partial_fit' with appropriate arguments before using this estimator."
+            )
+        return fitted
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of features."""
+        return self._learnt.dim
+
+    @property
+    def feature_names_in_(self) -> NDArray[np.object_]:
+        """The names of the columns of the first data frame."""
+        if self._learnt.columns is None:
+            raise AttributeError("the features had no names")
+        return np.array(self._learnt.columns, dtype=object)
+
+    def _read(self, X: ArrayLike, afresh: bool) -> tuple[Array, list[str] | None]:
+        """Return rows and the names of their columns, which are those of the first fit or new."""
+        if not afresh:
+            return self._rows(X, stacklevel=5), None
+        names = column_names(X)
+        return rows_of(X, names), names
+
+    def _rows(self, X: ArrayLike, stacklevel: int = 3) -> Array:
+        """Return the rows of ``X``, its columns in the order of the first fit."""
+        fitted, name, given = self._learnt, type(self).__name__, column_names(X)
+        known = fitted.columns
+        if given is None and known is not None:
+            words = f"X does not have valid feature names, but {name} was fitted with feature names"
+            warnings.warn(words, stacklevel=stacklevel)
+        elif given is not None and known is None:
+            words = f"X has feature names, but {name} was fitted without feature names"
+            warnings.warn(words, stacklevel=stacklevel)
+        order = column_order(known, given) if known and given else None
+        x = rows_of(X, given)
+        if x.shape[1] != fitted.dim:
+            raise ValueError(
+                f"X has {x.shape[1]} features, but {name} is expecting "
+                f"{fitted.dim} features as input."
+            )
+        return x if order is None else x[:, order]
+
+    def _saved_state(self) -> EstimatorState:
+        """Return what `noisewise.save` writes beside the parameters."""
+        self._learnt.check()
+        return self._learnt
+
+    def _restore(self, state: object) -> None:
+        """Take what `noisewise.load` has read."""
+        if not isinstance(state, EstimatorState) or not self._suits(state):
+            raise ValueError(f"it holds a state that is not of {type(self).__name__}")
+        self._fitted = state
+
+    def _suits(self, state: EstimatorState) -> bool:
+        """Return whether a state is of this kind of estimator."""
+        raise NotImplementedError

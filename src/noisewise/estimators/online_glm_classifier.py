@@ -1,0 +1,214 @@
+"""OnlineGLMClassifier: classes learnt row by row, with probabilities."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..protocols import Array
+from .estimator_state import EstimatorState
+from .models import AnyModel, start_model
+from .online_estimator import OnlineEstimator
+from .scikit_learn import ClassifierMixin
+from .tables import any_weight, classes_of, weights_of
+
+
+@dataclass(eq=False, repr=False)
+class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
+    """Logistic regression that learns rows as they come and chooses its own ridge.
+
+    A scikit-learn classifier around `RidgeMixture`. Of two classes, the probability of the second
+    is that of the mixture. Three or more have a mixture each, of that class against the rest, whose
+    probabilities are divided by their sum: no joint model, as multinomial regression would be.
+
+    Parameters
+    ----------
+    ridge : "auto" or float > 0
+        A number is the ridge on features of variance 1.
+    fit_intercept : bool
+        If False, scores are 0 at the origin.
+
+    Attributes
+    ----------
+    classes_ : (k,) array
+        The labels, in order; words, numbers or True and False.
+    coef_ : (1, d) array, or (k, d) for k > 2 classes
+        Coefficients of the log odds, averaged over the mixture.
+    intercept_ : (1,) or (k,) array
+    n_features_in_ : int
+    feature_names_in_ : (d,) array of str
+        Only after a data frame whose columns have names. Later frames may have them in any order.
+
+    Examples
+    --------
+    >>> model = OnlineGLMClassifier().fit([[0.0], [1.0], [8.0], [9.0]], ["no", "no", "yes", "yes"])
+    >>> model.predict([[0.5], [7.0]])
+    array(['no', 'yes'], dtype='<U3')
+    >>> model.predict_proba([[7.0]]).round(1)
+    array([[0.2, 0.8]])
+
+    Notes
+    -----
+    A weight multiplies the loss of a row; a row of weight 2 is predicted once and two copies twice,
+    so scikit-learn's ``check_sample_weight_equivalence_on_dense_data`` and ``..._on_sparse_data``
+    are not promised. The rows are kept: memory grows with them.
+    """
+
+    ridge: str | float = "auto"
+    fit_intercept: bool = True
+
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> "OnlineGLMClassifier":
+        """Start again, and learn the rows in the order given."""
+        self._learn(X, y, None, sample_weight, afresh=True)
+        return self
+
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> "OnlineGLMClassifier":
+        """Learn more rows.
+
+        ``classes`` are all labels there will be, in the first call; without, those of its ``y``.
+        """
+        self._learn(X, y, classes, sample_weight, "_fitted" not in vars(self))
+        return self
+
+    def update(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Array:
+        """Learn more rows; return the probabilities of each class before its label was seen."""
+        return self._learn(X, y, classes, sample_weight, "_fitted" not in vars(self))
+
+    def _learn(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        afresh: bool,
+    ) -> Array:
+        x, names = self._read(X, afresh)
+        labels = classes_of(y, len(x), type(self).__name__)
+        w = weights_of(sample_weight, len(x))
+        if afresh:
+            any_weight(w)
+            fitted = self._start(labels, classes, x.shape[1], names)
+        else:
+            fitted = self._learnt
+            self._check_classes(classes)
+        fitted.check()
+        places = _places(fitted, labels)
+        shares = [
+            model.learn(x, 1.0 * (places == (k if len(fitted.models) > 1 else 1)), w)
+            for k, model in enumerate(fitted.models)
+        ]
+        self._fitted = fitted
+        return _probabilities(np.column_stack(shares))
+
+    def _start(
+        self,
+        labels: NDArray[np.generic],
+        classes: ArrayLike | None,
+        d: int,
+        names: list[str] | None,
+    ) -> EstimatorState:
+        given = labels if classes is None else classes_of(classes, None, type(self).__name__)
+        known = np.unique(given)
+        if len(known) < 2:
+            raise ValueError(
+                "This estimator needs samples of at least 2 classes in the data, but the data "
+                f"contains only one class: {known[0]!r}; partial_fit takes all of them as classes="
+            )
+        models: list[AnyModel] = [
+            start_model("binomial", self.ridge, "auto", self.fit_intercept, d)
+            for _ in range(1 if len(known) == 2 else len(known))
+        ]
+        return EstimatorState(models, names, known.tolist(), known.dtype.str)
+
+    def _check_classes(self, classes: ArrayLike | None) -> None:
+        if classes is None:
+            return
+        given = np.unique(classes_of(classes, None, type(self).__name__))
+        if given.tolist() != self._learnt.classes:
+            raise ValueError(
+                f"`classes={classes!r}` is not the same as on last call to partial_fit, was: "
+                f"{self._learnt.classes!r}"
+            )
+
+    def _suits(self, state: EstimatorState) -> bool:
+        families = {getattr(each.method, "family", "") for each in state.models}
+        return state.classes is not None and families == {"binomial"}
+
+    @property
+    def classes_(self) -> NDArray[np.generic]:
+        """The labels, in order."""
+        return self._learnt.labels
+
+    @property
+    def coef_(self) -> Array:
+        """The coefficients of the log odds."""
+        return np.array([each.coefficients()[0] for each in self._learnt.models])
+
+    @property
+    def intercept_(self) -> Array:
+        """The intercepts of the log odds."""
+        return np.array([each.coefficients()[1] for each in self._learnt.models])
+
+    def _shares(self, x: Array) -> Array:
+        """Return the probability that each model gives to its class."""
+        self._learnt.check()
+        return np.column_stack([each.predict(x) for each in self._learnt.models])
+
+    def decision_function(self, X: ArrayLike) -> Array:
+        """Return the log odds of the second class, or of each of several against the rest."""
+        p = self._shares(self._rows(X))
+        odds = np.log(p) - np.log1p(-p)
+        return odds if odds.shape[1] > 1 else odds[:, 0]
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Return the probability of each class at each row."""
+        return _probabilities(self._shares(self._rows(X)))
+
+    def predict_log_proba(self, X: ArrayLike) -> Array:
+        """Return the logarithm of the probability of each class."""
+        return np.asarray(np.log(self.predict_proba(X)))
+
+    def predict(self, X: ArrayLike) -> NDArray[np.generic]:
+        """Return the most probable class at each row; of equals, the first."""
+        p = self._shares(self._rows(X))
+        best = p.argmax(axis=1) if p.shape[1] > 1 else (p[:, 0] > 0.5).astype(np.int64)
+        return self.classes_[best]
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the accuracy: the share of rows, by weight, whose class is predicted."""
+        found = self.predict(X)
+        labels = classes_of(y, len(found), type(self).__name__)
+        w = any_weight(weights_of(sample_weight, len(found)))
+        return float(np.average(found == labels, weights=w))
+
+
+def _probabilities(p: Array) -> Array:
+    """Return the probability of each class: of two, or of several that sum up to 1."""
+    return p / p.sum(axis=1, keepdims=True) if p.shape[1] > 1 else np.hstack([1 - p, p])
+
+
+def _places(fitted: EstimatorState, labels: NDArray[np.generic]) -> NDArray[np.int64]:
+    """Return the place of each label among the classes."""
+    place = {label: i for i, label in enumerate(fitted.classes or ())}
+    found = [place.get(label, -1) for label in labels.tolist()]
+    if -1 in found:
+        at = found.index(-1)
+        raise ValueError(
+            f"y has the class {labels[at]!r} at row {at}, not among {fitted.classes!r}; name all "
+            "classes in the first call of partial_fit, as classes="
+        )
+    return np.array(found)
