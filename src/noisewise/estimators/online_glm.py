@@ -21,6 +21,16 @@ from .summary import Summary
 from .tables import any_weight, labels_of, offsets_of, weights_of
 
 
+SCORES = {  # what a coefficient changes
+    "gaussian": "mean",
+    "identity": "mean",
+    "binomial": "log odds",
+    "logistic": "log odds",
+    "poisson": "log mean",
+    "exponential": "log mean",
+}
+
+
 @dataclass(eq=False, repr=False)
 class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
     """Regression that learns rows as they come and chooses its own ridge and forgetting.
@@ -266,7 +276,7 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         """
         summary = self.summary(delta)
         spreads = self._model.spreads() if flag("standardised", standardised) else None
-        return plot_coefficients(summary, spreads, delta, ax)
+        return plot_coefficients(summary, SCORES.get(self.family, "score"), spreads, delta, ax)
 
     def summary(self, delta: float = 0.05) -> Summary:
         """Return a table of coefficients, with intervals that hold at all times and textbook ones.

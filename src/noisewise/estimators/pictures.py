@@ -12,21 +12,25 @@ MOST = 30  # coefficients shown
 LONGEST = 28  # letters of a name
 
 
-def plot_coefficients(summary: Summary, spreads: Array | None, delta: float, ax: Any = None) -> Any:
+def plot_coefficients(
+    summary: Summary, what: str, spreads: Array | None, delta: float, ax: Any = None
+) -> Any:
     """Return axes, new ones by default, with the coefficients of a summary."""
     plt = pyplot()
     with plt.rc_context(RC):
         if ax is None:
             size = (5.5, 1.4 + 0.26 * min(len(summary.names), MOST))
             _, ax = plt.subplots(figsize=size, layout="constrained")
-        draw_coefficients(ax, summary, spreads, delta)
+        draw_coefficients(ax, summary, what, spreads, delta)
     return ax
 
 
-def draw_coefficients(axis: Any, summary: Summary, spreads: Array | None, delta: float) -> None:
+def draw_coefficients(
+    axis: Any, summary: Summary, what: str, spreads: Array | None, delta: float
+) -> None:
     """Draw coefficients as dots, their anytime intervals as thin and textbook ones as thick lines.
 
-    With ``spreads``, the standard deviations of the features, everything is per standard deviation,
+    Coefficients say how much ``what`` changes. With ``spreads``, the standard deviations of the features, everything is per standard deviation,
     so that features compare; the intercept, whose meaning depends on units, is left out.
     """
     d = len(summary.names) - (summary.names[-1:] == ("intercept",))
@@ -42,7 +46,7 @@ def draw_coefficients(axis: Any, summary: Summary, spreads: Array | None, delta:
     axis.axvline(0, color=GREY, lw=0.8)
     for (low, high), colour, width, name in (
         (wide, BLUE, 1.2, "at all times"),
-        (narrow, ORANGE, 4.0, "textbook, at one time"),
+        (narrow, ORANGE, 4.0, "textbook"),
     ):
         ends = np.clip([low[order], high[order]], *reach)
         axis.hlines(at, *ends, color=colour, lw=width, alpha=0.9, label=f"{1 - delta:.0%} {name}")
@@ -51,12 +55,17 @@ def draw_coefficients(axis: Any, summary: Summary, spreads: Array | None, delta:
     axis.set_ylim(-0.7, len(order) - 0.3)
     axis.set_xlim(*reach)
     unit = "unit" if spreads is None else "standard deviation"
-    axis.set(xlabel=f"change of the score per {unit} of the feature")
+    axis.set(xlabel=f"change of the {what} per {unit} of the feature")
     axis.grid(False, axis="y")
     if len(order) < d:
         axis.set_title(f"The {len(order)} largest of {d} coefficients")
-    figure = axis.figure
-    figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    axis.figure.legend(
+        *axis.get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=3,
+        fontsize=8,
+        columnspacing=1.2,
+    )
 
 
 def _short(name: str) -> str:

@@ -36,7 +36,7 @@ def draw_losses(axis: Any, found: Evaluation) -> None:
     for (name, curve), colour in zip(found.curves.items(), COLOURS, strict=False):
         axis.plot(found.times[late], curve[late], color=colour, label=name)
     axis.set(xlabel="rows", title=f"{found.loss.capitalize()} so far")
-    _count_axis(axis)
+    _log_axis(axis.xaxis)
     axis.legend()
     axis.margins(x=0.02)
 
@@ -48,32 +48,36 @@ def draw_widths(axis: Any, found: Evaluation) -> None:
         seen = np.isfinite(width)
         if seen.any():
             axis.plot(t[seen], width[seen], color=colour, marker="o", ms=3, label=name)
-    axis.set(xlabel="rows", title="Width of intervals", yscale="log")
-    _count_axis(axis)
+    axis.set(xlabel="rows", title="Width of intervals")
+    _log_axis(axis.xaxis)
+    _log_axis(axis.yaxis)
     axis.legend(title=f"{1 - found.looks.delta:.0%} intervals of the", alignment="left")
 
 
 def draw_coverage(axis: Any, found: Evaluation) -> None:
-    """Draw the share of observations inside their intervals, with two standard errors."""
+    """Draw the share of observations inside their intervals, and two standard errors around it."""
+    from matplotlib.ticker import MultipleLocator
+
     t, _, _, n, inside = found.looks.table.T
     t, n, inside = t[n > 0], n[n > 0], inside[n > 0]
     aim = 1 - found.looks.delta
     error = 2 * np.sqrt(aim * (1 - aim) / n)
     axis.axhline(aim, color=BLACK, lw=0.8)
-    axis.errorbar(t, inside / n, yerr=error, color=VERMILION, fmt="o", ms=3.5, lw=1)
+    axis.fill_between(t, aim - error, np.minimum(aim + error, 1), color=GREY, alpha=0.2, lw=0)
+    axis.plot(t, inside / n, "o", color=VERMILION, ms=4)
     axis.set(xlabel="rows", title="Observations inside")
-    low = min(0.8, float((inside / n - error).min()) - 0.02)
-    axis.set_ylim(low, 1.02)
+    axis.set_ylim(min(0.8, float((inside / n).min()) - 0.02), 1.01)
+    axis.yaxis.set_major_locator(MultipleLocator(0.05))
     axis.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    _count_axis(axis)
+    _log_axis(axis.xaxis)
 
 
-def _count_axis(axis: Any) -> None:
-    """Make the horizontal axis logarithmic, labelled 10, 100, 1,000 and so on."""
+def _log_axis(axis: Any) -> None:
+    """Make an axis logarithmic, labelled 10, 100, 1,000, or more densely where it is short."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    axis.set_xscale("log")
-    low, high = axis.get_xlim()
-    axis.xaxis.set_major_locator(LogLocator(subs=(1.0,) if high > 100 * low else (1.0, 2.0, 5.0)))
-    axis.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axis.xaxis.set_minor_formatter(NullFormatter())
+    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1.0,) if high > 100 * low else (1.0, 2.0, 5.0)))
+    axis.set_major_formatter(lambda value, _: f"{value:,.12g}")
+    axis.set_minor_formatter(NullFormatter())

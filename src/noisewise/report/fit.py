@@ -40,7 +40,7 @@ def write(folder: Path, fit: Fit) -> Path:
         "python": (
             "import noisewise as nw\n"
             f'model = nw.load("{folder / "model.npz"}")\n'
-            "model.predict(X)  # a data frame with the features named above"
+            "model.predict(X)"
         ),
     }
     page = Template((resources(__package__) / "fit.html").read_text()).substitute(
@@ -103,7 +103,8 @@ def _intervals(fit: Fit) -> str:
     return (
         '<section id="intervals"><h2>Intervals</h2>'
         "<p>Asked at a few times for the rows that came next: how wide intervals were, and how "
-        "many observations lay inside theirs.</p>"
+        "many observations lay inside theirs. The grey band is two standard errors wide on each "
+        "side of what was promised.</p>"
         f'<div class="pictures">{shown}</div></section>'
     )
 

@@ -63,7 +63,7 @@ class Predictions:
     def write(self, file: IO[str]) -> None:
         """Write CSV: kept columns, then prediction, lower and upper."""
         for i, frame in enumerate(self._frames()):
-            frame.to_csv(file, index=False, header=not i, lineterminator="\n")
+            frame.to_csv(file, index=False, header=not i, float_format="%.8g")
 
     def _frames(self) -> Iterator[pd.DataFrame]:
         columns = tuple(dict.fromkeys((*self.encoding.columns, *self.keep)))
