@@ -4,6 +4,7 @@ import copy
 import pickle
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -40,17 +41,39 @@ def width(interval):
     return interval.upper - interval.lower
 
 
-def test_scikit_learns_own_checks_pass():
+SPECS = [
+    nw.OnlineGLM(),
+    nw.OnlineGLM(forgetting=0.99, fit_intercept=False),
+    nw.OnlineGLM("poisson"),
+    nw.OnlineGLMClassifier(),
+]
+
+
+def checked(spec):
     checks = pytest.importorskip("sklearn.utils.estimator_checks")
-    for spec in (nw.OnlineGLM(), nw.OnlineGLM(forgetting=0.99, fit_intercept=False)):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of scikit-learn about its own checks
         found = checks.check_estimator(
             spec, expected_failed_checks=NOT_PROMISED, on_fail=None, on_skip=None
         )
-        wrong = {each["check_name"]: each["exception"] for each in found
-                 if each["status"] == "failed"}  # fmt: skip
-        assert not wrong
-        assert len(found) > 50
-    assert "check_sample_weight_equivalence_on_dense_data" in nw.OnlineGLM.__doc__
+    failed = [each["exception"] for each in found if each["status"] == "failed"]
+    return failed, sum(each["status"] == "passed" for each in found)
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=repr)
+def test_scikit_learns_own_checks_pass(spec):
+    failed, passed = checked(spec)
+    assert not failed
+    assert passed > 50
+    assert "check_sample_weight_equivalence_on_dense_data" in type(spec).__doc__
+
+
+def test_scikit_learns_checks_fail_only_by_labels_of_another_family():
+    failed, passed = checked(nw.OnlineGLM("binomial"))
+    for error in failed:
+        words = f"{error} {error.__cause__} {error.__context__}"
+        assert "labels of family 'binomial' are in [0, 1]" in words
+    assert passed > 15
 
 
 def test_at_home_in_pipelines_and_grids(frame):
@@ -230,14 +253,21 @@ def test_mistakes_leave_a_fitted_model_alone():
         model.partial_fit([[1, np.nan]], [1])
     model.partial_fit([[1, 5]], [100], [0.0])  # a row of weight 0 is none
     np.testing.assert_array_equal(model.coef_, before)
-    assert model._sums.count == 6
+    assert model._model.sums.count == 6
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"family": "binomial"}, "family is 'binomial'; pass 'gaussian'"),
+        ({"family": "gauss"}, "family is 'gauss'; pass one of 'gaussian', 'identity', 'binomial'"),
+        ({"family": ["gaussian"]}, "family is"),
         ({"noise": nw.Bounded()}, "pass 'auto' or SubGaussian"),
+        ({"noise": "asymptotic"}, "needs the residual of every row"),
+        ({"family": "poisson", "noise": nw.SubGaussian()}, "pass 'auto', Likelihood"),
+        ({"family": "poisson", "noise": "gauss"}, "noise is 'gauss'"),
+        ({"family": "poisson", "forgetting": 0.9}, "only family 'gaussian' forgets"),
+        ({"family": "poisson", "ridge": -1.0}, "ridge is -1.0"),
+        ({"family": "probit", "noise": nw.Likelihood()}, "proved for families 'binomial' and"),
         ({"noise": "gauss"}, "noise is 'gauss'"),
         ({"ridge": -1.0}, "ridge is -1.0"),
         ({"fit_intercept": "yes"}, "fit_intercept is 'yes'"),
@@ -351,10 +381,10 @@ def test_few_rows_say_little_and_do_not_fix_the_scales():
     model = nw.OnlineGLM().fit(x[:1], y[:1])
     for i in range(1, 5):
         assert np.isinf(model.predict_interval(x)).all()
-        assert not model._sums.frozen
+        assert not model._model.sums.frozen
         model.partial_fit(x[i : i + 1], y[i : i + 1])
     model.predict_interval(x)
-    assert model._sums.frozen
+    assert model._model.sums.frozen
     assert np.isfinite(model.predict_interval(x, anytime=False)).all()
     assert "x2" in repr(model.summary())
 

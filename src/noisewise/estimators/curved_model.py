@@ -13,6 +13,7 @@ from ..regression.ridge_mixture import RidgeMixture
 from ..regression.ridge_mixture_state import RidgeMixtureState
 from ..states import check_type
 
+PROVED = "binomial", "poisson"  # intervals by likelihood
 LARGEST_OFFSET = 200.0  # of a logarithm: its exponential is still a weight
 
 
@@ -55,16 +56,21 @@ class CurvedModel:
         """Raise unless the state is the method's."""
         self.method.check_state(self.state)
 
-    @staticmethod
-    def check_noise(noise: object) -> Likelihood | str:
-        """Return what intervals rest on."""
-        if isinstance(noise, Likelihood):
-            return noise
+    def check_noise(self, noise: object) -> Likelihood | str:
+        """Return what intervals rest on: where it is proved for the family, the likelihood."""
+        family = self.method.family
         if isinstance(noise, str) and noise in ("auto", "asymptotic"):
-            return noise if noise == "asymptotic" else Likelihood()
-        raise ValueError(
-            f"noise is {shown(noise)}; pass 'auto', Likelihood(dispersion) or 'asymptotic'"
-        )
+            return Likelihood() if noise == "auto" and family in PROVED else "asymptotic"
+        if isinstance(noise, Likelihood) and family not in PROVED:
+            raise ValueError(
+                f"noise is {noise!r}, whose intervals are proved for families "
+                f"{' and '.join(map(repr, PROVED))}; pass 'auto' or 'asymptotic' with {family!r}"
+            )
+        if not isinstance(noise, Likelihood):
+            raise ValueError(
+                f"noise is {shown(noise)}; pass 'auto', Likelihood(dispersion) or 'asymptotic'"
+            )
+        return noise
 
     def learn(self, x: Array, y: Array, w: Array, offset: Array | None = None) -> Array:
         """Learn checked rows; return the mean predicted for each before its label.
@@ -129,5 +135,5 @@ class CurvedModel:
         fit = curved_intervals.solve(self.method, self.state)
         return fit.coefficient_interval(self.check_noise(noise), delta, anytime)
 
-    centre = "the largest likelihood, without ridge"
+    centre = "the fit without ridge"
     quality = caution = ""

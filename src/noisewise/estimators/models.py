@@ -3,7 +3,7 @@
 Every model has a ``method`` (a spec) and its ``state``, and the same verbs: `start`, `learn`,
 `predict`, `interval`, `coefficients`, `coefficient_interval`, `check` (was an update interrupted
 half-way?) and `check_noise` (can intervals rest on that?); ``centre``, ``quality`` and
-``caution`` are words for a table. Rows are checked by the estimator; an ``offset`` is added to scores.
+``caution`` are words for a table. Estimators check rows; an ``offset`` is added to scores.
 """
 
 import math

@@ -86,7 +86,7 @@ def family_name(given: object) -> str:
 
 
 @cache
-def model_of(family: str) -> GLM:
+def model(family: str) -> GLM:
     """Return the model whose score bound is the family's."""
     link, S, *_ = FAMILIES[family]
     return GLM(link, LONGEST, S / LONGEST)

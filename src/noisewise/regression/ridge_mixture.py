@@ -10,7 +10,7 @@ from ..blas import matmul
 from ..inputs import dimension, features, flag, positive, rows
 from ..ownership import Owned, writes
 from ..protocols import Array, FloatOrArray
-from .families import FAMILIES, Family, family_name, model_of
+from .families import FAMILIES, Family, family_name, model
 from .ftrl import FTRL
 from .moving import rescaled
 from .ridge_mixture_state import RidgeMixtureState
@@ -27,7 +27,7 @@ LIGHTEST, HEAVIEST = 1e-100, 1e30  # weights, for which curvatures are positive 
 
 @lru_cache
 def _expert(family: str, tolerance: float, certificate: str) -> FTRL:
-    return FTRL(model_of(family), UNIT_RIDGE, tolerance, certificate)
+    return FTRL(model(family), UNIT_RIDGE, tolerance, certificate)
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class RidgeMixture:
         flag("fit_intercept", self.fit_intercept)
         if self.ridge is not None:
             object.__setattr__(self, "ridge", positive("ridge", self.ridge))
-        checked = FTRL(model_of(self.family), UNIT_RIDGE, self.tolerance, self.certificate)
+        checked = FTRL(model(self.family), UNIT_RIDGE, self.tolerance, self.certificate)
         object.__setattr__(self, "tolerance", checked.tolerance)
 
     @property
@@ -234,22 +234,25 @@ class RidgeMixture:
         factors = np.ones(state.dim + self.fit_intercept)
         ratio = np.divide(state.variances, variance, np.ones(state.dim), where=variance > 0)
         factors[: state.dim] = np.sqrt(ratio)
-        experts = [rescaled(model_of(self.family), each, factors) for each in state.experts]
+        experts = [rescaled(model(self.family), each, factors) for each in state.experts]
         fields = {name: each for name, each in vars(state).items() if name != "_owner"}
         return RidgeMixtureState(**{**fields, "experts": experts, "variances": variance})
 
     def _play(self, state: RidgeMixtureState, z: Array, y: Array, w: Array) -> Array:
         """Let the experts learn, and weigh them; return the means of the mixture."""
-        glm, scores = model_of(self.family), np.empty((len(state.experts), len(z)))
+        glm, scores = model(self.family), np.empty((len(state.experts), len(z)))
         for i, each in enumerate(state.experts):
             with Session(glm, each):
                 scores[i] = each.solver.learn(glm, each, state.scaled(z, i), y, w, True)
-        gains = w * self._family.log_likelihood(self._family.clip(scores), y)
-        logs = _running_sums(state.log_weights, gains.T).T
+        logs = _running_sums(state.log_weights, (w * self.log_likelihood(scores, y)).T).T
         before = np.column_stack([state.log_weights, logs[:, :-1]])
         state.log_weights = logs[:, -1].copy()
         weights = np.exp(before - before.max(axis=0))
         return self._family.mix(weights / weights.sum(axis=0), scores)
+
+    def log_likelihood(self, scores: Array, y: Array) -> Array:
+        """Return the logarithm of the probability of labels; the extended loss is none."""
+        return self._family.log_likelihood(self._family.clip(scores), y)
 
 
 def _running_sums(start: Array, rows: Array) -> Array:

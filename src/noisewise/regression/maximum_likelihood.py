@@ -1,0 +1,186 @@
+"""The unregularised fit of a curved link to all rows, in the span of the rows."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .. import linalg
+from ..blas import matmul, one_thread
+from ..links import Link
+from ..protocols import Array
+from .normal_equations import NormalEquations
+
+STEPS = 200  # of Newton's method
+SETTLED = 1e-9  # a step that moves scores by less
+FLAT = 1e-12  # curvature, as a share of the largest, that is that of labels which are separated
+ESTIMABLE = 1e-6  # share of a direction that may lie outside what is known
+
+
+class Design:
+    r"""Rows in coordinates u of their span, in which :math:`\sum w u u^\top = I`.
+
+    A row of features x is z = (x - centre, 1), the centre and the scales D of a mixture being those
+    of the first rows (`NormalEquations`); u = z ``lift``. Coordinates do not see units or collinear
+    columns.
+    """
+
+    def __init__(self, link: Link, sums: NormalEquations, x: Array, y: Array, w: Array) -> None:
+        p = len(sums.moment)
+        self.link, self.sums, self.y, self.w = link, sums, y, w
+        self.C = np.eye(p)
+        if sums.intercept:
+            self.C[:, -1] -= sums.centre if sums.frozen else sums.means()
+        self.G = self.C @ sums.gram @ self.C.T
+        self.s, values, vectors, kept = linalg.scaled_spectrum(self.G, 1e-12)
+        self.V, self.values = vectors[:, kept], values[kept]
+        self.lift = self.V / np.sqrt(self.values) / self.s[:, None]
+        self.u = matmul(matmul(sums.directions(x), self.C.T), self.lift)
+
+    @property
+    def rank(self) -> int:
+        """The dimension of the span."""
+        return len(self.values)
+
+    def project(self, z: Array) -> tuple[Array, Array]:
+        """Return directions z in coordinates u, and whether they lie in the span."""
+        a = matmul(z, self.C.T)
+        scaled = a / self.s
+        inside = matmul(scaled, self.V)
+        outside = np.abs(scaled - matmul(inside, self.V.T)).max(axis=1)
+        seen = outside <= ESTIMABLE * np.abs(scaled).max(axis=1)
+        still = np.diag(self.G) == 0
+        return inside / np.sqrt(self.values), seen & ~(a[:, still] != 0).any(axis=1)
+
+    def loss(self, scores: Array) -> float:
+        r"""Return :math:`\sum w(m(s) - ys)`, infinite where a potential is."""
+        return self.rise(scores, np.zeros_like(scores))
+
+    def rise(self, scores: Array, base: Array) -> float:
+        """Return by how much the loss is larger at some scores than at others."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            m = self.potential(scores) - self.potential(base)
+            found = float(self.w @ (m - self.y * (scores - base)))
+        return found if found == found else math.inf
+
+    def potential(self, scores: Array) -> Array:
+        """Return the potential of the link, that of a likelihood."""
+        if self.link.potential is None:
+            raise ValueError(f"the link {self.link.name!r} has no potential; pass one to Link")
+        return self.link.potential(scores)
+
+    def gradient(self, scores: Array) -> Array:
+        """Return the gradient of the loss in coordinates u."""
+        return matmul(self.w * (self.link.mean(scores) - self.y), self.u)
+
+    def curvature(self, scores: Array) -> Array:
+        """Return the Hessian of the loss in coordinates u: for a likelihood, its information."""
+        return matmul(self.u.T * (self.w * self.link.slope(scores)), self.u)
+
+    @cached_property
+    def prior(self) -> Array:
+        """The matrix D of a mixture, in coordinates u, of scales fixed with the first rows."""
+        scales = np.where(self.sums.scales > 0, self.sums.scales, 1.0)
+        W = (self.V * np.sqrt(self.values)).T * self.s  # u-coordinates of a parameter
+        return np.asarray(np.linalg.inv((W / scales) @ W.T))
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """The minimiser ``beta`` of the loss, and the information J there.
+
+    J is ``basis`` diag(``values``) ``basis``' in the directions the labels tell of. In others they
+    are separated, the minimum lies at infinity and ``beta`` is somewhere on the way.
+    """
+
+    design: Design
+    beta: Array
+    scores: Array
+    values: Array
+    basis: Array
+
+    @property
+    def exists(self) -> bool:
+        """Whether the minimum is attained."""
+        return len(self.values) == self.design.rank
+
+    @property
+    def loss(self) -> float:
+        """The loss at the estimate."""
+        return self.design.loss(self.scores)
+
+    def known(self, b: Array) -> Array:
+        """Return which directions, in coordinates u, the labels tell of."""
+        if self.exists:
+            return np.ones(len(b), dtype=bool)
+        outside = np.abs(b - matmul(matmul(b, self.basis), self.basis.T)).max(axis=1, initial=0.0)
+        return np.asarray(outside <= ESTIMABLE * np.abs(b).max(axis=1, initial=0.0))
+
+    @cached_property
+    def inverse(self) -> Array:
+        """The inverse of J, in the directions the labels tell of."""
+        return np.asarray((self.basis / self.values) @ self.basis.T)
+
+    @cached_property
+    def sandwich(self) -> Array:
+        r"""The variance :math:`J^{-1}(\sum w^2 r^2 u u^\top)J^{-1}`, r the residuals."""
+        residual = self.design.w * (self.design.y - self.design.link.mean(self.scores))
+        half = matmul(self.design.u * residual[:, None], self.inverse)
+        return matmul(half.T, half)
+
+
+@one_thread
+def maximise(design: Design) -> Estimate:
+    """Return the unregularised estimate, by damped Newton steps.
+
+    They begin at the best constant, or what the span has of it. Where labels are separated each
+    step adds about 1 to a score, and curvature falls by e, until it is `FLAT` and no step goes
+    there any more.
+    """
+    r = design.rank
+    y, w = design.y, design.w
+    if not r:
+        return Estimate(design, np.zeros(0), np.zeros(len(y)), np.zeros(0), np.zeros((0, 0)))
+    start = float(_constant(design.link, float(w @ y) / float(w.sum())))
+    beta = start * matmul(w, design.u)
+    scores = matmul(design.u, beta)
+    # beyond a score of 5 labels that are all equal would leave nothing above rounding
+    value = design.loss(scores)
+    floor = FLAT * float(design.link.slope(np.clip(start, -5.0, 5.0)))
+    if not math.isfinite(value):
+        beta, scores = np.zeros(r), np.zeros(len(y))
+        value = design.loss(scores)
+    for _ in range(STEPS):
+        g, J = design.gradient(scores), design.curvature(scores)
+        values, vectors = np.linalg.eigh(J)
+        kept = values > max(FLAT * float(values[-1]), floor)
+        basis, values = vectors[:, kept], values[kept]
+        step = -matmul(basis, matmul(g, basis) / values)
+        along = matmul(design.u, step)
+        if np.abs(along).max() <= SETTLED * (1 + np.abs(scores).max()):
+            return Estimate(design, beta, scores, values, basis)
+        size = _length(design, scores, along, value, float(g @ step))
+        beta, scores = beta + size * step, scores + size * along
+        value = design.loss(scores)
+    nothing = np.zeros((r, 0))
+    return Estimate(design, beta, scores, np.zeros(0), nothing)
+
+
+def _length(design: Design, scores: Array, along: Array, value: float, slope: float) -> float:
+    """Return the largest of 1, 1/2, 1/4, ... that lowers the loss enough."""
+    size, rounding = 1.0, 1e-12 * (1 + abs(value))
+    while size > 1e-12 and not (
+        design.loss(scores + size * along) <= value + 1e-4 * size * slope + rounding
+    ):
+        size /= 2
+    return size
+
+
+def _constant(link: Link, mean: float) -> float:
+    """Return a score within 30 of 0 whose mean is the given one, to a few digits."""
+    low, high = -30.0, 30.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if link.mean(np.array(middle)) < mean else (low, middle)
+    return (low + high) / 2
