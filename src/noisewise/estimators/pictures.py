@@ -30,6 +30,7 @@ def draw_coefficients(
 ) -> None:
     """Draw coefficients as dots, their anytime intervals as thin and textbook ones as thick lines.
 
+    An interval without ends is not drawn.
     Coefficients say how much ``what`` changes. With ``spreads``, the standard deviations of the features, everything is per standard deviation,
     so that features compare; the intercept, whose meaning depends on units, is left out.
     """
@@ -49,13 +50,15 @@ def draw_coefficients(
         (narrow, ORANGE, 4.0, "textbook"),
     ):
         ends = np.clip([low[order], high[order]], *reach)
-        axis.hlines(at, *ends, color=colour, lw=width, alpha=0.9, label=f"{1 - delta:.0%} {name}")
+        known = np.isfinite(low[order]) | np.isfinite(high[order])
+        label = f"{1 - delta:.0%} {name}"
+        axis.hlines(at[known], *ends[:, known], color=colour, lw=width, alpha=0.9, label=label)
     axis.plot(dots[order], at, "o", color="black", ms=4, label="coefficient")
     axis.set_yticks(at, [_short(summary.names[i]) for i in order])
     axis.set_ylim(-0.7, len(order) - 0.3)
     axis.set_xlim(*reach)
     unit = "unit" if spreads is None else "standard deviation"
-    axis.set(xlabel=f"change of the {what} per {unit} of the feature")
+    axis.set(xlabel=f"change of the {what} per {unit}")
     axis.grid(False, axis="y")
     if len(order) < d:
         axis.set_title(f"The {len(order)} largest of {d} coefficients")

@@ -15,7 +15,8 @@ def draw(found: Evaluation) -> Any:
     plt = pyplot()
     looks = found.looks.table
     covered = bool(looks[:, 3].sum())
-    count = 1 + bool(len(looks)) + covered
+    wide = bool(np.isfinite(looks[:, 1:3]).any())
+    count = 1 + wide + covered
     with plt.rc_context(RC):
         size = (4.2 + 3.0 * (count - 1), 3.0)
         ratios = [4, 3, 3][:count]
@@ -23,7 +24,7 @@ def draw(found: Evaluation) -> Any:
             1, count, figsize=size, layout="constrained", squeeze=False, width_ratios=ratios
         )
         draw_losses(axes[0, 0], found)
-        if len(looks):
+        if wide:
             draw_widths(axes[0, 1], found)
         if covered:
             draw_coverage(axes[0, 2], found)

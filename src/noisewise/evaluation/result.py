@@ -14,9 +14,9 @@ from .players import EstimatorPlayer
 class Looks:
     """Intervals at a few times: how wide they were, and how many of the next labels they held.
 
-    ``table`` has a row per time: rows learnt, mean width of intervals of the mean (at all times at
-    once), mean width of intervals of observations (at that time), labels looked at, labels inside.
-    Widths are medians over the rows looked at, since some may be infinite early on. Observations
+    ``table`` has a row per time: rows learnt, width of intervals of the mean (at all times at once),
+    width of intervals of observations (at that time), labels looked at, labels inside. Widths are
+    medians over the rows looked at, infinite where nothing is known. Observations
     are left out where labels are 0 and 1, and where weights differ from 1.
     """
 
@@ -30,7 +30,10 @@ class Looks:
         """Ask for intervals at rows that are not learnt yet, and compare with their labels."""
         mean = asked.interval(x, self.delta, "mean")
         self.promises["mean"] = mean.promise
-        found = [float(count), float(np.median(mean.upper - mean.lower)), np.nan, 0.0, 0.0]
+        width = float(np.median(mean.upper - mean.lower))
+        if family == "binomial" and width >= 1:
+            width = np.inf
+        found = [float(count), width, np.nan, 0.0, 0.0]
         if family != "binomial" and (w == 1).all():
             label = asked.interval(x, self.delta, "observation")
             self.promises["observation"] = label.promise
@@ -46,6 +49,12 @@ class Looks:
     def table(self) -> Array:
         """All looks, (k, 5)."""
         return np.array(self.rows).reshape(-1, 5)
+
+    @property
+    def too_few(self) -> bool:
+        """Whether fewer labels were inside than chance explains: by four standard errors."""
+        n, inside = self.table[:, 3:].sum(axis=0)
+        return bool(inside < n * (1 - self.delta) - 4 * np.sqrt(n * self.delta * (1 - self.delta)))
 
     @property
     def coverage(self) -> float:
@@ -142,6 +151,8 @@ class Evaluation:
                 f"{1 - self.looks.delta:.0%} intervals, asked at {len(table)} times for the rows "
                 "that came next."
             )
+            if self.looks.too_few:
+                notes.append("That is too few: labels vary more than these intervals assume.")
         return notes
 
     def __repr__(self) -> str:

@@ -88,9 +88,7 @@ class Smoothed(NamedTuple):
     moment: float
 
 
-def _level(
-    fit: Estimate, rho: float, c: float, dispersion: float, growth: "_Growth"
-) -> float:
+def _level(fit: Estimate, rho: float, c: float, dispersion: float, growth: "_Growth") -> float:
     """Return the level for one precision, in units of the dispersion."""
     D = fit.design.prior
     J = (fit.basis * (fit.values / dispersion)) @ fit.basis.T

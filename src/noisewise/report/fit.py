@@ -38,9 +38,7 @@ def write(folder: Path, fit: Fit) -> Path:
         "promises": " ".join(fit.summary.notes),
         "command": f"noisewise predict {folder} FILE",
         "python": (
-            "import noisewise as nw\n"
-            f'model = nw.load("{folder / "model.npz"}")\n'
-            "model.predict(X)"
+            f'import noisewise as nw\nmodel = nw.load("{folder / "model.npz"}")\nmodel.predict(X)'
         ),
     }
     page = Template((resources(__package__) / "fit.html").read_text()).substitute(
@@ -95,7 +93,7 @@ def _coefficients(fit: Fit) -> str:
 def _intervals(fit: Fit) -> str:
     """Return the section on intervals, empty where the rows were too few for any."""
     looks = fit.evaluation.looks.table
-    if not len(looks):
+    if not np.isfinite(looks[:, 1:3]).any():
         return ""
     shown = _picture("widths", 3.0, lambda axis: draw_widths(axis, fit.evaluation))
     if looks[:, 3].sum():

@@ -8,6 +8,7 @@ from pathlib import Path
 from .encoding import Encoding, Feature
 from .survey import MOST_LEVELS, Column
 
+UNNAMED = ("Unnamed: ", "__index_level_")  # how pandas calls the index of a saved frame
 LABELS = {  # of a family: least, largest, words
     "gaussian": (float("-inf"), float("inf"), ""),
     "binomial": (0.0, 1.0, "0 and 1, or shares with the trials as --weight"),
@@ -58,11 +59,11 @@ def choose(
     require_names(path, "--categorical", categorical, names)
     notes = []
     if not features:
-        unnamed = [name for name in names if name.startswith("Unnamed: ")]
+        unnamed = [name for name in names if name.startswith(UNNAMED)]
         taken = {target, weight, *unnamed}
         features = [name for name in names if name not in taken]
         if unnamed:
-            notes.append(f"Left out: {_listed(unnamed)}, a column without a name (row numbers?).")
+            notes.append(f"Left out: {_listed(unnamed)}, row numbers by the name.")
     for name, option in ((target, "--target"), (weight, "--weight")):
         if name in features:
             raise ValueError(f"--features holds {name!r}, which is the {option} too; drop one")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
+import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
@@ -19,6 +20,17 @@ from .choosing import choose, encode
 from .encoding import Encoding
 from .reading import chunks, names_of
 from .survey import survey
+
+
+TOO_FEW = "There are too few rows for intervals of coefficients."
+UNKNOWN = {  # why no coefficient has an interval
+    "gaussian": TOO_FEW,
+    "binomial": (
+        "The features separate the labels completely, or rows are too few: without ridge no "
+        "coefficient is finite, so that intervals are infinite. Predictions use a ridge."
+    ),
+    "poisson": TOO_FEW,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,13 +91,16 @@ def fit(
         raise ValueError(f"{path.name} has {validation.count} complete rows; at least 2 are needed")
     if dropped:
         more.append(f"{dropped:,} of {count:,} rows lack a value or have weight 0: left out.")
+    summary = model.summary(delta)
+    if not np.isfinite(np.hstack(summary.textbook)).any():
+        more.append(UNKNOWN[family])
     return Fit(
         source=path.name,
         family=family,
         model=model,
         encoding=encoding,
         evaluation=validation.result(f"{target} in {path.name}"),
-        summary=model.summary(delta),
+        summary=summary,
         rows=validation.count,
         dropped=dropped,
         notes=(*notes, *more),

@@ -83,7 +83,7 @@ def chunks(path: Path, columns: Sequence[str], words: Sequence[str] = ()) -> Ite
             return
         start = 0
         for batch in _parquet(path).iter_batches(batch_size=CHUNK, columns=list(columns)):
-            frame = batch.to_pandas()
+            frame = batch.to_pandas(ignore_metadata=True)
             frame.index = range(start, start + len(frame))
             start += len(frame)
             for name in words:
