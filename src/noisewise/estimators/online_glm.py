@@ -20,7 +20,6 @@ from .scikit_learn import RegressorMixin
 from .summary import Summary
 from .tables import any_weight, labels_of, offsets_of, weights_of
 
-
 SCORES = {  # what a coefficient changes
     "gaussian": "mean",
     "identity": "mean",

@@ -133,11 +133,11 @@ def fresh_copy(model: Any) -> Any:
 
 def family_of(model: object) -> str:
     """Return how labels are scored: gaussian, binomial, poisson, or "classes" for a classifier."""
-    if trait(model, "_estimator_type", "") == "classifier" or hasattr(model, "predict_proba"):
+    tags: Any = trait(model, "__sklearn_tags__", None)
+    kind = trait(tags(), "estimator_type", "") if callable(tags) else ""
+    if kind == "classifier" or hasattr(model, "predict_proba"):
         return "classes"
-    glm: object = trait(model, "glm", None)
-    link: object = trait(trait(glm, "link", None), "name", "")
-    named = {"logistic": "binomial", "exponential": "poisson"}
+    link: object = trait(trait(trait(model, "glm", None), "link", None), "name", "")
     family = str(trait(model, "family", link))
-    family = named.get(family, family)
+    family = {"logistic": "binomial", "exponential": "poisson"}.get(family, family)
     return family if family in ("binomial", "poisson") else "gaussian"

@@ -104,7 +104,7 @@ def _level(fit: Estimate, rho: float, c: float, dispersion: float, growth: "_Gro
     B = c + k + 0.5 * (share - 1) * trace - 0.5 * p * math.log(share) + share * q.most
     h = share * q.moment
     R = growth.radius(B + 0.5 * rho * h * h, rho, h)
-    if R == math.inf:
+    if math.inf == R:
         return math.inf
     height = math.inf
     for _ in range(100):  # each of them holds
@@ -185,7 +185,7 @@ class _Growth:
         bend = math.sqrt(2 * B / rho)  # psi is a line from there on
 
         def excess(R: float) -> float:
-            quadratic = B + 0.5 * rho * R * R if R < bend else math.sqrt(2 * B * rho) * R
+            quadratic = B + 0.5 * rho * R * R if bend > R else math.sqrt(2 * B * rho) * R
             return self(R) - quadratic - rho * h * R
 
         high = bend

@@ -21,7 +21,6 @@ from .encoding import Encoding
 from .reading import chunks, names_of
 from .survey import survey
 
-
 TOO_FEW = "There are too few rows for intervals of coefficients."
 UNKNOWN = {  # why no coefficient has an interval
     "gaussian": TOO_FEW,
