@@ -30,9 +30,9 @@ def draw_coefficients(
 ) -> None:
     """Draw coefficients as dots, their anytime intervals as thin and textbook ones as thick lines.
 
-    An interval without ends is not drawn.
-    Coefficients say how much ``what`` changes. With ``spreads``, the standard deviations of the features, everything is per standard deviation,
-    so that features compare; the intercept, whose meaning depends on units, is left out.
+    Coefficients say how much ``what`` changes. With ``spreads``, the standard deviations of the
+    features, everything is per standard deviation, so that features compare; the intercept, whose
+    meaning depends on units, is left out. An interval without ends is not drawn.
     """
     d = len(summary.names) - (summary.names[-1:] == ("intercept",))
     scale = np.ones(d) if spreads is None else spreads

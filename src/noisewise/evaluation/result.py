@@ -14,10 +14,10 @@ from .players import EstimatorPlayer
 class Looks:
     """Intervals at a few times: how wide they were, and how many of the next labels they held.
 
-    ``table`` has a row per time: rows learnt, width of intervals of the mean (at all times at once),
-    width of intervals of observations (at that time), labels looked at, labels inside. Widths are
-    medians over the rows looked at, infinite where nothing is known. Observations
-    are left out where labels are 0 and 1, and where weights differ from 1.
+    ``table`` has a row per time: rows learnt, width of intervals of the mean (valid at all times at
+    once), width of intervals of observations (valid at that time), labels looked at, labels inside.
+    Widths are medians over the rows looked at, infinite where nothing is known. Observations are
+    left out where labels are 0 and 1, and where weights differ from 1.
     """
 
     delta: float

@@ -33,10 +33,9 @@ class Feature:
         """Return the features of each row, (n, k); NaN where a value or level is missing."""
         if self.kind != "category":
             return floats(values, self.kind)[:, None]
-        codes = pd.Categorical(values, categories=list(self.levels)).codes
-        return np.vstack([np.full(len(self.levels) - 1, np.nan), np.eye(len(self.levels))[:, 1:]])[
-            codes.astype(np.int64) + 1
-        ]
+        codes = pd.Index(self.levels).get_indexer(values)  # -1 where it is none of them
+        k = len(self.levels)
+        return np.vstack([np.eye(k)[:, 1:], np.full((1, k - 1), np.nan)])[codes]
 
     def unseen(self, values: pd.Series) -> Iterator[tuple[str, int]]:
         """Yield levels that the model does not know, with the row (from 1) of each."""

@@ -74,12 +74,14 @@ def chunks(path: Path, columns: Sequence[str], words: Sequence[str] = ()) -> Ite
             with pd.read_csv(
                 path,
                 sep=_separator(path),
-                usecols=list(columns),
                 dtype=dict.fromkeys(words, "str"),
                 chunksize=CHUNK,
                 low_memory=False,
             ) as reader:
-                yield from reader
+                for frame in reader:  # all columns, since with some pandas passes over long lines
+                    if not isinstance(frame.index, pd.RangeIndex):
+                        raise ValueError(f"{path} has longer rows than its line of column names")
+                    yield frame[list(columns)]
             return
         start = 0
         for batch in _parquet(path).iter_batches(batch_size=CHUNK, columns=list(columns)):
