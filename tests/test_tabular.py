@@ -236,7 +236,7 @@ def test_files_that_can_not_be_read(tmp_path):
         ("bad.parquet", b"y,x\n1,2\n", "no Parquet file"),
         ("bad.csv.gz", b"y,x\n1,2\n", "can't be read"),
         ("ragged.csv", b"y,x\n1,2\n1,2,3,4\n", "line 3"),
-        ("longer.csv", b"y,x\n1,2,3\n2,3,4\n", "longer rows than its line"),
+        ("longer.csv", b"y,x\n1,2,3\n2,3,4\n", "2 column names but 3 values"),
         ("one.csv", b"y\n1\n2\n", "features are missing"),
         ("constant.csv", b"y,x\n1,2\n2,2\n", "every feature .* is constant"),
         ("short.csv", b"y,x\n1,2\n,3\n", "1 of 2 values are missing"),

@@ -120,8 +120,10 @@ class Evaluation:
     @property
     def late_losses(self) -> dict[str, float]:
         """The average loss of each over about the last half of the rows."""
-        i = self._half if self.weights[self._half] < self.weights[-1] else 0
-        late = (self.totals[:, -1] - self.totals[:, i]) / (self.weights[-1] - self.weights[i])
+        i, n = self._half, self.weights[-1]
+        if not self.weights[i] < n:
+            return self.losses
+        late = (self.totals[:, -1] - self.totals[:, i]) / (n - self.weights[i])
         return dict(zip(self.names, late.tolist(), strict=True))
 
     def _lines(self) -> list[tuple[str, ...]]:

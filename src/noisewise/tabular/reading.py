@@ -1,5 +1,6 @@
 """CSV and Parquet files read as data frames, chunk by chunk."""
 
+import csv
 import gzip
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ import pandas as pd
 CHUNK = 50_000  # rows
 PARQUET = (".parquet", ".pq")
 SEPARATORS = ",;\t"
+LONGEST = 1_000_000  # characters of a line that are looked at
 
 
 def _is_parquet(path: Path) -> bool:
@@ -28,7 +30,7 @@ def readable(path: Path) -> Iterator[None]:
             f"{path} is not text in UTF-8 (byte {error.start}); save it as CSV in UTF-8, or as "
             "Parquet"
         ) from None
-    except (pd.errors.ParserError, gzip.BadGzipFile, EOFError) as error:
+    except (pd.errors.ParserError, csv.Error, gzip.BadGzipFile, EOFError) as error:
         words = " ".join(str(error).split())
         raise ValueError(f"{path} can't be read as CSV: {words}") from None
     except OSError as error:
@@ -58,13 +60,23 @@ def _parquet(path: Path):  # type: ignore[no-untyped-def]
 
 
 def _separator(path: Path) -> str:
-    """Return the separator that the first line has most of."""
+    """Return the separator that the first line has most of; refuse longer rows below it.
+
+    pandas would take their first fields for row numbers, and the rest for other columns.
+    """
     opened = gzip.open if path.suffix == ".gz" else open
     if path.suffix in (".bz2", ".xz", ".zip", ".zst"):
         return ","
-    with opened(path, "rt", encoding="utf-8-sig") as file:
-        first = file.readline(1_000_000)
-    return max(SEPARATORS, key=first.count)
+    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+        first = file.readline(LONGEST)
+        separator = max(SEPARATORS, key=first.count)
+        lines = csv.reader([first, file.readline(LONGEST)], delimiter=separator)
+        head, *rest = [len(line) for line in lines] or [0]
+    if rest and rest[0] > head:
+        raise ValueError(
+            f"{path} has {head} column names but {rest[0]} values in its first row; correct it"
+        )
+    return separator
 
 
 def chunks(path: Path, columns: Sequence[str], words: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
@@ -78,9 +90,7 @@ def chunks(path: Path, columns: Sequence[str], words: Sequence[str] = ()) -> Ite
                 chunksize=CHUNK,
                 low_memory=False,
             ) as reader:
-                for frame in reader:  # all columns, since with some pandas passes over long lines
-                    if not isinstance(frame.index, pd.RangeIndex):
-                        raise ValueError(f"{path} has longer rows than its line of column names")
+                for frame in reader:  # of all columns: given usecols, pandas cuts long lines
                     yield frame[list(columns)]
             return
         start = 0
