@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from instances import CAUCHIT, POLICIES, REGRESSORS, sphere
 
 import noisewise as nw
@@ -53,7 +54,22 @@ def originals():
         for agent in agents():
             agent.save(path)
             found.append(path.read_bytes())
+        for estimator in estimators():
+            nw.save(path, estimator)
+            found.append(path.read_bytes())
     return found
+
+
+def estimators():
+    """A linear and a curved model, and three classes."""
+    rng = np.random.default_rng(5)
+    x, classes = rng.normal(size=(20, 2)), np.array(["a", "b", "c"])[rng.integers(3, size=20)]
+    columns = pd.DataFrame(x, columns=["first", "second"])
+    return [
+        nw.OnlineGLM(noise=nw.SubGaussian(2.0)).fit(columns, x[:, 0]),
+        nw.OnlineGLM("poisson").fit(x, rng.poisson(3.0, size=20)),
+        nw.OnlineGLMClassifier().fit(x, classes),
+    ]
 
 
 def learnt_by(spec, count=12, dim=2):
@@ -316,6 +332,19 @@ def used(spec, state):
             spec.update(inner, x[k], 0.5, 0.5)
 
 
+def continued(estimator):
+    """Use an estimator that was loaded."""
+    x = np.eye(estimator.n_features_in_)[:2]
+    labels = estimator.classes_[:2] if hasattr(estimator, "classes_") else np.array([0.5, 1.0])
+    estimator.predict(x)
+    for _ in range(3):
+        estimator.partial_fit(x, labels[: len(x)])
+    estimator.predict(x)
+    if hasattr(estimator, "summary"):
+        estimator.predict_interval(x)
+        repr(estimator.summary())
+
+
 def tried(path, agent):
     """Load a file and use what it holds; only a ValueError may come of it."""
     try:
@@ -328,8 +357,11 @@ def tried(path, agent):
             loaded.choose(x, key="another")
             loaded.learn("another", 0.4)
             return "done"
-        spec, state = nw.load(path, link=CAUCHIT)
-        used(spec, state)
+        loaded = nw.load(path, link=CAUCHIT)
+        if isinstance(loaded, tuple):
+            used(*loaded)
+        else:
+            continued(loaded)
     except ValueError as error:
         return "refused" if "\n" not in str(error) else f"two lines: {error}"
     return "done"

@@ -42,6 +42,7 @@ class EstimatorState:
 
     def _check_classes(self, classes: list[Label]) -> None:
         check_type("EstimatorState.classes", classes, list)
+        check_type("EstimatorState.label_type", self.label_type, str)
         words = all(isinstance(each, str) for each in classes)
         numbers = all(isinstance(each, bool | int | float) for each in classes)
         k = len(set(classes)) if words or numbers else 0

@@ -51,7 +51,8 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
     -----
     A weight multiplies the loss of a row; a row of weight 2 is predicted once and two copies twice,
     so scikit-learn's ``check_sample_weight_equivalence_on_dense_data`` and ``..._on_sparse_data``
-    are not promised. The rows are kept: memory grows with them.
+    are not promised. The rows are kept: memory grows with them. Rows sorted by class are hard to
+    predict one by one, and the choice of ridge suffers: shuffle them before `fit`.
     """
 
     ridge: str | float = "auto"
@@ -126,7 +127,7 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
         if len(known) < 2:
             raise ValueError(
                 "This estimator needs samples of at least 2 classes in the data, but the data "
-                f"contains only one class: {known[0]!r}; partial_fit takes all of them as classes="
+                f"contains only one class: {known.tolist()[0]!r}; partial_fit takes all of them as classes="
             )
         models: list[AnyModel] = [
             start_model("binomial", self.ridge, "auto", self.fit_intercept, d)
@@ -208,7 +209,7 @@ def _places(fitted: EstimatorState, labels: NDArray[np.generic]) -> NDArray[np.i
     if -1 in found:
         at = found.index(-1)
         raise ValueError(
-            f"y has the class {labels[at]!r} at row {at}, not among {fitted.classes!r}; name all "
+            f"y has the class {labels.tolist()[at]!r} at row {at}, not among {fitted.classes!r}; name all "
             "classes in the first call of partial_fit, as classes="
         )
     return np.array(found)

@@ -104,7 +104,7 @@ def _level(fit: Estimate, rho: float, c: float, dispersion: float, growth: "_Gro
     B = c + k + 0.5 * (share - 1) * trace - 0.5 * p * math.log(share) + share * q.most
     h = share * q.moment
     R = growth.radius(B + 0.5 * rho * h * h, rho, h)
-    if math.inf == R:
+    if not math.isfinite(R):
         return math.inf
     height = math.inf
     for _ in range(100):  # each of them holds
@@ -174,25 +174,23 @@ class _Growth:
     def inverse(self, value: float) -> float:
         """Return where it takes a value, from above."""
         high = 1.0
-        while self(high) < value:
+        while self(high) <= value:
             high *= 2
-            if high > 1e150:
-                return math.inf
         return _crossing(lambda R: self(R) - value, 0.0, high)
 
     def radius(self, B: float, rho: float, h: float) -> float:
         """Return R beyond which the growth exceeds psi, infinite where it never does for good."""
+        if self.root * float(self.a @ self.eta) <= (1 + 1e-6) * (math.sqrt(2 * B * rho) + rho * h):
+            return math.inf
         bend = math.sqrt(2 * B / rho)  # psi is a line from there on
 
         def excess(R: float) -> float:
-            quadratic = B + 0.5 * rho * R * R if bend > R else math.sqrt(2 * B * rho) * R
-            return self(R) - quadratic - rho * h * R
+            beta = min(bend / R, 1.0) if R > 0 else 1.0
+            return self(R) - B / beta - 0.5 * rho * beta * R * R - rho * h * R
 
         high = bend
         while excess(high) <= 0:
             high *= 2
-            if high > 1e12 * bend:
-                return math.inf
         return _crossing(excess, 0.0 if high == bend else bend, high)
 
 
@@ -216,10 +214,9 @@ def _growth(fit: Estimate, dispersion: float) -> _Growth:
 
 
 def _crossing(function: Callable[[float], float], low: float, high: float) -> float:
-    """Return a point where a function has become positive, within 1e-9 of the first such."""
-    for _ in range(200):
-        middle = 0.5 * (low + high)
-        if high - low <= 1e-9 * high:
-            break
-        low, high = (middle, high) if function(middle) <= 0 else (low, middle)
-    return high
+    """Return a point behind the one where a function becomes positive, within 1e-8 of it."""
+    from scipy.optimize import brentq
+
+    if function(low) > 0:  # at the edge, by rounding
+        return low
+    return float(brentq(function, low, high, xtol=1e-300, rtol=1e-9)) * (1 + 1e-8)

@@ -25,6 +25,7 @@ from .solver import Session
 ASYMPTOTIC = "asymptotic"
 ENOUGH_ROWS = 100  # for the sandwich
 NORMAL = 1e6  # counts of that mean have the quantiles of a normal distribution
+FARTHEST = 1e150  # a score as good as infinite, whose square is a number
 METHODS = "mixture", "likelihood"
 PLAYED = 0.1  # share of delta that the mixture spends on the losses as they were played
 
@@ -132,16 +133,21 @@ class CurvedFit:
         """
         one_of("kind", kind, ("mean", "observation"))
         z, delta = self._directions(x), probability("delta", delta)
-        mean = self.fit.design.link.mean
         if kind == "observation":
             found = self._scores_within(z, noise, delta / 2, False, False, method)
             note = "the interval of a new label holds at one time" if anytime else ""
-            bounds = self._label(mean(found.lower), mean(found.upper), delta / 2)
+            bounds = self._label(*self._means(found), delta / 2)
             return Interval(*bounds, "one new label, one time", found.rests_on, note)
         found = self._scores_within(z, noise, delta, anytime, simultaneous, method)
+        return Interval(*self._means(found), found.promise, found.rests_on, found.note)
+
+    def _means(self, scores: Interval) -> tuple[Array, Array]:
+        """Return the means at bounds of scores, which may be infinite."""
         with np.errstate(over="ignore"):
-            lower, upper = mean(found.lower), mean(found.upper)
-        return Interval(lower, upper, found.promise, found.rests_on, found.note)
+            low, high = (
+                self.fit.design.link.mean(np.clip(each, -FARTHEST, FARTHEST)) for each in scores
+            )
+        return low, high
 
     def coefficient_interval(
         self, noise: Likelihood | str = "auto", delta: float = 0.05, anytime: bool = True
@@ -190,6 +196,8 @@ class CurvedFit:
         promise = "all rows, all times" if whole else f"a row fixed in advance, {times}"
         if whole and dispersion is not None:
             height, rests_on = self._height(dispersion, delta, method), "the likelihood"
+            if method == "mixture":
+                rests_on += ", and first rows that do not depend on labels"
             if height < 0:
                 note = "no parameter fits the labels as well as they were predicted: the likelihood"
                 note += " is contradicted, and the interval says nothing"
@@ -250,7 +258,7 @@ class CurvedFit:
         if dispersion is None:
             V = self.fit.sandwich * n / (n - r)
         unit = float(self.fit.design.link.slope(np.zeros(1))[0]) / (dispersion or 1.0)
-        v = np.einsum("ij,ij->i", matmul(b, V), b)
+        v = np.maximum(np.einsum("ij,ij->i", matmul(b, V), b), 0.0)  # rounding
         if whole:
             half = _simultaneous(b, V, self.fit.design.prior * unit, delta)
         elif anytime:

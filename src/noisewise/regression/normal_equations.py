@@ -8,7 +8,15 @@ from scipy.linalg import blas
 from ..blas import SMALL_PRODUCT, matmul
 from ..inputs import dimension
 from ..protocols import Array
-from ..states import COUNT, FINITE, FLAG, NONNEGATIVE, check_fields, restore_writable
+from ..states import (
+    COUNT,
+    FINITE,
+    FLAG,
+    NONNEGATIVE,
+    check_fields,
+    check_semidefinite,
+    restore_writable,
+)
 
 BLOCK = 8192  # rows added at once
 
@@ -38,10 +46,15 @@ class NormalEquations:
     settled: bool = False  # frozen, and every feature has moved
 
     def __post_init__(self) -> None:
-        p = dimension(self.dim) + bool(self.intercept)
-        check_fields(self, origin=(self.dim,), table=(p + 1, p + 1), centre=(p,), scales=(p,))
+        check_fields(self, intercept=FLAG, frozen=FLAG, settled=FLAG)
         check_fields(self, label_origin=FINITE, total=NONNEGATIVE, count=COUNT)
-        check_fields(self, frozen=FLAG, settled=FLAG)
+        p = dimension(self.dim) + self.intercept
+        check_fields(self, origin=(self.dim,), table=(p + 1, p + 1), centre=(p,), scales=(p,))
+        check_semidefinite("NormalEquations.table", self.table)
+        if self.scales.min() < 0 or self.settled > (self.frozen and self.scales.min() > 0):
+            raise ValueError("NormalEquations.scales are negative, or not those of settled sums")
+        if (self.total > 0) != (self.count > 0):
+            raise ValueError("NormalEquations.total is not that of its count")
 
     __setstate__ = restore_writable
 
