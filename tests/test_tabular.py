@@ -1,5 +1,7 @@
 """Models of files, from the shell: what is fitted, what is written, what is refused and how."""
 
+import datetime as dt
+import decimal
 import gzip
 import io
 import json
@@ -272,6 +274,47 @@ def test_a_target_of_zeros_and_ones_is_noticed(tmp_path):
     frame.to_csv(tmp_path / "f.csv", index=False)
     _, words = fitted(tmp_path / "f.csv", "--target", "y")
     assert "--family binomial" in words
+
+
+def test_a_target_in_words(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=100)
+    won = rng.random(100) < 1 / (1 + np.exp(-x))
+    frame = pd.DataFrame({"x": x, "result": np.where(won, "won", "lost")})
+    frame.to_csv(tmp_path / "f.csv", index=False)
+    start = ("fit", tmp_path / "f.csv", "--target", "result")
+    refused("--success is for --family binomial", *start, "--success", "won")
+    binomial = (*start, "--family", "binomial")
+    refused("which value counts as 1: --success '(won|lost)'", *binomial)
+    refused("holds '(won|lost)', '(won|lost)'", *binomial, "--success", "win")
+    out, _ = fitted(tmp_path / "f.csv", *binomial[2:], "--success", "won")
+    ours = nw.OnlineGLM(family="binomial").fit(frame[["x"]], 1.0 * won)
+    assert_allclose(nw.load(out / "model.npz").coef_, ours.coef_)
+    assert invoke("predict", out, tmp_path / "f.csv").exit_code == 0
+
+
+def test_types_of_parquet(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    n = 60
+    days = [dt.date(2024, 1, 1) + dt.timedelta(days=i) for i in range(n)]
+    columns = {
+        "cost": pa.array([decimal.Decimal("1.5") * (i * i % 7) for i in range(n)]),
+        "day": pa.array(days),
+        "whole": pa.array([None if i == 3 else i % 5 for i in range(n)], pa.int64()),
+        "open": pa.array([None if i == 4 else i % 3 == 0 for i in range(n)]),
+        "kind": pa.array(["ab"[i % 2] for i in range(n)]).dictionary_encode(),
+        "y": pa.array(np.sin(np.arange(n))),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "f.parquet")
+    out, words = fitted(tmp_path / "f.parquet", "--target", "y", "--categorical", "kind",
+                        "--drop-missing")  # fmt: skip
+    assert "2 of 60 rows lack a value" in words
+    i = np.array([i for i in range(n) if i not in (3, 4)])
+    rows = np.column_stack([1.5 * (i * i % 7), 19723 + i, i % 5, i % 3 == 0, i % 2])
+    frame = pd.DataFrame(rows, columns=["cost", "day", "whole", "open", "kind=b"])
+    ours = nw.OnlineGLM().fit(frame, np.sin(i))
+    assert_allclose(nw.load(out / "model.npz").coef_, ours.coef_, rtol=1e-6)
 
 
 def test_words_of_a_file_do_nothing_on_its_page(tmp_path):

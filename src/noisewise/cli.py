@@ -281,6 +281,9 @@ DELTA = click.FloatRange(0, 1, min_open=True, max_open=True)
     show_default=True,
     help="Numbers; 0 and 1, or shares of --weight trials; or counts.",
 )
+@click.option(
+    "--success", metavar="VALUE", help="Of a target in words: the value that counts as 1."
+)
 @click.option("--weight", metavar="COLUMN", help="Inverse noise variance, or number of trials.")
 @click.option(
     "--features",
@@ -303,6 +306,7 @@ def fit(
     file: Path,
     target: str,
     family: str,
+    success: str | None,
     weight: str | None,
     features: list[str],
     categorical: list[str],
@@ -323,7 +327,7 @@ def fit(
     folder = Path(f"{file.name.split('.')[0]}-fit") if out is None else out
     try:
         found = fitting.fit(
-            file, target, family, weight, features, categorical, drop_missing, delta
+            file, target, family, weight, features, categorical, drop_missing, success, delta
         )
         _writable(folder)
         saving.save(folder, found.model, found.encoding)

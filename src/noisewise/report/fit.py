@@ -26,10 +26,12 @@ WIDTH = 4.4  # inches: a telephone shows it without scrolling
 def write(folder: Path, fit: Fit) -> Path:
     """Write ``folder/index.html`` and return its path."""
     target, count = fit.encoding.target, len(fit.encoding.names)
+    success = fit.encoding.success
+    modelled = repr(target) if success is None else f"{target} = {success!r}"
     texts = {
         "title": f"{target} in {fit.source}",
         "lead": (
-            f"{_articled(fit.family)} model of {target!r} on {count} "
+            f"{_articled(fit.family)} model of {modelled} on {count} "
             f"{'feature' if count == 1 else 'features'}, learnt from {fit.rows:,} rows one by one "
             f"in {fit.seconds:.1f} s."
         ),

@@ -25,6 +25,13 @@ class Choice:
     features: tuple[str, ...]
     weight: str | None
     categorical: tuple[str, ...]
+    family: str
+    success: str | None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The columns whose values are read as text."""
+        return self.categorical if self.success is None else (*self.categorical, self.target)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -51,6 +58,8 @@ def choose(
     features: Sequence[str],
     weight: str | None,
     categorical: Sequence[str],
+    family: str,
+    success: str | None,
 ) -> tuple[Choice, list[str]]:
     """Return which columns are read, all but target and weight by default, and notes on others."""
     require_names(path, "--target", [target], names)
@@ -72,11 +81,14 @@ def choose(
             raise ValueError(f"--categorical holds {name!r}, which is not among the features")
     if not features:
         raise ValueError(f"{path.name} has no column besides {target!r}; features are missing")
-    return Choice(path, target, tuple(features), weight, tuple(categorical)), notes
+    if success is not None and family != "binomial":
+        raise ValueError("--success is for --family binomial; add that")
+    chosen = tuple(features), weight, tuple(categorical)
+    return Choice(path, target, *chosen, family, success), notes
 
 
 def encode(
-    choice: Choice, found: dict[str, Column], family: str, drop_missing: bool
+    choice: Choice, found: dict[str, Column], drop_missing: bool
 ) -> tuple[Encoding, list[str]]:
     """Return how columns become features, with notes on them; raise if something must change."""
     if not found or not found[choice.target].count:
@@ -84,7 +96,7 @@ def encode(
     wrong = [problem for name in choice.columns if (problem := _problem(found[name], choice))]
     if not drop_missing:
         wrong += _missing(choice, found)
-    wrong += _labels(found[choice.target], family)
+    wrong += _labels(found[choice.target], choice)
     if choice.weight and found[choice.weight].low < 0:
         wrong.append(f"the weight {choice.weight!r} falls below 0 ({found[choice.weight].low:g})")
     if wrong:
@@ -105,9 +117,9 @@ def encode(
             notes.append(f"{column.name!r} counts as days since 1970-01-01.")
     if not features:
         raise ValueError(f"every feature of {choice.path.name} is constant; nothing can be learnt")
-    if family == "gaussian" and found[choice.target].binary:
+    if choice.family == "gaussian" and found[choice.target].binary:
         notes.append(f"{choice.target!r} is always 0 or 1: consider --family binomial.")
-    return Encoding(tuple(features), choice.target, choice.weight), notes
+    return Encoding(tuple(features), choice.target, choice.weight, choice.success), notes
 
 
 def _problem(column: Column, choice: Choice) -> str:
@@ -116,6 +128,11 @@ def _problem(column: Column, choice: Choice) -> str:
     remedy = "correct them, or leave the column out (--features)"
     if column.kind == "text":
         place = f"{column.example!r} in row {column.places.get('wrong', 1)}"
+        if column.name == choice.target and choice.family == "binomial":
+            return (
+                f"column {name} holds text ({place}); say which value counts as 1: --success "
+                f"{column.example!r}"
+            )
         if not feature:
             return f"column {name} holds text ({place}); it must hold numbers"
         if "number" in column.kinds or column.wrong < column.count - column.missing:
@@ -155,12 +172,15 @@ def _missing(choice: Choice, found: dict[str, Column]) -> list[str]:
     return lines
 
 
-def _labels(target: Column, family: str) -> list[str]:
-    low, high, words = LABELS[family]
+def _labels(target: Column, choice: Choice) -> list[str]:
+    if choice.success is not None and choice.success not in target.levels:
+        seen = ", ".join(map(repr, list(target.levels)[:5]))
+        return [f"--success is {choice.success!r}, but the target {target.name!r} holds {seen}"]
+    low, high, words = LABELS[choice.family]
     if target.kind != "number" or not (target.low < low or target.high > high):
         return []
     seen = f"from {target.low:g} to {target.high:g}"
-    return [f"the target {target.name!r} goes {seen}; --family {family} takes {words}"]
+    return [f"the target {target.name!r} goes {seen}; --family {choice.family} takes {words}"]
 
 
 def _listed(names: Sequence[str]) -> str:

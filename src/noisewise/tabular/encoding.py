@@ -46,11 +46,15 @@ class Feature:
 
 @dataclass(frozen=True)
 class Encoding:
-    """Which columns are features, target and weight."""
+    """Which columns are features, target and weight.
+
+    Where ``success`` is given, labels are 1 for that value of the target and 0 for others.
+    """
 
     features: tuple[Feature, ...]
     target: str
     weight: str | None = None
+    success: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -72,10 +76,15 @@ class Encoding:
         x = np.hstack([each.encode(frame[each.column]) for each in self.features])
         return x, np.asarray(~np.isnan(x).any(axis=1))
 
+    def _labels(self, values: pd.Series) -> Array:
+        if self.success is None:
+            return floats(values, "number")
+        return np.where(values.isna(), np.nan, 1.0 * (values == self.success))
+
     def labelled(self, frame: pd.DataFrame) -> tuple[Array, Array, Array]:
         """Return features, labels and weights of the rows that have all of them."""
         x, whole = self.rows(frame)
-        y = floats(frame[self.target], "number")
+        y = self._labels(frame[self.target])
         w = np.ones(len(y)) if self.weight is None else floats(frame[self.weight], "number")
         whole = whole & ~np.isnan(y) & ~np.isnan(w) & (w != 0)
         return x[whole], y[whole], w[whole]

@@ -58,6 +58,7 @@ def fit(
     features: Sequence[str] = (),
     categorical: Sequence[str] = (),
     drop_missing: bool = False,
+    success: str | None = None,
     delta: float = 0.05,
 ) -> Fit:
     """Return a model of ``target`` learnt from the rows of a file in their order.
@@ -66,10 +67,11 @@ def fit(
     what is missing, once to learn.
     """
     began = perf_counter()
-    choice, notes = choose(path, names_of(path), target, features, weight, categorical)
-    frames = chunks(path, choice.columns, choice.categorical)
-    found = survey(_shown(frames, "look"), choice.categorical)
-    encoding, more = encode(choice, found, family, drop_missing)
+    choice, notes = choose(
+        path, names_of(path), target, features, weight, categorical, family, success
+    )
+    found = survey(_shown(chunks(path, choice.columns, choice.words), "look"), choice.words)
+    encoding, more = encode(choice, found, drop_missing)
     count = found[target].count
     model = OnlineGLM(family=family)
     validation = Validation(
@@ -81,7 +83,7 @@ def fit(
         family,
         delta,
     )
-    for frame in _shown(chunks(path, choice.columns, choice.categorical), "learn", count):
+    for frame in _shown(chunks(path, choice.columns, choice.words), "learn", count):
         x, y, w = encoding.labelled(frame)
         if len(x):
             validation.update(x, y, w)

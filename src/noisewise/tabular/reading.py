@@ -93,9 +93,14 @@ def chunks(path: Path, columns: Sequence[str], words: Sequence[str] = ()) -> Ite
                 for frame in reader:  # of all columns: given usecols, pandas cuts long lines
                     yield frame[list(columns)]
             return
+        import pyarrow as pa
+
         start = 0
         for batch in _parquet(path).iter_batches(batch_size=CHUNK, columns=list(columns)):
             frame = batch.to_pandas(ignore_metadata=True)
+            for field in batch.schema:
+                if pa.types.is_decimal(field.type):
+                    frame[field.name] = frame[field.name].astype("float64")
             frame.index = range(start, start + len(frame))
             start += len(frame)
             for name in words:

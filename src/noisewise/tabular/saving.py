@@ -28,6 +28,7 @@ def save(folder: Path, model: OnlineGLM, encoding: Encoding) -> None:
         "model": _digest(folder / MODEL),
         "target": encoding.target,
         "weight": encoding.weight,
+        "success": encoding.success,
         "features": [dataclasses.asdict(each) for each in encoding.features],
     }
     text = json.dumps(content, indent=1, ensure_ascii=False)
@@ -61,7 +62,8 @@ def _read(path: Path) -> tuple[Encoding, str]:
         if found["format"] != FORMAT:
             raise ValueError(f"format {found['format']!r}")
         features = tuple(_feature(**each) for each in found["features"])
-        return Encoding(features, str(found["target"]), found["weight"]), str(found["model"])
+        named = str(found["target"]), found["weight"], found["success"]
+        return Encoding(features, *named), str(found["model"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(
             f"{path} was not written by noisewise fit, or is damaged ({error})"
