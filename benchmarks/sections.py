@@ -14,6 +14,7 @@ from . import limit
 from .arena import arena
 from .bandits import decisions, flat
 from .clock import interleave
+from .estimators import estimators
 from .field import field
 from .quality import quality
 from .streams import STREAMS, isotropic, labels
@@ -227,5 +228,6 @@ def processes(repeats, largest):
 
 
 SECTIONS = [
-    identity, calls, logistic, links, refits, processes, threads, decisions, flat, field, arena,
+    identity, calls, estimators, logistic, links, refits, processes, threads, decisions, flat,
+    field, arena,
 ]  # fmt: skip

@@ -57,6 +57,9 @@ REGRESSORS = [
     nw.SelfTuned(0.1, (1.0, 0.9), fit_intercept=False),
     nw.RidgeMixture(),
     nw.RidgeMixture("poisson", fit_intercept=False),
+    nw.RidgeMixture("probit"),
+    nw.RidgeMixture("tanh"),
+    nw.RidgeMixture("algebraic"),
     nw.RidgeMixture(ridge=0.5, tolerance=0.1, certificate="rigorous"),
 ]
 

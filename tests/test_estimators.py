@@ -108,6 +108,9 @@ for wrong in (lambda: model.set_params(rigde=1.0), lambda: model.predict([[1.0]]
     else:
         raise AssertionError
 assert not hasattr(model, "coef_")
+classes = nw.OnlineGLMClassifier().fit([[1.0], [2.0], [3.0], [4.0]], list("aabb"))
+assert classes.predict([[0.0], [5.0]]).tolist() == ["a", "b"], classes
+assert classes.score([[0.0]], ["a"]) == 1.0
 assert model.fit([[1.0], [2.0], [3.0]], [1, 2, 3]).score([[1.0], [2.0]], [1, 2]) > 0.9
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -124,7 +124,7 @@ class CurvedModel:
         """Return bounds of the mean, or of a new label, at each row."""
         scale = 1.0 if offset is None else self._exposure(offset)
         if offset is not None and kind != "mean":
-            raise ValueError("offset was passed; pass kind='mean', or none")
+            raise ValueError("offset was passed, but intervals of new labels take none")
         fit = curved_intervals.solve(self.method, self.state)
         found = fit.interval(x, self.check_noise(noise), delta, anytime, simultaneous, kind)
         lower, upper = found.lower * scale, found.upper * scale

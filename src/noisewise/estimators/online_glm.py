@@ -238,6 +238,8 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         kind : "mean" or "observation"
             "observation" is for one new label of weight 1. With ``noise="auto"`` it holds only at
             one time fixed in advance.
+        offset : (n,) array or float, optional
+            Added to the score, as in `partial_fit`.
 
         Returns
         -------

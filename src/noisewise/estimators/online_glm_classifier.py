@@ -127,7 +127,8 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
         if len(known) < 2:
             raise ValueError(
                 "This estimator needs samples of at least 2 classes in the data, but the data "
-                f"contains only one class: {known.tolist()[0]!r}; partial_fit takes all of them as classes="
+                f"contains only one class: {known.tolist()[0]!r}; partial_fit takes all of them as "
+                "classes="
             )
         models: list[AnyModel] = [
             start_model("binomial", self.ridge, "auto", self.fit_intercept, d)
@@ -209,7 +210,7 @@ def _places(fitted: EstimatorState, labels: NDArray[np.generic]) -> NDArray[np.i
     if -1 in found:
         at = found.index(-1)
         raise ValueError(
-            f"y has the class {labels.tolist()[at]!r} at row {at}, not among {fitted.classes!r}; name all "
-            "classes in the first call of partial_fit, as classes="
+            f"y has the class {labels.tolist()[at]!r} at row {at}, not among {fitted.classes!r}; "
+            "name all classes in the first call of partial_fit, as classes="
         )
     return np.array(found)

@@ -34,11 +34,12 @@ is at least what rows of the largest :math:`\eta` give that have
 :math:`r \ge \sqrt\lambda R`, :math:`\lambda` the least eigenvalue of :math:`D^{-1}J`, this is a
 convex :math:`\Omega(R)`. It exceeds :math:`\psi` beyond one point at most, since
 :math:`\Omega(R)/R` rises where :math:`\psi` is a line through 0, and before that
-:math:`\Omega - \psi` is first convex and then concave. So :math:`|e|_D \le R` in the whole set.
+:math:`\Omega - \psi` is first convex and then concave. So with R this point :math:`|e|_D \le R` in
+the whole set, L rises by at most :math:`\Omega(R)`, and hence :math:`|e|_J \le \sqrt\lambda R` too.
 
-**And lies in a sublevel set of L.** Now that :math:`|u\cdot e| \le r` with a known r, the same q
-with h = 0 does better. With :math:`\tau = 1 - \beta`, convexity costs at most :math:`e^{r\tau}` of
-what it costs at m, and :math:`L(m + \tau e) - L(m)` is at most
+**And lies in a sublevel set of L.** Now :math:`|u\cdot e| \le r = \eta\sqrt\lambda R`, the largest
+:math:`\eta` taken, and the same q with h = 0 does better. With :math:`\tau = 1 - \beta`, convexity
+costs at most :math:`e^{r\tau}` of what it costs at m, and :math:`L(m + \tau e) - L(m)` is at most
 :math:`\omega(r\tau)/\omega(r)` of :math:`L(\theta) - L(m)`: with :math:`\ell(t) = L(m + te) - L(m)`
 the ratio is :math:`\int(\tau - t)_+\ell''/\int(1 - t)\ell''`, where :math:`\ell''e^{rt}` rises and
 :math:`(\tau - t)_+/(1 - t)` falls. So
@@ -48,6 +49,9 @@ the ratio is :math:`\int(\tau - t)_+\ell''/\int(1 - t)\ell''`, where :math:`\ell
 
 which gives a smaller R by :math:`\Omega`, and so on. A quadratic L with J a multiple of D has the
 exact set for its limit.
+
+D comes from the features of the first 2d + 10 rows, so these must not depend on labels; all others
+may.
 """
 
 import math
@@ -64,8 +68,8 @@ from .maximum_likelihood import Design, Estimate
 
 NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
 NODE_WEIGHTS = NODE_WEIGHTS / NODE_WEIGHTS.sum()
-WIDEST = 3.0  # sd of a score up to which the quadrature is exact to 1e-8
-ROUNDING = 1e-9
+WIDEST = 2.0  # sd of a score up to which the quadrature is exact to 1e-8
+ROUNDING = 1e-6  # by which the level is raised
 BETA = np.arange(1, 65) / 64
 
 
@@ -136,13 +140,14 @@ def _smoothed(fit: Estimate, S: Array, dispersion: float) -> Smoothed:
     square = np.einsum("ij,ij->i", matmul(design.u, S), design.u)
     w = design.w / dispersion
     if design.link.name == "exponential":
-        here = float(w @ (design.link.mean(fit.scores) * np.expm1(square / 2)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            here = float(w @ (design.link.mean(fit.scores) * np.expm1(square / 2)))
         h = _cover(design, square / 2)
-        if h is None:
-            return Smoothed(here, math.inf, math.inf)
+        if h is None or not math.isfinite(here):
+            return Smoothed(math.inf, math.inf, math.inf)
         most = float((w * design.y) @ matmul(design.u, h))
         return Smoothed(here, most, linalg.norm(h, D))
-    K = float(design.link.slope(np.zeros(1))[0])
+    K = float(design.link.slope(np.zeros(1))[0])  # the largest slope
     added = 0.5 * K * square
     near = square <= WIDEST**2
     points = fit.scores[near, None] + np.sqrt(square[near])[:, None] * NODES
@@ -164,12 +169,12 @@ class _Growth:
 
     def __init__(self, a: Array, eta: Array, root: float) -> None:
         self.a, self.eta, self.root = a, eta, root
-        self.steepest = root * float(eta.max())  # |u . e| is at most that times |e|_D
+        self.steepest = root * float(eta.max())  # times R: |u . e| where L rises by Omega(R)
 
     def __call__(self, R: float) -> float:
         x = self.eta * (self.root * R)
         with np.errstate(over="ignore"):
-            return float(self.a @ np.where(x < 1e-4, 0.5 * x * x, np.expm1(-x) + x))
+            return float(self.a @ np.where(x < 1e-4, x * x * (0.5 - x / 6), np.expm1(-x) + x))
 
     def inverse(self, value: float) -> float:
         """Return where it takes a value, from above."""

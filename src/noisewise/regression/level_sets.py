@@ -22,17 +22,16 @@ VANISHED = 1e-8  # of the first multiplier: the loss does not grow along b any m
 @one_thread
 def bounds(fit: Estimate, b: Array, height: float) -> tuple[Array, Array]:
     """Return the least and largest score of each direction over L <= min L + ``height``."""
-    lower, upper = np.full(len(b), -math.inf), np.full(len(b), math.inf)
+    upper = np.where(b.any(axis=1), math.inf, 0.0)
+    lower = -upper
     if math.isfinite(height) and height >= 0:
-        for i, each in enumerate(b):
-            lower[i], upper[i] = -_largest(fit, -each, height), _largest(fit, each, height)
+        for i in np.flatnonzero(upper):
+            lower[i], upper[i] = -_largest(fit, -b[i], height), _largest(fit, b[i], height)
     return lower, upper
 
 
 def _largest(fit: Estimate, b: Array, height: float) -> float:
     """Return the largest score along one direction, by Newton's method for both conditions."""
-    if not b.any():
-        return 0.0
     design, beta, scores = fit.design, fit.beta, fit.scores
     first, rise = 0.0, 0.0
     for _ in range(STEPS):
