@@ -22,6 +22,11 @@ from noisewise.cli import main
 from noisewise.tabular import reading
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
 def invoke(*words):
     return CliRunner().invoke(main, [str(word) for word in words])
 
@@ -245,6 +250,7 @@ def test_files_that_can_not_be_read(tmp_path):
     ):
         (tmp_path / name).write_bytes(content)
         refused(words, "fit", tmp_path / name, *target)
+        assert not list(tmp_path.glob("*-fit"))
     refused("1 complete rows", "fit", tmp_path / "short.csv", *target, "--drop-missing")
     good = tmp_path / "good.csv"
     good.write_bytes(b"y,x\n1,2\n2,3\n3,5\n")
@@ -325,8 +331,7 @@ def test_words_of_a_file_do_nothing_on_its_page(tmp_path):
     assert "<script" not in (out / "index.html").read_text("utf-8")
 
 
-def test_the_default_folder_is_named_after_the_file(csv, monkeypatch):
-    monkeypatch.chdir(csv.parent)
+def test_the_default_folder_is_named_after_the_file(csv):
     assert invoke("fit", "houses.csv", "--target", "price", "--features", "size").exit_code == 0
     assert (csv.parent / "houses-fit" / "index.html").exists()
 

@@ -323,15 +323,15 @@ def fit(
     """
     fitting = _tabular("noisewise.tabular.fitting")
     saving = _tabular("noisewise.tabular.saving")
-    page = _tabular("noisewise.report.fit")
+    report = _tabular("noisewise.report.fit")
     folder = Path(f"{file.name.split('.')[0]}-fit") if out is None else out
     try:
         found = fitting.fit(
             file, target, family, weight, features, categorical, drop_missing, success, delta
         )
+        page = report.page(folder, found)
         _writable(folder)
-        saving.save(folder, found.model, found.encoding)
-        written = page.write(folder, found)
+        saving.save(folder, found.model, found.encoding, page)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     except OSError as error:
@@ -340,7 +340,7 @@ def fit(
     click.echo(f"{found.evaluation}\n{found.comparison}\n")
     for note in found.notes:
         click.echo(f"note: {note}")
-    click.echo(f"page: {written}")
+    click.echo(f"page: {folder / 'index.html'}")
     click.echo(f"model: {folder}, for noisewise predict {folder} FILE")
 
 

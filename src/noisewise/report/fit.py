@@ -12,7 +12,6 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from .. import files
 from ..drawing import BLACK, BLUE, RC, VERMILION
 from ..estimators.pictures import MOST
 from ..evaluation.pictures import draw_coverage, draw_losses, draw_widths
@@ -23,8 +22,8 @@ from . import figures, table
 WIDTH = 4.4  # inches: a telephone shows it without scrolling
 
 
-def write(folder: Path, fit: Fit) -> Path:
-    """Write ``folder/index.html`` and return its path."""
+def page(folder: Path, fit: Fit) -> str:
+    """Return the page of a model that will lie in ``folder``."""
     target, count = fit.encoding.target, len(fit.encoding.names)
     success = fit.encoding.success
     modelled = repr(target) if success is None else f"{target} = {success!r}"
@@ -43,7 +42,7 @@ def write(folder: Path, fit: Fit) -> Path:
             f'import noisewise as nw\nmodel = nw.load("{folder / "model.npz"}")\nmodel.predict(X)'
         ),
     }
-    page = Template((resources(__package__) / "fit.html").read_text()).substitute(
+    return Template((resources(__package__) / "fit.html").read_text()).substitute(
         {name: html.escape(text) for name, text in texts.items()},
         style=(resources(__package__) / "style.css").read_text(),
         predictions=_picture("losses", 3.0, lambda axis: draw_losses(axis, fit.evaluation))
@@ -53,9 +52,6 @@ def write(folder: Path, fit: Fit) -> Path:
         table=table(*fit.summary.cells(), left=1),
         intervals=_intervals(fit),
         notes="".join(f"<li>{html.escape(note)}</li>" for note in fit.notes),
-    )
-    return files.replace(
-        folder / "index.html", lambda part: part.write_text(page, encoding="utf-8")
     )
 
 

@@ -15,15 +15,15 @@ from ..archive import save as save_model
 from ..estimators.online_glm import OnlineGLM
 from .encoding import Encoding, Feature
 
-MODEL, COLUMNS = "model.npz", "columns.json"
+MODEL, COLUMNS, PAGE = "model.npz", "columns.json", "index.html"
 FORMAT = "noisewise-columns-1"
 KINDS = ("number", "date", "category")
 
 
-def save(folder: Path, model: OnlineGLM, encoding: Encoding) -> None:
-    """Write a model and its encoding into a folder that exists."""
+def save(folder: Path, model: OnlineGLM, encoding: Encoding, page: str) -> None:
+    """Write a model, its encoding and its page into a folder that exists."""
     save_model(folder / MODEL, model)
-    content = {
+    columns = {
         "format": FORMAT,
         "model": _digest(folder / MODEL),
         "target": encoding.target,
@@ -31,8 +31,14 @@ def save(folder: Path, model: OnlineGLM, encoding: Encoding) -> None:
         "success": encoding.success,
         "features": [dataclasses.asdict(each) for each in encoding.features],
     }
-    text = json.dumps(content, indent=1, ensure_ascii=False)
-    files.replace(folder / COLUMNS, lambda part: part.write_text(text, encoding="utf-8"))
+    text = json.dumps(columns, indent=1, ensure_ascii=False)
+    for name, content in ((COLUMNS, text), (PAGE, page)):
+        _write(folder / name, content)
+
+
+def _write(path: Path, text: str) -> None:
+    content = text.encode("utf-8", "replace")
+    files.replace(path, lambda part: part.write_bytes(content))
 
 
 def load(path: Path) -> tuple[OnlineGLM, Encoding]:
