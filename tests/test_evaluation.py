@@ -139,6 +139,18 @@ def test_classifiers_are_scored_by_log_loss(count):
     assert found.losses["OnlineGLMClassifier"] < found.losses["running mean"]
 
 
+def test_a_classifier_and_a_regressor_of_the_same_labels():
+    X, y = stream(n=60, family="binomial")
+    w = np.r_[np.zeros(40), np.ones(20)]  # nothing to begin with
+    for model, other in (
+        (nw.OnlineGLM(family="binomial"), nw.OnlineGLMClassifier()),
+        (nw.OnlineGLMClassifier(), nw.OnlineGLM(family="binomial")),
+        (nw.OnlineGLMClassifier(), nw.OnlineGLMClassifier()),
+    ):
+        first, second = nw.evaluate(model, X, y, w, baseline=other).losses.values()
+        assert_allclose(first, second, rtol=1e-9)
+
+
 def test_intervals_of_observations_cover():
     """At 5 % misses of more than 1000 labels; wrong by chance with probability below 1e-6."""
     X, y = stream(5, 4000)

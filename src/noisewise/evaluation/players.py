@@ -49,14 +49,23 @@ class EstimatorPlayer:
         self, model: Any, classes: Sequence[object] | None, columns: Sequence[str] | None = None
     ) -> None:
         self.model, self.classes, self.columns = model, classes, columns
+        self.learnt = False
 
     def update(self, x: Array, y: Array, w: Array) -> Array:
         """Learn the rows in order; return the mean predicted before each label."""
+        self.learnt = self.learnt or bool(w.any())
+        if not self.learnt:  # an estimator does not start with rows of weight 0
+            return np.zeros(y.shape)
         if self.classes is None:
             return np.asarray(self.model.update(self._named(x), y, w))
         labels = np.asarray(self.classes)[_codes(y)]
         means = self.model.update(self._named(x), labels, np.asarray(self.classes), w)
         return np.asarray(means[:, 1] if len(self.classes) == 2 else means)
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether it can be asked for intervals by now."""
+        return self.learnt and hasattr(self.model, "predict_interval")
 
     def interval(self, x: Array, delta: float, kind: str) -> Interval:
         """Return intervals at rows that were not learnt."""
@@ -112,11 +121,15 @@ def player(
     classes: Sequence[object] | None = None,
     columns: Sequence[str] | None = None,
 ) -> Player:
-    """Return a fresh player of these rows; the model itself is left as it is."""
+    """Return a fresh player of these rows; the model itself is left as it is.
+
+    ``classes`` are what a classifier learns in place of labels 0, 1, ...
+    """
     if isinstance(model, Regressor) and not hasattr(model, "partial_fit"):
         return RegressorPlayer(model, x, w)
     if hasattr(model, "partial_fit") and hasattr(model, "get_params"):
         fresh = fresh_copy(model)
+        classes = classes if family_of(model) == "classes" else None
         if type(model).__module__.startswith("noisewise."):
             return EstimatorPlayer(fresh, classes, columns)
         return PartialFitPlayer(fresh, classes)

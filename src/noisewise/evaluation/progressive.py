@@ -73,7 +73,10 @@ def evaluate(
     name = type(model).__name__
     players = {name: player(model, x, w, classes, columns)}
     if baseline is not None:
-        title, other = _baseline(baseline, family, name)
+        title, other = _baseline(baseline, family)
+        if classes is None and family == "binomial":
+            classes = [0.0, 1.0]
+        title = f"{title} (baseline)" if title == name else title
         players[title] = other or player(baseline, x, w, classes, columns)
     validation = Validation(players, family, delta)
     means = np.empty(labels.shape)
@@ -83,11 +86,10 @@ def evaluate(
     return validation.result(repr(model), means)
 
 
-def _baseline(baseline: Any, family: str, model: str) -> tuple[str, Player | None]:
+def _baseline(baseline: Any, family: str) -> tuple[str, Player | None]:
     """Return the name of the baseline, and who plays it unless it is a model."""
     if not isinstance(baseline, str):
-        name = type(baseline).__name__
-        return (repr(baseline) if name == model else name), None
+        return type(baseline).__name__, None
     one_of("baseline", baseline, ("mean", "textbook"))
     if baseline == "mean":
         return "running mean", RunningMean(family)

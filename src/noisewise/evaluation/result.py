@@ -83,6 +83,8 @@ class Evaluation:
         Widths of intervals, and the share of observations inside.
     predictions : (n,) array
         One-step-ahead means; probabilities of the second class, or of all, for a classifier.
+    sample : (m, 3) array
+        Some rows, evenly spaced: time, mean predicted and label.
     model : the fitted copy
     """
 

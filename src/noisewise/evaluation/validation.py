@@ -79,7 +79,7 @@ class Validation:
 
     def _look(self, x: Array, y: Array, w: Array) -> None:
         first = next(iter(self.players.values()))
-        if isinstance(first, EstimatorPlayer) and hasattr(first.model, "predict_interval"):
+        if isinstance(first, EstimatorPlayer) and first.has_intervals:
             self.looks.look(first, self.family, self.count, x, y, w)
 
     def result(self, title: str, means: Array | None = None) -> Evaluation:
