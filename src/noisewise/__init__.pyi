@@ -1,4 +1,5 @@
 # Public names, besides the regressors and policies that the stubs of their rooms list.
+from . import adapters as adapters
 from . import checks as checks
 from . import environments as environments
 from . import theory as theory
@@ -12,6 +13,7 @@ from .bandits.variance import VarianceModel as VarianceModel
 from .confidence import Ellipsoid as Ellipsoid
 from .estimators.online_glm import OnlineGLM as OnlineGLM
 from .estimators.online_glm_classifier import OnlineGLMClassifier as OnlineGLMClassifier
+from .evaluation.progressive import evaluate as evaluate
 from .glm import GLM as GLM
 from .links import LINKS as LINKS
 from .links import Link as Link

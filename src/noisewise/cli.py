@@ -9,6 +9,7 @@ import click
 
 from . import POLICIES, REGRESSORS, __version__
 from .experiments import EXPERIMENTS, Record
+from .file_commands import fit, predict
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -249,3 +250,7 @@ def check(target: str) -> None:
     click.echo(f"{len(named) - failed} passed, {failed} failed")
     if failed:
         sys.exit(1)
+
+
+main.add_command(fit)
+main.add_command(predict)

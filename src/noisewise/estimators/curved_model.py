@@ -72,16 +72,15 @@ class CurvedModel:
             )
         return noise
 
-    def learn(self, x: Array, y: Array, w: Array, offset: Array | None = None) -> None:
-        """Learn checked rows.
+    def learn(self, x: Array, y: Array, w: Array, offset: Array | None = None) -> Array:
+        """Learn checked rows; return the mean predicted for each before its label.
 
         A count of mean e^(offset + score) and weight w is one of mean e^score and weight w
         e^offset, divided by e^offset: the likelihoods differ by a constant.
         """
-        if offset is not None:
-            exposure = self._exposure(offset)
-            y, w = y / exposure, w * exposure
-        self.method.update(self.state, x, y, w)
+        exposure = np.ones(1) if offset is None else self._exposure(offset)
+        means = self.method.update(self.state, x, y / exposure, w * exposure)
+        return np.asarray(means) * exposure
 
     def _exposure(self, offset: Array) -> Array:
         if self.method.family != "poisson":
@@ -101,6 +100,12 @@ class CurvedModel:
         """Return the mean at each row."""
         means = np.asarray(self.method.predict(self.state, x))
         return means if offset is None else means * self._exposure(offset)
+
+    def spreads(self) -> Array:
+        """Return the standard deviation of each feature."""
+        state = self.state
+        mean = state.total / state.count
+        return np.sqrt(np.maximum(state.squares / state.count - mean**2, 0.0))
 
     def coefficients(self) -> tuple[Array, float]:
         """Return the coefficients, averaged over the mixture, and the intercept."""

@@ -68,22 +68,33 @@ class LinearModel:
             raise ValueError(f"noise is {shown(noise)}; pass 'auto' or SubGaussian(sigma)")
         return None
 
-    def learn(self, x: Array, y: Array, w: Array, offset: Array | None = None) -> None:
-        """Learn checked rows, at least one of positive weight if they are the first."""
+    def learn(self, x: Array, y: Array, w: Array, offset: Array | None = None) -> Array:
+        """Learn checked rows, at least one of positive weight if they are the first.
+
+        Return the mean predicted for each before its label.
+        """
         if offset is not None:
             y = y - offset
         if not self.unit:
             self.unit = float(w[w > 0][0]) if self.method.ridge == "auto" else 1.0
         if len(x) == 1:  # the quick way
-            self.method.update(self.state, x[0], float(y[0]), float(w[0]) / self.unit)
+            means = self.method.update(self.state, x[0], float(y[0]), float(w[0]) / self.unit)
         else:
-            self.method.update(self.state, x, y, w / self.unit)
+            means = self.method.update(self.state, x, y, w / self.unit)
         self.sums.update(x, y, w)
+        found = np.atleast_1d(means)
+        return found if offset is None else found + offset
 
     def predict(self, x: Array, offset: Array | None = None) -> Array:
         """Return the mean at each row."""
         means = np.asarray(self.method.predict(self.state, x))
         return means if offset is None else means + offset
+
+    def spreads(self) -> Array:
+        """Return the standard deviation of each feature."""
+        sums, d = self.sums, self.sums.dim
+        variance = np.diag(sums.gram)[:d] / sums.total - sums.means()[:d] ** 2
+        return np.sqrt(np.maximum(variance, 0.0))
 
     def coefficients(self) -> tuple[Array, float]:
         """Return the coefficients of the predictions and the intercept."""

@@ -15,9 +15,19 @@ from ..protocols import Array
 from .estimator_state import EstimatorState
 from .models import AnyModel, least_label, start_model
 from .online_estimator import OnlineEstimator
+from .pictures import plot_coefficients
 from .scikit_learn import RegressorMixin
 from .summary import Summary
 from .tables import any_weight, labels_of, offsets_of, weights_of
+
+SCORES = {  # what a coefficient changes
+    "gaussian": "mean",
+    "identity": "mean",
+    "binomial": "log odds",
+    "logistic": "log odds",
+    "poisson": "log mean",
+    "exponential": "log mean",
+}
 
 
 @dataclass(eq=False, repr=False)
@@ -98,7 +108,8 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         offset: ArrayLike | None = None,
     ) -> "OnlineGLM":
         """Start again, and learn the rows in the order given."""
-        return self._learn(X, y, sample_weight, offset, afresh=True)
+        self._learn(X, y, sample_weight, offset, afresh=True)
+        return self
 
     def partial_fit(
         self,
@@ -112,6 +123,17 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         ``offset`` is added to the score of each row, such as the logarithm of an exposure;
         families "gaussian" and "poisson" take one.
         """
+        self._learn(X, y, sample_weight, offset, afresh="_fitted" not in vars(self))
+        return self
+
+    def update(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> Array:
+        """Learn more rows; return the mean predicted for each before its label was seen."""
         return self._learn(X, y, sample_weight, offset, afresh="_fitted" not in vars(self))
 
     def _learn(
@@ -121,20 +143,19 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         sample_weight: ArrayLike | None,
         offset: ArrayLike | None,
         afresh: bool,
-    ) -> "OnlineGLM":
+    ) -> Array:
         x, names = self._read(X, afresh)
         n, d = x.shape
         labels = labels_of(y, n, type(self).__name__)
         w, o = weights_of(sample_weight, n), offsets_of(offset, n)
         if not afresh:
-            self._model.learn(x, labels, w, o)
-            return self
+            return self._model.learn(x, labels, w, o)
         any_weight(w)
         model = start_model(self.family, self.ridge, self.forgetting, self.fit_intercept, d)
         model.check_noise(self.noise)
-        model.learn(x, labels, w, o)
+        means = model.learn(x, labels, w, o)
         self._fitted = EstimatorState([model], names)
-        return self
+        return means
 
     @property
     def _model(self) -> AnyModel:
@@ -238,6 +259,25 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
             words = f"ridge, forgetting or clipping take {outside} predictions outside"
             found.note = "; ".join(filter(None, (found.note, words)))
         return found
+
+    def plot(self, delta: float = 0.05, *, standardised: bool = True, ax: Any = None) -> Any:
+        """Draw the coefficients with intervals that hold at all times and textbook ones.
+
+        Parameters
+        ----------
+        delta : float in (0, 1)
+            The probability that an interval may miss.
+        standardised : bool
+            Per standard deviation of each feature, so that features compare. Else per unit.
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        summary = self.summary(delta)
+        spreads = self._model.spreads() if flag("standardised", standardised) else None
+        return plot_coefficients(summary, SCORES.get(self.family, "score"), spreads, delta, ax)
 
     def summary(self, delta: float = 0.05) -> Summary:
         """Return a table of coefficients, with intervals that hold at all times and textbook ones.

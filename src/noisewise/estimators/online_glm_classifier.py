@@ -62,7 +62,8 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> "OnlineGLMClassifier":
         """Start again, and learn the rows in the order given."""
-        return self._learn(X, y, None, sample_weight, afresh=True)
+        self._learn(X, y, None, sample_weight, afresh=True)
+        return self
 
     def partial_fit(
         self,
@@ -75,8 +76,18 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
 
         ``classes`` are all labels there will be, in the first call; without, those of its ``y``.
         """
-        afresh = "_fitted" not in vars(self)
-        return self._learn(X, y, classes, sample_weight, afresh)
+        self._learn(X, y, classes, sample_weight, "_fitted" not in vars(self))
+        return self
+
+    def update(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Array:
+        """Learn more rows; return the probabilities of each class before its label was seen."""
+        return self._learn(X, y, classes, sample_weight, "_fitted" not in vars(self))
 
     def _learn(
         self,
@@ -85,7 +96,7 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
         classes: ArrayLike | None,
         sample_weight: ArrayLike | None,
         afresh: bool,
-    ) -> "OnlineGLMClassifier":
+    ) -> Array:
         x, names = self._read(X, afresh)
         labels = classes_of(y, len(x), type(self).__name__)
         w = weights_of(sample_weight, len(x))
@@ -97,10 +108,12 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
             self._check_classes(classes)
         fitted.check()
         places = _places(fitted, labels)
-        for k, model in enumerate(fitted.models):
+        shares = [
             model.learn(x, 1.0 * (places == (k if len(fitted.models) > 1 else 1)), w)
+            for k, model in enumerate(fitted.models)
+        ]
         self._fitted = fitted
-        return self
+        return _probabilities(np.column_stack(shares))
 
     def _start(
         self,
@@ -165,8 +178,7 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """Return the probability of each class at each row."""
-        p = self._shares(self._rows(X))
-        return p / p.sum(axis=1, keepdims=True) if p.shape[1] > 1 else np.hstack([1 - p, p])
+        return _probabilities(self._shares(self._rows(X)))
 
     def predict_log_proba(self, X: ArrayLike) -> Array:
         """Return the logarithm of the probability of each class."""
@@ -184,6 +196,11 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
         labels = classes_of(y, len(found), type(self).__name__)
         w = any_weight(weights_of(sample_weight, len(found)))
         return float(np.average(found == labels, weights=w))
+
+
+def _probabilities(p: Array) -> Array:
+    """Return the probability of each class: of two, or of several that sum up to 1."""
+    return p / p.sum(axis=1, keepdims=True) if p.shape[1] > 1 else np.hstack([1 - p, p])
 
 
 def _places(fitted: EstimatorState, labels: NDArray[np.generic]) -> NDArray[np.int64]:

@@ -40,6 +40,10 @@ class Summary:
             a, b, c, d = row
             yield name, f"{coefficient:.4g}", f"[{a:.4g}, {b:.4g}]", f"[{c:.4g}, {d:.4g}]"
 
+    def cells(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """Return the table's head and rows."""
+        return HEADS, list(self._cells())
+
     def __repr__(self) -> str:
         table = [HEADS, *self._cells()]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]

@@ -190,7 +190,7 @@ STYLES = {
     "greedy": plotting.PINK,
     **dict.fromkeys(
         ("OFUL", "weighted LinUCB", "MOR-UCB, Freedman radius", "MOR-UCB, printed radius",
-         "uniform"), plotting.GREY,
+         "uniform"), plotting.FAINT,
     ),
 }  # fmt: skip
 FIRST = 10  # rounds before which nobody has learnt much
@@ -225,7 +225,7 @@ def _regret(axis: plotting.Axes, table: pd.DataFrame) -> None:
         if not path.ngroups:
             continue
         mean, error = path.mean(), 2 * path.sem().fillna(0.0)
-        named = colour != plotting.GREY
+        named = colour != plotting.FAINT
         axis.plot(mean.index, mean, lw=1.6 if named else 1.0, color=colour)
         if named:
             least = np.maximum(mean - error, path.min())  # regret has a long tail upwards only

@@ -155,6 +155,6 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
     figure.legend(loc="outside lower center", ncols=len(forms))
     figure.suptitle(
         "Dots: runs; bars: their 90th percentiles. Right of the dashed line the set missed.",
-        fontsize=8, color=plotting.INK[plotting.GREY],
+        fontsize=8, color=plotting.INK[plotting.FAINT],
     )  # fmt: skip
     return figure

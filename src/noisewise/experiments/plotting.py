@@ -13,35 +13,25 @@ import matplotlib.pyplot as plt
 from cycler import cycler
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from .. import files
+from .. import drawing, files
+from ..drawing import BLACK as BLACK
+from ..drawing import BLUE as BLUE
+from ..drawing import COLOURS as COLOURS
+from ..drawing import GREEN as GREEN
+from ..drawing import ORANGE as ORANGE
+from ..drawing import PINK as PINK
+from ..drawing import SKY as SKY
+from ..drawing import VERMILION as VERMILION
 
 Figure = Any  # matplotlib's types do not know the arrays of `subplots`
 Axes = Any
 
-# Okabe and Ito's palette, black last
-BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"
-PINK, ORANGE, SKY, BLACK = "#CC79A7", "#E69F00", "#56B4E9", "#000000"
-GREY = "#A9A9A9"  # what is only there for comparison
-COLOURS = (BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK)
+FAINT = "#A9A9A9"  # what is only there for comparison
 
 # the pale ones darker, to be read as text
-INK = {PINK: "#9A4A76", ORANGE: "#8F6200", SKY: "#22729F", GREEN: "#00795A", GREY: "#6F6F6F"}
+INK = {PINK: "#9A4A76", ORANGE: "#8F6200", SKY: "#22729F", GREEN: "#00795A", FAINT: "#6F6F6F"}
 
-RC = {
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": 10,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.prop_cycle": cycler(color=COLOURS),
-    "axes.grid": True,
-    "grid.alpha": 0.25,
-    "grid.linewidth": 0.6,
-    "legend.frameon": False,
-    "lines.linewidth": 1.6,
-    "svg.fonttype": "path",
-}
+RC = {**drawing.RC, "axes.prop_cycle": cycler(color=COLOURS)}
 
 
 def panels(
@@ -98,7 +88,7 @@ def label_ends(axis: Axes, ends: dict[str, tuple[float, str]], gap: float = 0.06
 
 def caption(figure: Figure, text: str) -> None:
     """Write a line under the panels: what lines and bands are."""
-    figure.supxlabel(text, fontsize=8, color=INK[GREY])
+    figure.supxlabel(text, fontsize=8, color=INK[FAINT])
 
 
 def log_rounds(axis: Axes, last: float) -> None:

@@ -5,7 +5,7 @@ import pandas as pd
 
 from ..protocols import Array
 from . import Record, checkpoints, datasets, plotting, schools
-from .plotting import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, SKY, VERMILION
+from .plotting import BLACK, BLUE, FAINT, GREEN, ORANGE, PINK, SKY, VERMILION
 from .schools import FITTED
 from .verdicts import Verdict, rare
 
@@ -227,7 +227,7 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
     part = part.assign(mean=100 * part["lost"] / part["rounds"])
     for name, (colour, dash) in STYLES.items():
         shown = name in NAMED
-        look = {"color": colour if shown else GREY, "ls": dash if shown else "-"}
+        look = {"color": colour if shown else FAINT, "ls": dash if shown else "-"}
         plotting.band(
             axes[2, 0], part[part["player"] == name], "mean", lw=1.6 if shown else 0.8, **look
         )

@@ -6,7 +6,7 @@ import pandas as pd
 from ..checks import find
 from ..protocols import AnyRegressor, Array
 from . import Record, checkpoints, plotting, regressor_lineup
-from .plotting import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, SKY, VERMILION
+from .plotting import BLACK, BLUE, FAINT, GREEN, ORANGE, PINK, SKY, VERMILION
 from .regressor_lineup import WEIGHTED
 from .verdicts import Verdict, near, rare
 
@@ -218,7 +218,7 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
         named = [name for name in ends.index if name in (*ALWAYS, *own)]
         named += [name for name in ends.index if name not in named][: max(MOST - len(named), 0)]
         for place, (name, end) in enumerate(ends.items()):
-            colour, dash = styles[name] if name in named else (GREY, "-")
+            colour, dash = styles[name] if name in named else (FAINT, "-")
             mean, error = means[stream, name], errors[stream, name]
             left.plot(mean.index, mean, color=colour, ls=dash, zorder=2 if name in named else 1)
             if name in named:

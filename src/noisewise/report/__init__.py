@@ -2,7 +2,7 @@
 
 import html
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.resources import files as resources
 from pathlib import Path
 from string import Template
@@ -97,7 +97,7 @@ def _section(study: Record, folder: Path) -> str:
         open="" if {*marks.values()} <= {"yes"} else " open",
         holds="".join(_claim(study, claim, mark) for claim, mark in marks.items()),
         figure=figure,
-        table=_table(**study["numbers"]),
+        table=table(**study["numbers"]),
     )
 
 
@@ -115,8 +115,14 @@ def _template(name: str) -> Template:
     return Template((resources(__package__) / name).read_text())
 
 
-def _table(columns: list[str], data: list[list[object]]) -> str:
-    words = [any(isinstance(row[i], str) for row in data) for i in range(len(columns))]
+def table(
+    columns: Sequence[object], data: Sequence[Sequence[object]], left: int | None = None
+) -> str:
+    """Return a table; the first ``left`` columns, or those that hold words, are aligned left."""
+    words = [
+        any(isinstance(row[i], str) for row in data) if left is None else i < left
+        for i in range(len(columns))
+    ]
     side = [' class="words"' if word else "" for word in words]
     names = [html.escape(str(name)).replace(" = ", "&nbsp;=&nbsp;") for name in columns]
     head = "".join(f"<th{s}>{name}</th>" for s, name in zip(side, names, strict=True))

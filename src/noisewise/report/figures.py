@@ -27,9 +27,14 @@ def inline(path: Path) -> str | None:
     """
     try:
         here = path.resolve().parent == path.parent.resolve() and path.is_file()
-        return _Figure(path.stem, path.read_bytes()).text if here else None
+        return element(path.stem, path.read_bytes()) if here else None
     except (OSError, RuntimeError, LookupError, expat.ExpatError, ValueError):
         return None
+
+
+def element(name: str, content: bytes) -> str:
+    """Return an SVG as an element, whose names begin with ``name``."""
+    return _Figure(name, content).text
 
 
 class _Figure:

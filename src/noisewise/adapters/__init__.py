@@ -1,0 +1,7 @@
+"""The estimators behind the interfaces of other libraries, which are imported on first use."""
+
+from ..lazy import importer, listed
+
+_NAMES = listed(__spec__)
+__all__ = [*_NAMES]
+__getattr__ = importer(__name__, _NAMES)

@@ -1,0 +1,1 @@
+"""How well a model predicts each row before it learns it."""

@@ -1,0 +1,126 @@
+"""Progressive validation: predict each row, then learn it."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..estimators.tables import column_names, labels_of, rows_of, weights_of
+from ..inputs import one_of, probability, shown
+from ..protocols import Array
+from .players import Player, family_of, player
+from .result import Evaluation
+from .running_mean import RunningMean
+from .textbook import NAMES, Textbook
+from .validation import Validation
+
+BLOCK = 1000  # rows between two steps of the progress bar
+
+
+def evaluate(
+    model: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    *,
+    delta: float = 0.05,
+    baseline: Any = "mean",
+    progress: bool | None = None,
+) -> Evaluation:
+    """Predict each row before it is learnt, and compare with a baseline that does the same.
+
+    Losses are squared errors, log losses for classes and shares, Poisson deviances for counts.
+
+    Parameters
+    ----------
+    model : OnlineGLM, OnlineGLMClassifier, a regressor of noisewise, or an estimator of
+        scikit-learn with ``partial_fit``
+        A copy that has learnt nothing is evaluated.
+    X, y, sample_weight
+        Rows in the order in which they come.
+    delta : float in (0, 1)
+        For intervals, which are looked at a few times; see `Looks`.
+    baseline : "mean", "textbook", a model, or None
+        The running mean of the labels; least squares (or the unregularised generalised linear
+        model), refitted as rows grow; or another model.
+    progress : bool, optional
+        Show a progress bar; by default on a terminal where tqdm is installed.
+
+    Returns
+    -------
+    Evaluation
+        Prints as a table, draws itself by ``plot()``.
+
+    Examples
+    --------
+    >>> import noisewise as nw
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 2))
+    >>> found = evaluate(nw.OnlineGLM(), X, X @ [1.0, 2.0] + rng.normal(size=300))
+    >>> found.losses["OnlineGLM"] < 0.3 * found.losses["running mean"]
+    True
+    """
+    probability("delta", delta)
+    family, columns, classes = family_of(model), column_names(X), None
+    x = rows_of(X, columns)
+    w = weights_of(sample_weight, len(x))
+    if family == "classes":
+        classes, labels = _classes(y, len(x))
+        family = "binomial" if len(classes) == 2 else "classes"
+    else:
+        labels = labels_of(y, len(x), type(model).__name__)
+    name = type(model).__name__
+    players = {name: player(model, x, w, classes, columns)}
+    if baseline is not None:
+        title, other = _baseline(baseline, family)
+        if classes is None and family == "binomial":
+            classes = [0.0, 1.0]
+        title = f"{title} (baseline)" if title == name else title
+        players[title] = other or player(baseline, x, w, classes, columns)
+    validation = Validation(players, family, delta)
+    means = np.empty(labels.shape)
+    for at in _steps(len(x), progress):
+        here = slice(at, at + BLOCK)
+        means[here] = validation.update(x[here], labels[here], w[here])
+    return validation.result(repr(model), means)
+
+
+def _baseline(baseline: Any, family: str) -> tuple[str, Player | None]:
+    """Return the name of the baseline, and who plays it unless it is a model."""
+    if not isinstance(baseline, str):
+        return type(baseline).__name__, None
+    one_of("baseline", baseline, ("mean", "textbook"))
+    if baseline == "mean":
+        return "running mean", RunningMean(family)
+    if family == "classes":
+        raise ValueError("baseline is 'textbook', which is for two classes; pass 'mean' or a model")
+    return NAMES[family], Textbook(family)
+
+
+def _classes(y: ArrayLike, count: int) -> tuple[Sequence[object], Array]:
+    """Return the classes in order, and labels: 0 and 1, or a column for each of several."""
+    classes, codes = np.unique(np.asarray(y), return_inverse=True)
+    if codes.shape != (count,):
+        raise ValueError(f"y has shape {np.shape(y)}; pass {count} labels, one per row of X")
+    if len(classes) < 2:
+        raise ValueError(f"y holds one class, {shown(classes[0])}; pass rows of at least two")
+    labels = codes.astype(np.float64) if len(classes) == 2 else np.eye(len(classes))[codes]
+    return list(classes), labels
+
+
+def _steps(count: int, progress: bool | None) -> Iterator[int]:
+    """Yield where each block begins, beside a progress bar."""
+    try:
+        from tqdm import tqdm
+    except ModuleNotFoundError as error:
+        if progress:
+            raise ImportError(
+                f"a progress bar needs {error.name}; install it with: pip install tqdm"
+            ) from None
+        yield from range(0, count, BLOCK)
+        return
+    with tqdm(total=count, unit=" rows", disable=None if progress is None else not progress) as bar:
+        for at in range(0, count, BLOCK):
+            yield at
+            bar.update(min(BLOCK, count - at))

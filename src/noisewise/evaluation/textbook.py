@@ -1,0 +1,137 @@
+"""The textbook's model, without ridge, refitted from all earlier rows every now and then."""
+
+import numpy as np
+from scipy.special import expit
+
+from .. import linalg
+from ..blas import matmul, one_thread
+from ..protocols import Array
+from ..regression.linear_intervals import solve
+from ..regression.normal_equations import NormalEquations
+from .running_mean import RunningMean
+
+GROWTH = {"gaussian": 1.1, "binomial": 1.25, "poisson": 1.25}  # of the rows between two fits
+LARGEST_SCORE = {"binomial": 15.0, "poisson": 30.0}
+NAMES = {
+    "gaussian": "least squares",
+    "binomial": "logistic regression",
+    "poisson": "Poisson regression",
+}
+
+
+def describe(family: str) -> str:
+    """Return in a sentence what is compared with."""
+    return (
+        f"{NAMES[family].capitalize()} without ridge is refitted from all earlier rows whenever "
+        f"they have grown by {GROWTH[family] - 1:.0%}; before row 2p + 10, with p coefficients, "
+        "it is the running mean."
+    )
+
+
+class Textbook:
+    """Least squares, logistic or Poisson regression without ridge, refitted as rows grow.
+
+    Least squares needs the sums of the rows only; the others keep them all.
+
+    Parameters
+    ----------
+    family : {"gaussian", "binomial", "poisson"}
+    intercept : bool
+    """
+
+    def __init__(self, family: str, intercept: bool = True) -> None:
+        self.family, self.intercept = family, intercept
+        self.mean = RunningMean(family)
+        self.sums: NormalEquations | None = None
+        self.rows: list[tuple[Array, Array, Array]] = []
+        self.theta: Array | None = None
+        self.count, self.next = 0, 0
+
+    def update(self, x: Array, y: Array, w: Array) -> Array:
+        """Learn the rows in order; return the mean predicted before each."""
+        if self.sums is None:
+            self.sums = NormalEquations.start(x.shape[1], self.intercept)
+            self.next = 2 * (x.shape[1] + self.intercept) + 10
+        means = self.mean.update(x, y, w)
+        at = 0
+        while at < len(x):
+            if self.count >= self.next:
+                self._fit()
+                self.next = max(self.count + 1, int(GROWTH[self.family] * self.count))
+            here = slice(at, at + self.next - self.count)
+            if self.theta is not None:
+                means[here] = self._predict(x[here])
+            self._add(x[here], y[here], w[here])
+            at = here.stop
+        return means
+
+    def _add(self, x: Array, y: Array, w: Array) -> None:
+        self.count += len(x)
+        self.sums.update(x, y, w)  # type: ignore[union-attr]
+        if self.family != "gaussian":
+            self.rows.append((x, y, w))
+
+    def _fit(self) -> None:
+        sums = self.sums
+        assert sums is not None
+        if self.family == "gaussian":
+            fit = solve(sums)
+            self.theta = fit.C.T @ fit.theta
+            return
+        x, y, w = (np.concatenate(parts) for parts in zip(*self.rows, strict=True))
+        self.rows = [(x, y, w)]
+        start = np.zeros(x.shape[1] + self.intercept) if self.theta is None else self.theta
+        self.theta = newton(sums.directions(x), y, w, start, self.family)
+
+    def _predict(self, x: Array) -> Array:
+        sums = self.sums
+        assert sums is not None
+        assert self.theta is not None
+        scores = matmul(sums.directions(x), self.theta)
+        if self.family == "gaussian":
+            return scores + sums.label_origin
+        return _mean(scores, self.family)
+
+
+def _mean(scores: Array, family: str) -> Array:
+    reach = LARGEST_SCORE[family]
+    bounded = np.clip(scores, -reach, reach)
+    return np.asarray(expit(bounded) if family == "binomial" else np.exp(bounded))
+
+
+@one_thread
+def newton(z: Array, y: Array, w: Array, theta: Array, family: str) -> Array:
+    """Return the maximum-likelihood coefficients, or a large step towards them if there are none.
+
+    Newton's method from ``theta``, with step halving; scores are bounded by 15 (shares) or 30
+    (counts), so that perfectly separated classes end.
+    """
+    value = _negative_likelihood(z, y, w, theta, family)
+    for _ in range(50):
+        mean = _mean(z @ theta, family)
+        slope = w * (mean * (1 - mean) if family == "binomial" else mean)
+        gradient = z.T @ (w * (y - mean))
+        s, values, vectors, kept = linalg.scaled_spectrum((z * slope[:, None]).T @ z, 1e-12)
+        inside = (gradient / s) @ vectors[:, kept]
+        step = vectors[:, kept] @ (inside / values[kept]) / s
+        decrease = float(gradient @ step)
+        if not decrease > 1e-12 * max(value, 1.0):
+            break
+        size = 1.0
+        while size > 1e-6:
+            tried = theta + size * step
+            found = _negative_likelihood(z, y, w, tried, family)
+            if found <= value - 1e-4 * size * decrease:
+                break
+            size /= 2
+        else:
+            break
+        theta, value = tried, found
+    return theta
+
+
+def _negative_likelihood(z: Array, y: Array, w: Array, theta: Array, family: str) -> float:
+    reach = LARGEST_SCORE[family]
+    scores = np.clip(z @ theta, -reach, reach)
+    potential = np.logaddexp(0.0, scores) if family == "binomial" else np.exp(scores)
+    return float(w @ (potential - y * scores))

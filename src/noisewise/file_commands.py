@@ -1,0 +1,151 @@
+"""The commands for people with a file: fit and predict. Heavy modules are imported inside."""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import click
+
+from . import files
+
+
+def _names(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> list[str]:
+    """Return the names in comma-separated lists; an option may be repeated."""
+    return [name for each in value for name in map(str.strip, each.split(",")) if name]
+
+
+def _tabular(name: str) -> ModuleType:
+    """Import what reads tables, or say how to install it."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        raise click.ClickException(
+            f"files need {error.name}; install it with: pip install 'noisewise[studies]'"
+        ) from None
+
+
+FILE = click.Path(path_type=Path)
+DELTA = click.FloatRange(0, 1, min_open=True, max_open=True)
+
+
+@click.command()
+@click.argument("file", type=FILE)
+@click.option("--target", required=True, metavar="COLUMN", help="What to predict.")
+@click.option(
+    "--family",
+    type=click.Choice(["gaussian", "binomial", "poisson"]),
+    default="gaussian",
+    show_default=True,
+    help="Numbers; 0 and 1, or shares of --weight trials; or counts.",
+)
+@click.option(
+    "--success", metavar="VALUE", help="Of a target in words: the value that counts as 1."
+)
+@click.option("--weight", metavar="COLUMN", help="Inverse noise variance, or number of trials.")
+@click.option(
+    "--features",
+    multiple=True,
+    callback=_names,
+    metavar="A,B,...",
+    help="Columns to predict from; all others by default.",
+)
+@click.option(
+    "--categorical",
+    multiple=True,
+    callback=_names,
+    metavar="A,B,...",
+    help="Columns whose values are names, not amounts.",
+)
+@click.option("--drop-missing", is_flag=True, help="Leave rows with missing values out.")
+@click.option(
+    "--delta", type=DELTA, default=0.05, show_default=True, help="Chance that one misses."
+)
+@click.option("--out", type=FILE, metavar="DIR", help="FILE's name and -fit by default.")
+def fit(
+    file: Path,
+    target: str,
+    family: str,
+    success: str | None,
+    weight: str | None,
+    features: list[str],
+    categorical: list[str],
+    drop_missing: bool,
+    delta: float,
+    out: Path | None,
+) -> None:
+    """Fit a model to a CSV or Parquet file, row by row in its order.
+
+    Prints coefficients with intervals and how well each row was predicted before it was learnt,
+    compared with the running mean and a textbook fit. Writes a page (index.html) and the model,
+    which noisewise predict uses. The file is read twice, by chunks; a gaussian model needs no more
+    memory for a larger file.
+    """
+    fitting = _tabular("noisewise.tabular.fitting")
+    saving = _tabular("noisewise.tabular.saving")
+    report = _tabular("noisewise.report.fit")
+    folder = Path(f"{file.name.split('.')[0]}-fit") if out is None else out
+    try:
+        found = fitting.fit(
+            file, target, family, weight, features, categorical, drop_missing, success, delta
+        )
+        page = report.page(folder, found)
+        folder.mkdir(parents=True, exist_ok=True)
+        saving.save(folder, found.model, found.encoding, page)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    except OSError as error:
+        raise click.UsageError(f"--out {folder} can't be written ({error})") from None
+    click.echo(f"{found.summary}\n")
+    click.echo(f"{found.evaluation}\n{found.comparison}\n")
+    for note in found.notes:
+        click.echo(f"note: {note}")
+    click.echo(f"page: {folder / 'index.html'}")
+    click.echo(f"model: {folder}, for noisewise predict {folder} FILE")
+
+
+@click.command()
+@click.argument("model", type=FILE)
+@click.argument("file", type=FILE)
+@click.option(
+    "--kind",
+    type=click.Choice(["mean", "observation"]),
+    default="mean",
+    show_default=True,
+    help="What intervals are for: the mean, or one new label.",
+)
+@click.option(
+    "--delta", type=DELTA, default=0.05, show_default=True, help="Chance that one misses."
+)
+@click.option("--keep", multiple=True, callback=_names, metavar="A,B,...", help="Columns to copy.")
+@click.option("--out", type=FILE, metavar="CSV", help="Standard output by default.")
+def predict(
+    model: Path, file: Path, kind: str, delta: float, keep: list[str], out: Path | None
+) -> None:
+    """Predict the rows of a FILE by a MODEL that noisewise fit has written, as CSV.
+
+    Columns are prediction, lower and upper. Rows that lack a value, or have a level that the model
+    has not seen, are left empty.
+    """
+    saving = _tabular("noisewise.tabular.saving")
+    predicting = _tabular("noisewise.tabular.predicting")
+    try:
+        found = predicting.Predictions(*saving.load(model), file, delta, kind, keep)
+        if out is None:
+            found.write(sys.stdout)
+        else:
+
+            def fill(part: Path) -> None:
+                with part.open("w", encoding="utf-8", newline="") as opened:
+                    found.write(opened)
+
+            files.replace(out, fill)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    except BrokenPipeError:  # a reader such as head has seen enough
+        sys.stdout = None
+        sys.exit(0)
+    except OSError as error:
+        raise click.UsageError(f"--out {out} can't be written ({error})") from None
+    for note in found.notes:
+        click.echo(f"note: {note}", err=True)

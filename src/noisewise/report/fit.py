@@ -1,0 +1,133 @@
+"""The page of a model that was fitted to a file: one file, nothing fetched from outside."""
+
+import html
+from collections.abc import Callable
+from importlib.resources import files as resources
+from io import BytesIO
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+
+from ..drawing import BLACK, BLUE, RC, VERMILION
+from ..estimators.pictures import MOST
+from ..evaluation.pictures import draw_coverage, draw_losses, draw_widths
+from ..evaluation.textbook import NAMES
+from ..tabular.fitting import Fit
+from . import figures, table
+
+WIDTH = 4.4  # inches: a telephone shows it without scrolling
+
+
+def page(folder: Path, fit: Fit) -> str:
+    """Return the page of a model that will lie in ``folder``."""
+    target, count = fit.encoding.target, len(fit.encoding.names)
+    success = fit.encoding.success
+    modelled = repr(target) if success is None else f"{target} = {success!r}"
+    texts = {
+        "title": f"{target} in {fit.source}",
+        "lead": (
+            f"{_articled(fit.family)} model of {modelled} on {count} "
+            f"{'feature' if count == 1 else 'features'}, learnt from {fit.rows:,} rows one by one "
+            f"in {fit.seconds:.1f} s."
+        ),
+        "score": score(fit),
+        "comparison": " ".join([*fit.evaluation.notes(), fit.comparison]),
+        "promises": " ".join(fit.summary.notes),
+        "command": f"noisewise predict {folder} FILE",
+        "python": (
+            f'import noisewise as nw\nmodel = nw.load("{folder / "model.npz"}")\nmodel.predict(X)'
+        ),
+    }
+    return Template((resources(__package__) / "fit.html").read_text()).substitute(
+        {name: html.escape(text) for name, text in texts.items()},
+        style=(resources(__package__) / "style.css").read_text(),
+        predictions=_picture("losses", 3.0, lambda axis: draw_losses(axis, fit.evaluation))
+        + _picture("observed", 3.0, lambda axis: _draw_observed(axis, fit)),
+        losses=table(*fit.evaluation.cells(), left=1),
+        coefficients=_coefficients(fit),
+        table=table(*fit.summary.cells(), left=1),
+        intervals=_intervals(fit),
+        notes="".join(f"<li>{html.escape(note)}</li>" for note in fit.notes),
+    )
+
+
+def _articled(family: str) -> str:
+    return {"gaussian": "A linear", "binomial": "A logistic", "poisson": "A Poisson"}[family]
+
+
+def score(fit: Fit) -> str:
+    """Return in a sentence how well the model predicts."""
+    model, textbook, mean = fit.evaluation.losses.values()
+    loss = fit.evaluation.loss
+    better = [
+        f"{abs(1 - model / other):.1%} {'below' if model <= other else 'above'} {name}"
+        for other, name in ((mean, "the running mean"), (textbook, NAMES[fit.family]))
+        if other > 0
+    ]
+    return f"Asked for each row before learning it, the model has a mean {loss} of {model:.4g}" + (
+        f", {' and '.join(better)}." if better else "."
+    )
+
+
+def _picture(name: str, height: float, draw: Callable[[Any], object], width: float = WIDTH) -> str:
+    """Return a figure with one axis as an element of the page."""
+    with matplotlib.rc_context({**RC, "svg.hashsalt": name}):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        draw(figure.subplots())
+        out = BytesIO()
+        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    return f"<figure>{figures.element(name, out.getvalue())}</figure>"
+
+
+def _coefficients(fit: Fit) -> str:
+    height = 1.2 + 0.26 * min(len(fit.encoding.names), MOST)
+    return _picture("coefficients", height, lambda axis: fit.model.plot(fit.delta, ax=axis))
+
+
+def _intervals(fit: Fit) -> str:
+    """Return the section on intervals, empty where the rows were too few for any."""
+    looks = fit.evaluation.looks.table
+    if not np.isfinite(looks[:, 1:3]).any():
+        return ""
+    shown = _picture("widths", 3.0, lambda axis: draw_widths(axis, fit.evaluation))
+    if looks[:, 3].sum():
+        shown += _picture("coverage", 3.0, lambda axis: draw_coverage(axis, fit.evaluation))
+    return (
+        '<section id="intervals"><h2>Intervals</h2>'
+        "<p>Asked at a few times for the rows that came next: how wide intervals were, and how "
+        "many observations lay inside theirs. The grey band is two standard errors wide on each "
+        "side of what was promised.</p>"
+        f'<div class="pictures">{shown}</div></section>'
+    )
+
+
+def _draw_observed(axis: Any, fit: Fit) -> None:
+    """Draw labels against what was predicted before; shares of successes for classes."""
+    _, means, y = fit.evaluation.sample[1:].T
+    if fit.family == "binomial":
+        _draw_calibration(axis, means, y)
+        return
+    axis.plot(means, y, ".", color=BLUE, ms=3, alpha=min(1.0, 300 / len(y) + 0.15), mew=0)
+    low, high = np.quantile(means, (0.005, 0.995)) if len(means) else (0.0, 1.0)
+    axis.plot([low, high], [low, high], color=BLACK, lw=0.8)
+    pad = 0.05 * (high - low) or 1.0
+    axis.set_xlim(low - pad, high + pad)
+    axis.set(xlabel="predicted before", ylabel="observed", title="Predicted and observed")
+
+
+def _draw_calibration(axis: Any, p: Any, y: Any) -> None:
+    """Draw the share of successes among rows of about the same predicted probability."""
+    axis.plot([0, 1], [0, 1], color=BLACK, lw=0.8)
+    for part in np.array_split(np.argsort(p, kind="stable"), min(10, max(len(p) // 20, 1))):
+        if len(part):
+            share, error = (
+                y[part].mean(),
+                2 * np.sqrt(p[part].mean() * (1 - p[part].mean()) / len(part)),
+            )
+            axis.errorbar(p[part].mean(), share, yerr=error, color=VERMILION, fmt="o", ms=4, lw=1)
+    axis.set(xlabel="predicted before", ylabel="share observed", title="Predicted and observed")
+    axis.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))

@@ -1,0 +1,1 @@
+"""Models of CSV and Parquet files: columns surveyed and encoded, rows streamed by chunks."""

@@ -1,0 +1,109 @@
+"""CSV and Parquet files read as data frames, chunk by chunk."""
+
+import csv
+import gzip
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+
+CHUNK = 50_000  # rows
+PARQUET = (".parquet", ".pq")
+SEPARATORS = ",;\t"
+LONGEST = 1_000_000  # characters of a line that are looked at
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() in PARQUET
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turn what can go wrong while a file is read into one sentence."""
+    try:
+        yield
+    except pd.errors.EmptyDataError:
+        raise ValueError(f"{path} is empty; pass a file with a line of column names") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path} is not text in UTF-8 (byte {error.start}); save it as CSV in UTF-8, or as "
+            "Parquet"
+        ) from None
+    except (pd.errors.ParserError, csv.Error, gzip.BadGzipFile, EOFError) as error:
+        words = " ".join(str(error).split())
+        raise ValueError(f"{path} can't be read as CSV: {words}") from None
+    except OSError as error:
+        raise ValueError(f"{path} can't be read ({error.strerror or error})") from None
+    except ImportError as error:
+        raise ValueError(f"{path} can't be read: {' '.join(str(error).split())}") from None
+
+
+def names_of(path: Path) -> list[str]:
+    """Return the names of the columns."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; pass a CSV or Parquet file")
+    with readable(path):
+        if _is_parquet(path):
+            return list(_parquet(path).schema_arrow.names)
+        return list(map(str, pd.read_csv(path, sep=_separator(path), nrows=0).columns))
+
+
+def _parquet(path: Path):  # type: ignore[no-untyped-def]
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.ParquetFile(path)
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"{path} is no Parquet file ({' '.join(str(error).split())})") from None
+
+
+def _separator(path: Path) -> str:
+    """Return the separator that the first line has most of; refuse longer rows below it.
+
+    pandas would take their first fields for row numbers, and the rest for other columns.
+    """
+    opened = gzip.open if path.suffix == ".gz" else open
+    if path.suffix in (".bz2", ".xz", ".zip", ".zst"):
+        return ","
+    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+        first = file.readline(LONGEST)
+        separator = max(SEPARATORS, key=first.count)
+        lines = csv.reader([first, file.readline(LONGEST)], delimiter=separator)
+        head, *rest = [len(line) for line in lines] or [0]
+    if rest and rest[0] > head:
+        raise ValueError(
+            f"{path} has {head} column names but {rest[0]} values in its first row; correct it"
+        )
+    return separator
+
+
+def chunks(path: Path, columns: Sequence[str], words: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
+    """Yield the columns as data frames of at most `CHUNK` rows; those in ``words`` as text."""
+    with readable(path):
+        if not _is_parquet(path):
+            with pd.read_csv(
+                path,
+                sep=_separator(path),
+                dtype=dict.fromkeys(words, "str"),
+                chunksize=CHUNK,
+                low_memory=False,
+            ) as reader:
+                for frame in reader:  # of all columns: given usecols, pandas cuts long lines
+                    yield frame[list(columns)]
+            return
+        import pyarrow as pa
+
+        start = 0
+        for batch in _parquet(path).iter_batches(batch_size=CHUNK, columns=list(columns)):
+            frame = batch.to_pandas(ignore_metadata=True)
+            for field in batch.schema:
+                if pa.types.is_decimal(field.type):
+                    frame[field.name] = frame[field.name].astype("float64")
+            frame.index = range(start, start + len(frame))
+            start += len(frame)
+            for name in words:
+                given = frame[name].astype("object")
+                frame[name] = given.where(given.isna(), given.astype("str"))
+            yield frame

@@ -1,0 +1,83 @@
+"""A model in a folder: ``model.npz``, which `noisewise.load` reads, and how columns are encoded.
+
+``columns.json`` carries the digest of its model, so that two halves of different fits are noticed.
+"""
+
+import dataclasses
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from .. import files
+from ..archive import load as load_model
+from ..archive import save as save_model
+from ..estimators.online_glm import OnlineGLM
+from .encoding import Encoding, Feature
+
+MODEL, COLUMNS, PAGE = "model.npz", "columns.json", "index.html"
+FORMAT = "noisewise-columns-1"
+KINDS = ("number", "date", "category")
+
+
+def save(folder: Path, model: OnlineGLM, encoding: Encoding, page: str) -> None:
+    """Write a model, its encoding and its page into a folder that exists."""
+    save_model(folder / MODEL, model)
+    columns = {
+        "format": FORMAT,
+        "model": _digest(folder / MODEL),
+        "target": encoding.target,
+        "weight": encoding.weight,
+        "success": encoding.success,
+        "features": [dataclasses.asdict(each) for each in encoding.features],
+    }
+    text = json.dumps(columns, indent=1, ensure_ascii=False)
+    for name, content in ((COLUMNS, text), (PAGE, page)):
+        _write(folder / name, content)
+
+
+def _write(path: Path, text: str) -> None:
+    content = text.encode("utf-8", "replace")
+    files.replace(path, lambda part: part.write_bytes(content))
+
+
+def load(path: Path) -> tuple[OnlineGLM, Encoding]:
+    """Return the model and its encoding; ``path`` is the folder, or the model in it."""
+    folder = path if path.is_dir() else path.parent
+    for name in (MODEL, COLUMNS):
+        if not (folder / name).is_file():
+            raise ValueError(
+                f"{folder / name} is not there; pass a folder that noisewise fit has written"
+            )
+    model = load_model(folder / MODEL)
+    encoding, digest = _read(folder / COLUMNS)
+    if digest != _digest(folder / MODEL):
+        raise ValueError(f"{MODEL} and {COLUMNS} in {folder} are of different fits; fit it again")
+    if not isinstance(model, OnlineGLM) or tuple(model.feature_names_in_) != encoding.names:
+        raise ValueError(f"{folder / MODEL} is no model of these columns; fit it again")
+    return model, encoding
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _read(path: Path) -> tuple[Encoding, str]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if found["format"] != FORMAT:
+            raise ValueError(f"format {found['format']!r}")
+        features = tuple(_feature(**each) for each in found["features"])
+        named = str(found["target"]), found["weight"], found["success"]
+        return Encoding(features, *named), str(found["model"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError(
+            f"{path} was not written by noisewise fit, or is damaged ({error})"
+        ) from None
+
+
+def _feature(column: str, kind: str, levels: Any) -> Feature:
+    words = isinstance(levels, list) and all(isinstance(level, str) for level in levels)
+    if not isinstance(column, str) or kind not in KINDS or not words:
+        raise ValueError(f"column {column!r}")
+    return Feature(column, kind, tuple(levels))
