@@ -16,13 +16,13 @@ import numpy as np
 from scipy.special import expit, gammaln
 
 import noisewise as nw
+from noisewise.experiments import plotting
 
 from .clock import asked
 from .tables import HELD_OUT, TABLES, orders, read
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 PEERS = ["river_linear", "padasip_rls", "vowpal_wabbit", "sklearn_sgd"]
-LOSSES = {"gaussian": "squared error", "binomial": "log loss", "poisson": "log loss"}
 FROZEN = 10
 CLIP = expit(-15.0)  # of probabilities, ours too; and the least mean of a count
 MOST, BEST = 1.02, 8  # ratio to the best peer of a row, and how many rows ours is best on
@@ -111,8 +111,13 @@ def progressive(repeats, largest):
            **asked(first, least=BEST)}  # fmt: skip
 
 
+def models(found):
+    """Return the names of all peers."""
+    return list(dict.fromkeys(model for row in found for model in row["peers"]))
+
+
 def short(value):
-    """Return a loss in four digits, or "-" where a model has none and "diverges" beyond sense."""
+    """Return a loss in four digits; "diverges" beyond all sense, "-" where a model has none."""
     if value is None:
         return "-"
     if not value < 1e8:
@@ -121,39 +126,78 @@ def short(value):
 
 
 def lines(found):
-    """Return the rows of the table as text: ours, each peer, and the ratio to the best peer."""
-    models = list(dict.fromkeys(model for row in found for model in row["peers"]))
-    yield ["data", "rows", "features", "loss", "noisewise", *models, "ratio"]
+    """Return the table as text: ours, each peer, and the ratio of ours to the best peer."""
+    names = models(found)
+    yield ["data", "rows", "features", "noisewise", *names, "ratio"]
     for row in found:
-        peers = [short(row["peers"].get(model, {}).get("loss")) for model in models]
-        yield [row["data"], f"{row['rows']:,}", str(row["dim"]), LOSSES[row["family"]],
-               short(row["ours"]), *peers, f"{row['ratio']:.3f}"]  # fmt: skip
+        peers = [short(row["peers"].get(name, {}).get("loss")) for name in names]
+        size = [f"{row['rows']:,}", str(row["dim"])]
+        yield [row["data"], *size, short(row["ours"]), *peers, f"{row['ratio']:.3f}"]
+
+
+LEAST, FURTHEST = 0.65, 3.0  # ratios in the picture; beyond stands an arrow
+MARKS = "osv^P"
 
 
 def draw(found):
-    """Draw the ratio of each model's loss to that of the best peer, a line for each data set."""
-    from noisewise.experiments import plotting
-
-    figure, (row,) = plotting.panels(1, 1, width=8.0, height=5.0)
-    axis, most = row[0], 3.0
-    models = list(dict.fromkeys(model for each in found for model in each["peers"]))
-    colours = dict(zip(models, plotting.COLOURS[1:], strict=False))
-    for at, each in enumerate(found):
-        least = each["peers"][each["best"]]["loss"]
-        axis.axhline(at, color="black", alpha=0.12, lw=0.6, zorder=0)
-        for model, other in each["peers"].items():
-            ratio = other["loss"] / least
-            axis.plot(min(ratio, most), at, ">" if ratio > most else "o", color=colours[model],
-                      ms=5, alpha=0.85, clip_on=False)  # fmt: skip
-        axis.plot(each["ratio"], at, "D", color=plotting.BLUE, ms=7, zorder=3)
+    """Draw each model's loss over that of the best peer, a line for every data set."""
+    both = [*found["tables"], None, *found["held_out"]]
+    figure, (row,) = plotting.panels(1, 1, width=8.0, height=5.2)
+    axis, shown = row[0], set()
+    styles = dict(zip(models(filter(None, both)), zip(MARKS, plotting.COLOURS[1:], strict=False),
+                      strict=False))  # fmt: skip
+    axis.axvspan(LEAST, 1, color=plotting.BLUE, alpha=0.06, lw=0)
+    axis.axvline(1, color="black", lw=1)
+    for at, each in enumerate(both):
+        if each is None:
+            continue
+        best = each["peers"][each["best"]]["loss"]
+        axis.axhline(at, color="black", alpha=0.15, lw=0.6, zorder=0)
+        for name, (mark, colour) in styles.items():
+            if name not in each["peers"]:
+                continue
+            ratio = each["peers"][name]["loss"] / best
+            _dot(axis, ratio, at, mark, colour, None if name in shown else name)
+            shown.add(name)
+        _dot(axis, each["ratio"], at, "D", plotting.BLUE, None if at else "noisewise", 7.5)
+    names = ["" if each is None else f"{each['data']}  {each['rows']:,} × {each['dim']}"
+             for each in both]  # fmt: skip
+    axis.set_yticks(range(len(both)), names)
+    axis.set(xscale="log", xlim=(LEAST, FURTHEST * 1.04), ylim=(len(both) - 0.4, -0.6))
+    ticks = [0.7, 0.8, 0.9, 1, 1.2, 1.5, 2, 3]
+    axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axis.minorticks_off()
+    axis.tick_params(axis="y", length=0)
+    axis.spines["left"].set_visible(False)
+    axis.grid(axis="y", visible=False)
+    axis.set_xlabel("loss / loss of the best peer (further left is better; arrows: beyond 3)")
+    axis.annotate("held out", (LEAST * 1.01, len(found["tables"]) + 0.1), style="italic",
+                  va="center", fontsize=8)  # fmt: skip
+    figure.legend(loc="outside upper center", ncols=6, handletextpad=0.2, columnspacing=1.2)
     return figure
 
 
+def _dot(axis, ratio, at, mark, colour, label, size=5.5):
+    """Draw a model on a line, as an arrow at the edge where it is beyond."""
+    inside = ratio <= FURTHEST
+    style = {"color": colour, "mec": "white", "mew": 0.6, "zorder": 3, "ls": "", "ms": size}
+    axis.plot([ratio if inside else np.nan], [at], mark, label=label, **style)
+    if not inside:
+        axis.plot([FURTHEST], [at], ">", clip_on=False, **style)
+
+
 def main():
-    found = {name: [compare(each) for each in tables]
-             for name, tables in (("tables", TABLES), ("held_out", HELD_OUT))}  # fmt: skip
-    FOLDER.mkdir(exist_ok=True)
+    groups = {"tables": TABLES, "held_out": HELD_OUT}
+    found = {group: [compare(name) for name in names] for group, names in groups.items()}
+    for table in found.values():
+        for line in lines(table):
+            print("  ".join(f"{each:>16}" for each in line))
+    ratios = [row["ratio"] for row in found["tables"]]
+    first = sum(ratio < 1 for ratio in ratios)
+    print(f"best on {first} of {len(ratios)} (asked: {BEST}), "
+          f"at most {max(ratios):.3f} of the best peer (asked: {MOST})")  # fmt: skip
     (FOLDER / "progressive.json").write_text(json.dumps(found, indent=1) + "\n")
+    plotting.write(draw, found, FOLDER / "progressive.svg")
 
 
 if __name__ == "__main__":

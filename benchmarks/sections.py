@@ -15,6 +15,7 @@ from .arena import arena
 from .bandits import decisions, flat
 from .clock import interleave
 from .field import field
+from .progressive import progressive
 from .quality import quality
 from .streams import STREAMS, isotropic, labels
 from .threads import threads
@@ -228,4 +229,5 @@ def processes(repeats, largest):
 
 SECTIONS = [
     identity, calls, logistic, links, refits, processes, threads, decisions, flat, field, arena,
+    progressive,
 ]  # fmt: skip
