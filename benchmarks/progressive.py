@@ -136,34 +136,24 @@ def lines(found):
 
 
 LEAST, FURTHEST = 0.65, 3.0  # ratios in the picture; beyond stands an arrow
-MARKS = "osv^P"
 
 
 def draw(found):
     """Draw each model's loss over that of the best peer, a line for every data set."""
-    both = [*found["tables"], None, *found["held_out"]]
+    both = found["tables"] + found["held_out"]
     figure, (row,) = plotting.panels(1, 1, width=8.0, height=5.2)
-    axis, shown = row[0], set()
-    styles = dict(zip(models(filter(None, both)), zip(MARKS, plotting.COLOURS[1:], strict=False),
-                      strict=False))  # fmt: skip
+    axis, gap = row[0], len(found["tables"])
+    heights = [at + (at >= gap) for at in range(len(both))]
     axis.axvspan(LEAST, 1, color=plotting.BLUE, alpha=0.06, lw=0)
     axis.axvline(1, color="black", lw=1)
-    for at, each in enumerate(both):
-        if each is None:
-            continue
-        best = each["peers"][each["best"]]["loss"]
-        axis.axhline(at, color="black", alpha=0.15, lw=0.6, zorder=0)
-        for name, (mark, colour) in styles.items():
-            if name not in each["peers"]:
-                continue
-            ratio = each["peers"][name]["loss"] / best
-            _dot(axis, ratio, at, mark, colour, None if name in shown else name)
-            shown.add(name)
-        _dot(axis, each["ratio"], at, "D", plotting.BLUE, None if at else "noisewise", 7.5)
-    names = ["" if each is None else f"{each['data']}  {each['rows']:,} × {each['dim']}"
-             for each in both]  # fmt: skip
-    axis.set_yticks(range(len(both)), names)
-    axis.set(xscale="log", xlim=(LEAST, FURTHEST * 1.04), ylim=(len(both) - 0.4, -0.6))
+    axis.hlines(heights, LEAST, FURTHEST, color="black", alpha=0.15, lw=0.6, zorder=0)
+    _dots(axis, [row["ratio"] for row in both], heights, "noisewise", "D", plotting.BLUE, 9)
+    for name, mark, colour in zip(models(both), "osv^X", plotting.COLOURS[1:], strict=False):
+        losses = [row["peers"].get(name, {}).get("loss", np.nan) for row in both]
+        best = [row["peers"][row["best"]]["loss"] for row in both]
+        _dots(axis, np.divide(losses, best), heights, name, mark, colour)
+    axis.set_yticks(heights, [f"{row['data']}  {row['rows']:,} × {row['dim']}" for row in both])
+    axis.set(xscale="log", xlim=(LEAST, FURTHEST * 1.04), ylim=(heights[-1] + 0.6, -0.6))
     ticks = [0.7, 0.8, 0.9, 1, 1.2, 1.5, 2, 3]
     axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axis.minorticks_off()
@@ -171,19 +161,18 @@ def draw(found):
     axis.spines["left"].set_visible(False)
     axis.grid(axis="y", visible=False)
     axis.set_xlabel("loss / loss of the best peer (further left is better; arrows: beyond 3)")
-    axis.annotate("held out", (LEAST * 1.01, len(found["tables"]) + 0.1), style="italic",
-                  va="center", fontsize=8)  # fmt: skip
+    axis.annotate("held out", (LEAST * 1.01, gap), style="italic", va="center", fontsize=8)
     figure.legend(loc="outside upper center", ncols=6, handletextpad=0.2, columnspacing=1.2)
     return figure
 
 
-def _dot(axis, ratio, at, mark, colour, label, size=5.5):
-    """Draw a model on a line, as an arrow at the edge where it is beyond."""
-    inside = ratio <= FURTHEST
+def _dots(axis, ratios, heights, name, mark, colour, size=5.5):
+    """Draw a model on every line, as an arrow at the edge where it is beyond."""
+    ratios, heights = np.array(ratios), np.array(heights)
     style = {"color": colour, "mec": "white", "mew": 0.6, "zorder": 3, "ls": "", "ms": size}
-    axis.plot([ratio if inside else np.nan], [at], mark, label=label, **style)
-    if not inside:
-        axis.plot([FURTHEST], [at], ">", clip_on=False, **style)
+    far = ratios > FURTHEST
+    axis.plot(np.where(far, np.nan, ratios), heights, mark, label=name, **style)
+    axis.plot(np.full(far.sum(), FURTHEST), heights[far], ">", clip_on=False, **style)
 
 
 def main():
