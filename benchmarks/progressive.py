@@ -21,7 +21,9 @@ from noisewise.experiments import plotting
 from .clock import asked
 from .tables import HELD_OUT, TABLES, orders, read
 
-FOLDER = Path(__file__).resolve().parents[1] / "docs" / "pictures"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PICTURES, PAGE = DOCS / "pictures", DOCS / "howto" / "which-tool.md"
+MARKS = "<!-- written by python -m benchmarks.progressive -->", "<!-- end -->"
 PEERS = ["river_linear", "padasip_rls", "vowpal_wabbit", "sklearn_sgd"]
 FROZEN = 10
 CLIP = expit(-15.0)  # of probabilities, ours too; and the least mean of a count
@@ -95,18 +97,17 @@ def compare(name):
 
 def progressive(repeats, largest):
     """One-step-ahead errors on real data; the ratio is to the best of five peers."""
-    first = 0
+    table = []
     for found in map(compare, TABLES):
-        first += found["ratio"] < 1
-        row = {
-            "section": "progressive", "stream": found["data"], "dim": found["dim"],
-            "rounds": found["rows"],
-        }  # fmt: skip
-        yield {**row, "what": "noisewise", "error": found["ours"], "ratio": found["ratio"],
-               **asked(found["ratio"], most=MOST)}  # fmt: skip
-        for model, each in found["peers"].items():
-            ratio = each["loss"] / found["peers"][found["best"]]["loss"]
-            yield {**row, "what": model, "error": each["loss"], "ratio": ratio}
+        table.append(found)
+        row = {"section": "progressive", "stream": found["data"], "dim": found["dim"],
+               "rounds": found["rows"]}  # fmt: skip
+        target = asked(found["ratio"], most=MOST)
+        yield row | {"what": "noisewise", "error": found["ours"], "ratio": found["ratio"]} | target
+        best = found["peers"][found["best"]]["loss"]
+        for model, peer in found["peers"].items():
+            yield row | {"what": model, "error": peer["loss"], "ratio": peer["loss"] / best}
+    first, _ = summary(table)
     yield {"section": "progressive", "what": "data sets ours is best on", "lead": first,
            **asked(first, least=BEST)}  # fmt: skip
 
@@ -126,13 +127,21 @@ def short(value):
 
 
 def lines(found):
-    """Return the table as text: ours, each peer, and the ratio of ours to the best peer."""
+    """Return the rows of the table as text: ours, each peer, and ours over the best peer."""
     names = models(found)
     yield ["data", "rows", "features", "noisewise", *names, "ratio"]
     for row in found:
         peers = [short(row["peers"].get(name, {}).get("loss")) for name in names]
         size = [f"{row['rows']:,}", str(row["dim"])]
         yield [row["data"], *size, short(row["ours"]), *peers, f"{row['ratio']:.3f}"]
+
+
+def markdown(found):
+    """Return the tables as the page shows them."""
+    head, *body = lines([*found["tables"], *found["held_out"]])
+    body.insert(len(found["tables"]), ["*held out*", *[""] * (len(head) - 1)])
+    rule = ["---", *["--:"] * (len(head) - 1)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, rule, *body])
 
 
 LEAST, FURTHEST = 0.65, 3.0  # ratios in the picture; beyond stands an arrow
@@ -175,18 +184,30 @@ def _dots(axis, ratios, heights, name, mark, colour, size=5.5):
     axis.plot(np.full(far.sum(), FURTHEST), heights[far], ">", clip_on=False, **style)
 
 
+def fill(page, found):
+    """Return the text of a page with the tables of this run between its two comments."""
+    before, _, rest = page.partition(MARKS[0])
+    _, _, after = rest.partition(MARKS[1])
+    return f"{before}{MARKS[0]}\n\n{markdown(found)}\n\n{MARKS[1]}{after}"
+
+
+def summary(found):
+    """Return on how many data sets ours is best, and the largest ratio to the best peer."""
+    ratios = [row["ratio"] for row in found]
+    return sum(ratio < 1 for ratio in ratios), max(ratios)
+
+
 def main():
     groups = {"tables": TABLES, "held_out": HELD_OUT}
     found = {group: [compare(name) for name in names] for group, names in groups.items()}
-    for table in found.values():
+    for group, table in found.items():
         for line in lines(table):
-            print("  ".join(f"{each:>16}" for each in line))
-    ratios = [row["ratio"] for row in found["tables"]]
-    first = sum(ratio < 1 for ratio in ratios)
-    print(f"best on {first} of {len(ratios)} (asked: {BEST}), "
-          f"at most {max(ratios):.3f} of the best peer (asked: {MOST})")  # fmt: skip
-    (FOLDER / "progressive.json").write_text(json.dumps(found, indent=1) + "\n")
-    plotting.write(draw, found, FOLDER / "progressive.svg")
+            print("  ".join(f"{cell:>16}" for cell in line))
+        first, most = summary(table)
+        print(f"{group}: best on {first} of {len(table)}, at most {most:.3f} of the best peer\n")
+    (PICTURES / "progressive.json").write_text(json.dumps(found, indent=1) + "\n")
+    plotting.write(draw, found, PICTURES / "progressive.svg")
+    PAGE.write_text(fill(PAGE.read_text(), found))
 
 
 if __name__ == "__main__":
