@@ -16,6 +16,7 @@ from .bandits import decisions, flat
 from .clock import interleave
 from .estimators import estimators
 from .field import field
+from .progressive import progressive
 from .quality import quality
 from .streams import STREAMS, isotropic, labels
 from .threads import threads
@@ -229,5 +230,5 @@ def processes(repeats, largest):
 
 SECTIONS = [
     identity, calls, estimators, logistic, links, refits, processes, threads, decisions, flat,
-    field, arena,
+    field, arena, progressive,
 ]  # fmt: skip

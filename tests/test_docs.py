@@ -6,6 +6,7 @@ import re
 import runpy
 import shlex
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -63,6 +64,27 @@ def run_commands(code):
 def test_the_commands_of_the_pages_are_compared():
     with pytest.raises(AssertionError):
         run_commands("$ noisewise --version\nnoisewise 0.0.0\n")
+
+
+def test_the_page_of_tools_shows_the_figures_of_its_run(monkeypatch):
+    """`python -m benchmarks.progressive` writes both; the sentences are checked here."""
+    monkeypatch.syspath_prepend(ROOT)
+    progressive = import_module("benchmarks.progressive")
+    found = json.loads((progressive.PICTURES / "progressive.json").read_text())
+    page = progressive.PAGE.read_text()
+    assert progressive.fill(page, found) == page
+    assert {name: [row["data"] for row in rows] for name, rows in found.items()} == {
+        "tables": list(progressive.TABLES), "held_out": list(progressive.HELD_OUT)
+    }  # fmt: skip
+    first, most = progressive.summary(found["tables"])
+    assert f"best on {first} of the eleven" in page
+    assert f"at most {100 * (most - 1):.1f} % behind" in page
+    assert first >= progressive.BEST
+    assert most <= progressive.MOST
+    for row in [*found["tables"], *found["held_out"]]:
+        losses = {name: each["loss"] for name, each in row["peers"].items()}
+        assert row["best"] == min(losses, key=losses.get)
+        assert row["ratio"] == pytest.approx(row["ours"] / min(losses.values()))
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
