@@ -2,6 +2,7 @@
 from . import checks as checks
 from . import environments as environments
 from . import theory as theory
+from .agent.action_features import Arms as Arms
 from .agent.agent import Agent as Agent
 from .agent.reasons import Reason as Reason
 from .agent.residuals import ResidualScale as ResidualScale
