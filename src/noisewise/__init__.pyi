@@ -12,6 +12,7 @@ from .bandits import *
 from .bandits.variance import VarianceModel as VarianceModel
 from .confidence import Ellipsoid as Ellipsoid
 from .estimators.online_glm import OnlineGLM as OnlineGLM
+from .evaluation.off_policy import off_policy_value as off_policy_value
 from .glm import GLM as GLM
 from .links import LINKS as LINKS
 from .links import Link as Link

@@ -1,0 +1,1 @@
+"""What models and policies are worth, from data that others collected."""
