@@ -8,9 +8,11 @@ import types
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from scipy.stats import binom
 
 import noisewise as nw
+from noisewise.cli import main
 from noisewise.evaluation import betting
 from noisewise.experiments import datasets
 
@@ -195,9 +197,12 @@ def test_warns_of_weights_and_of_what_had_probability_zero():
     del log["probabilities"]
     with pytest.warns(UserWarning, match=r"weights average 0\.\d+, not 1"):
         nw.off_policy_value(log, [0.5, 0.25, 0.25], actions=[0, 1, 2])
-    log = logged(RNG(6), 2000, least=0.002)
-    with pytest.warns(UserWarning, match="of all weight"):
-        nw.off_policy_value(log, np.eye(3)[(log["x"] + 1) % 3], context=CONTEXT)
+    log = {"action": ["a", "b"] * 500, "reward": [1.0, 0.0] * 500, "probability": [0.5] * 1000}
+    log["probability"][0] = 1 / 130
+    with pytest.warns(UserWarning, match="one decision has 12% of all weight"):
+        nw.off_policy_value(log, "a")
+    with pytest.warns(UserWarning, match="tells as much as 1 decisions"):
+        nw.off_policy_value({name: column[:6] for name, column in log.items()}, "a")
 
 
 def test_no_anytime_interval_without_a_range():
@@ -324,3 +329,55 @@ def test_anytime_intervals_cover_where_the_log_learnt_and_probabilities_are_zero
     print(missed, lost)
     assert missed <= binom.isf(1e-6, logs, 0.05)
     assert lost > 0
+
+
+def invoke(*words):
+    return CliRunner().invoke(main, ["evaluate", *map(str, words)])
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_the_command_prints_and_writes_a_page(tmp_path, suffix):
+    log = pd.DataFrame(logged(RNG(8), 300)).drop(columns="x")
+    log["action"] = [f"offer <{a}>" for a in log["action"]]
+    path, out = tmp_path / f"log.{suffix}", tmp_path / "out"
+    if suffix == "csv":
+        log.to_csv(path, index=False)
+    else:
+        log.to_parquet(path)
+    done = invoke(path, "--out", out, "--policy", "offer <1>")
+    assert done.exit_code == 0, done.output
+    found = nw.off_policy_value(log, "offer <1>", greedy=True)
+    assert repr(found) in done.output
+    page = (out / "index.html").read_text()
+    assert "offer &lt;1&gt;" in page
+    assert "offer <1>" not in page
+    assert "<svg" in page
+    assert "://" not in page
+    assert "greedy" in page
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda log: log.drop(columns="probability"), "no column 'probability'"),
+        (lambda log: log.assign(probability=0.0), "probability is 0 at row 0"),
+        (lambda log: log.assign(probability=2.0), "probability is 2 at row 0"),
+        (lambda log: log.assign(reward=np.nan), "holds nan"),
+        (lambda log: log.assign(age=np.nan), "context 'age' holds nan"),
+        (lambda log: log[:0], "has no rows"),
+        (lambda log: log[[]], "can't be read as a table"),
+    ],
+)
+def test_the_command_names_what_is_wrong(change, words, tmp_path):
+    log = change(pd.DataFrame(logged(RNG(9), 20)))
+    log.to_csv(tmp_path / "log.csv", index=False)
+    done = invoke(tmp_path / "log.csv", "--out", tmp_path / "out")
+    assert done.exit_code == 2, done.output
+    assert words in " ".join(done.output.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command_needs_a_file(tmp_path):
+    done = invoke(tmp_path / "none.csv")
+    assert done.exit_code == 2
+    assert "is no file" in done.output

@@ -5,7 +5,6 @@ import math
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from threading import RLock
 from typing import Any, Unpack
 
@@ -57,9 +56,8 @@ class Agent:
     arms : Arms, optional
         Turns contexts into arms: then `choose` takes a context and returns an action's name.
     randomise : float, from 0 to 1
-        The share of decisions in which the arm is drawn uniformly ``among`` "plausible" arms, whose
-        index reaches the best estimated mean, or "all". It makes `log` fit for
-        `off_policy_value`: "all" for any policy, "plausible" for those that play plausible arms.
+        The share of decisions drawn uniformly ``among`` "plausible" arms, whose index reaches the
+        best estimated mean, or "all", so that other policies can be judged by the `log`.
     record : int, optional
         How many decisions `log` holds: by default 10,000 where decisions are randomised, else 0.
 
@@ -198,11 +196,8 @@ class Agent:
                     f"key {key!r} is pending already; learn or forget it, or pass another key"
                 )
             k, p = self.policy.select(self.state, offer.x, self.rng, sigma), None
-            if self.randomisation.share:
-                p = self.randomisation.probabilities(self.policy, self.state, offer.x, k)
-                k = int(self.rng.choice(len(p), p=p))
-            elif self.record.capacity or with_probabilities:
-                p = np.eye(len(offer.x))[k]
+            if self.randomisation.share or self.record.capacity or with_probabilities:
+                k, p = self.randomisation.draw(self.policy, self.state, offer.x, k, self.rng)
             if key is None:
                 self._waiting.pop(None, None)
             if len(self._waiting) >= self.capacity:
@@ -352,9 +347,8 @@ class Agent:
         offer = read_offer(self.arms, arms, actions)
         with self._lock:
             rows = reasons(self.policy, self.state, offer.x, self.unit is None)
-            rows = named(rows, offer, self.arms, trait(self.state, "theta", None))
-        notes = stand_ins(self.unit, self.scale)
-        return [replace(each, note="; ".join(filter(None, (each.note, *notes)))) for each in rows]
+            theta, notes = trait(self.state, "theta", None), stand_ins(self.unit, self.scale)
+        return named(rows, offer, self.arms, theta, notes)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write policy, state, generator, waiting decisions and the record to one file."""

@@ -22,6 +22,15 @@ class Randomisation(NamedTuple):
     share: float
     among: str
 
+    def draw(
+        self, policy: Policy[Any], state: Any, arms: Array, chosen: int, rng: np.random.Generator
+    ) -> tuple[int, Array]:
+        """Return the arm to play where the policy chose one, and the probability of every arm."""
+        if not self.share:
+            return chosen, np.eye(len(arms))[chosen]
+        p = self.probabilities(policy, state, arms, chosen)
+        return int(rng.choice(len(p), p=p)), p
+
     def probabilities(self, policy: Policy[Any], state: Any, arms: Array, chosen: int) -> Array:
         r"""Return the probability of every arm, given what the policy chose.
 

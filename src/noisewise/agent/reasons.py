@@ -110,9 +110,12 @@ def _index(policy: Policy[Any], state: Any, x: Array) -> Array | None:
     return index
 
 
-def named(rows: list[Reason], offer: Offer, arms: Arms | None, theta: Array | None) -> list[Reason]:
-    """Return reasons with the names of actions and features, where these are known."""
-    if arms is None or offer.names is None:
+def named(
+    rows: list[Reason], offer: Offer, arms: Arms | None, theta: Array | None, notes: list[str]
+) -> list[Reason]:
+    """Return reasons with more notes, and names of actions and features where these are known."""
+    rows = [replace(each, note="; ".join(filter(None, (each.note, *notes)))) for each in rows]
+    if arms is None or not offer.names:
         return rows
     return [
         replace(each, action=action, parts=_parts(arms.names, x, theta))

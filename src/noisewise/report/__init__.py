@@ -68,7 +68,7 @@ def _section(study: Record, folder: Path) -> str:
         {name: html.escape(str(text)) for name, text in texts.items()},
         holds="".join(_claim(study, claim) for claim in study["measured"]),
         figure=figure,
-        table=_table(**study["numbers"]),
+        table=table(**study["numbers"]),
     )
 
 
@@ -87,7 +87,8 @@ def _template(name: str) -> Template:
     return Template((resources(__package__) / name).read_text())
 
 
-def _table(columns: list[str], data: list[list[object]]) -> str:
+def table(columns: list[str], data: list[list[object]]) -> str:
+    """Return a table as an element of a page; columns that hold words stand on the left."""
     words = [any(isinstance(row[i], str) for row in data) for i in range(len(columns))]
     side = [' class="words"' if word else "" for word in words]
     names = [html.escape(str(name)).replace(" = ", "&nbsp;=&nbsp;") for name in columns]
