@@ -18,7 +18,7 @@ import numpy as np
 from instances import CAUCHIT, POLICIES, REGRESSORS, sphere
 
 import noisewise as nw
-from noisewise.agent.agent import AgentState
+from noisewise.agent.agent_state import AgentState
 from noisewise.agent.reasons import reasons
 from noisewise.simulate import started
 

@@ -45,8 +45,10 @@ def interrupted():
         try:
             signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6))
             began = True
-            function(*args)
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            try:
+                function(*args)
+            finally:  # also where it raises: the caller is not interrupted
+                signal.setitimer(signal.ITIMER_REAL, 0)
         except KeyboardInterrupt as error:
             # one that comes on the way back from the call is not the call's
             return not began or error.__traceback__.tb_next is not None

@@ -11,12 +11,12 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..bandits.arms import norm_bound, observation
+from ..bandits.arms import norm_bound, observation, spreads
 from ..bandits.ftrl_ucb import FTRLUCB
 from ..bandits.optimism_state import OptimismState
 from ..bandits.optimistic import OptimisticPolicy
 from ..glm import GLM
-from ..inputs import integer, positive
+from ..inputs import integer, numbers, positive
 from ..links import Link
 from ..ownership import Interrupted, refused
 from ..protocols import Array, Policy, trait
@@ -172,7 +172,7 @@ class Agent:
 
     def choose(
         self,
-        arms: object,
+        arms: Any,
         key: Key = None,
         sigma: ArrayLike | None = None,
         *,
@@ -182,30 +182,30 @@ class Agent:
         """Return the index of the arm to play, and remember its features under ``key``.
 
         ``arms`` is (K, dim) and may be another set every time; or a context where the agent has
-        `Arms`, among whose ``actions`` (by default all) it chooses, and the action's name is
-        returned. Without a key only the last such decision is remembered, under None. ``sigma`` is
-        the standard deviation of every arm's reward, (K,), for a policy that must know it before
-        choosing. ``with_probabilities`` returns the probability of every arm, too.
+        `Arms`: it chooses among all ``actions`` or those given and returns a name. Without a key
+        only the last such decision is remembered, under None. ``sigma`` is the sd of every arm's
+        reward, (K,), where the policy must know it. ``with_probabilities`` returns those, too.
         """
-        key = checked_key(key)
-        offer = read_offer(self.arms, arms, actions)
-        sigma = None if sigma is None else offer.spreads(sigma)
+        key = None if key is None else checked_key(key)
+        offer = read_offer(self.arms, arms, actions) if self.arms or actions else None
+        x = offer.x if offer else numbers("arms", arms, check=False)  # the policy looks at values
+        sigma = None if sigma is None else spreads(sigma, len(x))
         with self._lock:
             if key is not None and key in self._waiting:
                 raise ValueError(
                     f"key {key!r} is pending already; learn or forget it, or pass another key"
                 )
-            k, p = self.policy.select(self.state, offer.x, self.rng, sigma), None
+            k, p = self.policy.select(self.state, x, self.rng, sigma), None
             if self.randomisation.share or self.record.capacity or with_probabilities:
-                k, p = self.randomisation.draw(self.policy, self.state, offer.x, k, self.rng)
+                k, p = self.randomisation.draw(self.policy, self.state, x, k, self.rng)
             if key is None:
                 self._waiting.pop(None, None)
             if len(self._waiting) >= self.capacity:
                 self._drop()
-            self._waiting[key] = offer.x[k].copy()
-            if self.record.capacity and p is not None:
-                self.record.decide(key, offer.kept(), k, p)
-        chosen = offer.names[k] if offer.names else k
+            self._waiting[key] = x[k].copy()
+            if p is not None:
+                self.record.decide(key, offer.kept() if offer else x.copy(), k, p)
+        chosen = offer.names[k] if offer and offer.names else k
         return (chosen, p) if with_probabilities else chosen
 
     def learn(

@@ -26,7 +26,7 @@ from ..states import (
 from .action_features import Arms
 from .decision_log import Decision, DecisionLog
 from .observations import Key, is_key, limits_of
-from .randomisation import AMONG
+from .randomisation import AMONG, check_share
 from .reasons import means
 from .residuals import ResidualScale
 
@@ -72,6 +72,7 @@ class AgentState:
         check_generator(self.generator)
         if self.arms is not None:
             check_fields(self, arms=Arms)
+        check_share(self.randomise, self.among)
         pair: object = self.record
         if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[1], list):
             raise ValueError("AgentState.record is no pair of a capacity and decisions")

@@ -42,6 +42,8 @@ class DecisionLog:
 
     def decide(self, key: Key, offer: Offer, chosen: int, probabilities: Array) -> None:
         """Keep a decision; one that is pending under the same key never gets its reward."""
+        if not self.capacity:
+            return
         self._pending[key] = self._next
         self._put((key, offer, chosen, tuple(probabilities.tolist()), None))
 

@@ -30,13 +30,6 @@ class Offer(NamedTuple):
     values: tuple[Value, ...] = ()
     positions: tuple[int, ...] = ()
 
-    def spreads(self, sigma: ArrayLike) -> Array:
-        """Return the standard deviation of every arm's reward, checked."""
-        sds = numbers("sigma", sigma)
-        if sds.shape != self.x.shape[:1] or (sds < 0).any():
-            raise ValueError(f"sigma is {sds}; pass one standard deviation >= 0 an arm")
-        return sds
-
     def kept(self) -> tuple[tuple[Value, ...], tuple[int, ...]] | Array:
         """Return what a record keeps: far less than the matrix where there is a context."""
         return (self.values, self.positions) if self.names else np.array(self.x)

@@ -50,14 +50,19 @@ class Randomisation(NamedTuple):
         return p
 
 
-def randomisation(policy: Policy[Any], state: Any, share: object, among: object) -> Randomisation:
-    """Return how an agent randomises, checked."""
+def check_share(share: object, among: object) -> Randomisation:
+    """Return how decisions are drawn, if that is possible."""
     value = finite("randomise", share, "a share of decisions, from 0 to 1")
     if not 0 <= value <= 1:
         raise ValueError(f"randomise is {share!r}; pass a share of decisions, from 0 to 1")
-    word = one_of("among", among, AMONG)
-    if value and word == "plausible":
+    return Randomisation(value, one_of("among", among, AMONG))
+
+
+def randomisation(policy: Policy[Any], state: Any, share: object, among: object) -> Randomisation:
+    """Return how an agent randomises, if its policy can."""
+    found = check_share(share, among)
+    if found.share and found.among == "plausible":
         known = hasattr(state, "dim") and isinstance(policy, Indexed)
         if not known or ranked(policy, state, np.zeros((1, state.dim)))[0] is None:
             raise ValueError(f"among is 'plausible', but {policy} has no index; pass among='all'")
-    return Randomisation(value, word)
+    return found

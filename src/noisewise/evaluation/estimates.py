@@ -66,14 +66,14 @@ def estimates(
               \text{dr} = \overline{\textstyle\sum_b \pi(b)q(b) + w(r - q(a))}
     """
     w, r = weights(pi, table), table.reward
-    rows, size = np.arange(len(r)), effective(w)
+    size = effective(w)
     v = float((w * r).sum() / w.sum()) if w.any() else math.nan
     spread = w.mean() or math.nan
     ways = {
         "ips": (float((w * r).mean()), w * r),
         "snips": (v, v + w * (r - v) / spread),
     }
-    dr = (pi * q).sum(axis=1) + w * (r - q[rows, table.action])
+    dr = doubly_robust(pi, w, table, q)
     ways["dr"] = float(dr.mean()), dr
     found = [
         normal(name, estimator, value, terms, delta, size, limits)
@@ -87,6 +87,12 @@ def estimates(
 def weights(pi: Array, table: DecisionTable) -> Array:
     """Return how much likelier the policy takes what was taken, (n,)."""
     return np.asarray(pi[np.arange(len(table)), table.action] / table.probability)
+
+
+def doubly_robust(pi: Array, w: Array, table: DecisionTable, q: Array) -> Array:
+    """Return the terms whose mean is the doubly robust estimate, (n,)."""
+    expected = q[np.arange(len(w)), table.action]
+    return np.asarray((pi * q).sum(axis=1) + w * (table.reward - expected))
 
 
 def effective(w: Array) -> float:
@@ -118,7 +124,7 @@ def normal(
 def anytime(name: str, w: Array, r: Array, delta: float, limits: tuple[float, float]) -> Estimate:
     """Return the bounds of two bets, on rewards and on what they lack to the largest.
 
-    Where the policy needs what had probability 0, weighted rewards fall short on both sides: the
+    The value is midway between the two weighted means. Where the policy needs what had probability 0, weighted rewards fall short on both sides: the
     bounds hold all the same.
     """
     low, high = limits

@@ -159,7 +159,6 @@ def _played(
 def _gain(table: DecisionTable, pi: Array, q: Array, delta: float) -> Estimate:
     """Return how much more the policy earns than was played, doubly robust."""
     w = estimates.weights(pi, table)
-    terms = (pi * q).sum(axis=1) + w * (table.reward - q[np.arange(len(w)), table.action])
-    terms = terms - table.reward
+    terms = estimates.doubly_robust(pi, w, table, q) - table.reward
     size = estimates.effective(w)
     return estimates.normal("gain", "dr", float(terms.mean()), terms, delta, size, None)
