@@ -124,8 +124,8 @@ def normal(
 def anytime(name: str, w: Array, r: Array, delta: float, limits: tuple[float, float]) -> Estimate:
     """Return the bounds of two bets, on rewards and on what they lack to the largest.
 
-    The value is midway between the two weighted means. Where the policy needs what had probability 0, weighted rewards fall short on both sides: the
-    bounds hold all the same.
+    The value is midway between the two weighted means. Where the policy needs what had probability
+    0, weighted rewards fall short on both sides: the bounds hold all the same.
     """
     low, high = limits
     share = (r - low) / (high - low)
