@@ -125,6 +125,13 @@ def test_a_record_of_a_file_is_checked():
     for each in bad:
         with pytest.raises(ValueError):
             DecisionLog(5, [each])
+    two = nw.Arms(["a", "b"], context={"age": float, "who": ["x"]})
+    DecisionLog(5, [good]).check_offers(two, 8)
+    for arms in (None, nw.Arms(["a"], context={"age": float, "who": ["x"]}), nw.Arms(["a", "b"])):
+        with pytest.raises(ValueError, match="can't make"):
+            DecisionLog(5, [good]).check_offers(arms, 8)
+    with pytest.raises(ValueError, match="can't make"):
+        DecisionLog(5, [("a", np.ones((2, 3)), *good[2:])]).check_offers(None, 2)
 
 
 @pytest.mark.parametrize(
@@ -139,6 +146,12 @@ def test_a_record_of_a_file_is_checked():
 def test_bad_options(options, words):
     with pytest.raises(ValueError, match=words):
         nw.Agent(UCB, 2, **options)
+
+
+def test_one_number_is_no_matrix_of_arms():
+    for sigma in (None, [1.0]):
+        with pytest.raises(ValueError, match="arms"):
+            nw.Agent(UCB, 2).choose(3.0, sigma=sigma)
 
 
 def test_a_policy_without_an_index_draws_among_all():

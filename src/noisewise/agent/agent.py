@@ -126,8 +126,7 @@ class Agent:
         It plays the practical index, which has no regret proof; with ``guaranteed`` the index of
         the confidence sets, which explores more. Intervals are guaranteed either way. `for_means`
         is the same: there each reward is the mean of ``trials`` rewards 0 or 1, and a share of n
-        trials counts n times. ``options``: ``arms``, ``randomise``, ``among``, ``record``,
-        ``capacity``.
+        trials counts n times. ``options`` are those of `Agent`, such as ``arms``.
         """
         glm = GLM("logistic", feature_bound, parameter_bound)
         radius = "adaptive" if guaranteed else "practical"
@@ -182,14 +181,14 @@ class Agent:
         """Return the index of the arm to play, and remember its features under ``key``.
 
         ``arms`` is (K, dim) and may be another set every time; or a context where the agent has
-        `Arms`: it chooses among all ``actions`` or those given and returns a name. Without a key
-        only the last such decision is remembered, under None. ``sigma`` is the sd of every arm's
-        reward, (K,), where the policy must know it. ``with_probabilities`` returns those, too.
+        `Arms`, and an action's name is returned, of those in ``actions`` or of all. Without a key
+        only the last decision is remembered, under None. ``sigma``, (K,), is the sd of each arm's
+        reward, if the policy must know it. ``with_probabilities`` adds each arm's probability.
         """
         key = None if key is None else checked_key(key)
         offer = read_offer(self.arms, arms, actions) if self.arms or actions else None
         x = offer.x if offer else numbers("arms", arms, check=False)  # the policy looks at values
-        sigma = None if sigma is None else spreads(sigma, len(x))
+        sigma = None if sigma is None else spreads(sigma, len(np.atleast_1d(x)))
         with self._lock:
             if key is not None and key in self._waiting:
                 raise ValueError(
@@ -312,10 +311,10 @@ class Agent:
             self.record.forget(key)
 
     def log(self) -> dict[str, Any]:
-        """Return the recorded decisions that have their rewards, oldest first, as columns.
+        """Return the recorded decisions that have their rewards as columns, oldest first.
 
-        They are the context's fields or ``arms``, ``action``, ``reward``, ``probability`` of the
-        action, and ``probabilities`` of all, (n, K): a log for `off_policy_value`.
+        ``arms`` or the fields of the context; ``action``, ``reward``, ``probability`` of the action
+        and ``probabilities`` of all, (n, K): a log for `off_policy_value`.
         """
         with self._lock:
             return self.record.columns(self.arms)

@@ -106,6 +106,7 @@ def load(
             arms=given.arms, randomise=given.randomise, among=given.among, record=0,
         )  # fmt: skip
         agent.record = DecisionLog(*given.record)
+        agent.record.check_offers(given.arms, dim)
         if given.unit is not None and not (isinstance(policy, FTRLUCB) and policy.glm.linear):
             raise ValueError(f"{policy} has no unit of rewards")
         if given.scale and means(policy, agent.state, np.zeros((1, dim))) is None:

@@ -70,6 +70,18 @@ class DecisionLog:
         kept = [d for at, d in self.decisions.items() if d[4] is not None or at in pending]
         return self.capacity, kept
 
+    def check_offers(self, arms: Arms | None, dim: int) -> None:
+        """Raise unless all offers, of a file, are of these arms or this number of features."""
+        width = len(arms.context or ()) if arms is not None and arms.interactions else 0
+        for _, offer, *_ in self.decisions.values():
+            if isinstance(offer, np.ndarray):
+                fits = offer.shape[1] == dim
+            else:
+                fits = arms is not None and len(offer[0]) == width
+                fits = fits and arms is not None and max(offer[1]) < len(arms.actions)
+            if not fits:
+                raise ValueError("the record of decisions holds an offer that the agent can't make")
+
     def columns(self, arms: Arms | None) -> dict[str, Any]:
         """Return the decisions that have their reward as columns, oldest first."""
         if not self.capacity:
