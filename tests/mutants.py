@@ -19,7 +19,7 @@ import pandas as pd
 from instances import CAUCHIT, POLICIES, REGRESSORS, sphere
 
 import noisewise as nw
-from noisewise.agent.agent import AgentState
+from noisewise.agent.agent_state import AgentState
 from noisewise.agent.reasons import reasons
 from noisewise.simulate import started
 

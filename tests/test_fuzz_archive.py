@@ -25,7 +25,7 @@ from mutants import (
 )
 
 import noisewise as nw
-from noisewise.agent.agent import AgentState
+from noisewise.agent.agent_state import AgentState
 from noisewise.archive import _Decoder
 from noisewise.bandits import POLICIES
 from noisewise.bandits.uniform import UniformState

@@ -3,6 +3,7 @@ from . import adapters as adapters
 from . import checks as checks
 from . import environments as environments
 from . import theory as theory
+from .agent.action_features import Arms as Arms
 from .agent.agent import Agent as Agent
 from .agent.reasons import Reason as Reason
 from .agent.residuals import ResidualScale as ResidualScale
@@ -13,6 +14,7 @@ from .bandits.variance import VarianceModel as VarianceModel
 from .confidence import Ellipsoid as Ellipsoid
 from .estimators.online_glm import OnlineGLM as OnlineGLM
 from .estimators.online_glm_classifier import OnlineGLMClassifier as OnlineGLMClassifier
+from .evaluation.off_policy import off_policy_value as off_policy_value
 from .evaluation.progressive import evaluate as evaluate
 from .glm import GLM as GLM
 from .links import LINKS as LINKS

@@ -9,7 +9,7 @@ import click
 
 from . import POLICIES, REGRESSORS, __version__
 from .experiments import EXPERIMENTS, Record
-from .file_commands import fit, predict
+from .file_commands import evaluate, fit, predict, writable
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -84,7 +84,7 @@ def reproduce(
         user_regressors = runner.user_regressors(own)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    _writable(out)
+    writable(out)
     began, claims, undecided = perf_counter(), 0, 0
     failed = []
     try:
@@ -119,16 +119,6 @@ def _verdicts(name: str, summary: Record) -> None:
         word, colour = words[summary["holds"].get(claim)]
         text = f"{claim} ({measured})" if measured else claim
         click.echo(f"{name}: {click.style(f'{word:<5}', fg=colour)}  {text}")
-
-
-def _writable(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        probe = out / ".write"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise click.UsageError(f"--out {out} can't be written ({error.strerror})") from None
 
 
 @main.command()
@@ -252,5 +242,5 @@ def check(target: str) -> None:
         sys.exit(1)
 
 
-main.add_command(fit)
-main.add_command(predict)
+for command in (fit, predict, evaluate):
+    main.add_command(command)

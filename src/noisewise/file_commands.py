@@ -1,4 +1,4 @@
-"""The commands for people with a file: fit and predict. Heavy modules are imported inside."""
+"""The commands for people with a file: fit, predict and evaluate. Heavy imports are inside."""
 
 import sys
 from importlib import import_module
@@ -149,3 +149,85 @@ def predict(
         raise click.UsageError(f"--out {out} can't be written ({error})") from None
     for note in found.notes:
         click.echo(f"note: {note}", err=True)
+
+
+def writable(out: Path) -> None:
+    """Make a folder, or say why nothing can be written there."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        probe = out / ".write"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise click.UsageError(f"--out {out} can't be written ({error.strerror})") from None
+
+
+@click.command()
+@click.argument("log", type=click.Path(path_type=Path))
+@click.option("--action", default="action", show_default=True, metavar="COLUMN")
+@click.option("--reward", default="reward", show_default=True, metavar="COLUMN")
+@click.option("--probability", default="probability", show_default=True, metavar="COLUMN")
+@click.option(
+    "--context",
+    multiple=True,
+    callback=_names,
+    metavar="A,B,...",
+    help="Columns of the context; all others by default.",
+)
+@click.option("--policy", metavar="ACTION", help="Compare this action with what was played.")
+@click.option(
+    "--reward-range",
+    type=(float, float),
+    metavar="LEAST MOST",
+    help="Of possible rewards; 0 1 where none is outside.",
+)
+@click.option(
+    "--delta",
+    type=DELTA,
+    default=0.05,
+    show_default=True,
+    help="Intervals may miss.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="LOG's name and -evaluation by default.",
+)
+def evaluate(
+    log: Path,
+    action: str,
+    reward: str,
+    probability: str,
+    context: list[str],
+    policy: str | None,
+    reward_range: tuple[float, float] | None,
+    delta: float,
+    out: Path | None,
+) -> None:
+    """Say what other policies would have earned, from a LOG of decisions (CSV or Parquet).
+
+    The log has, in order of time, columns of the context, the action taken, its reward and the
+    probability with which it was taken. Compared are what was played, each single action, and the
+    policy that takes the best action by a model of the first half, judged on the second. Prints the
+    table and writes a page (index.html).
+    """
+    import warnings
+
+    page = _tabular("noisewise.report.values")
+    from .evaluation.off_policy import off_policy_value
+
+    folder = Path(f"{log.name.split('.')[0]}-evaluation") if out is None else out
+    try:
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # in the table
+            found = off_policy_value(
+                page.read(log), policy, context=context or None, action=action, reward=reward,
+                probability=probability, greedy=True, reward_range=reward_range, delta=delta,
+            )  # fmt: skip
+        writable(folder)
+        written = page.write(folder, log.name, found, f"noisewise evaluate {log}")
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    except OSError as error:
+        raise click.UsageError(f"--out {folder} can't be written ({error})") from None
+    click.echo(f"{found}\npage: {written}")

@@ -1,32 +1,34 @@
 """Agent: a policy with its state, its generator and the decisions that wait for a reward."""
 
 import copy
-import json
 import math
 import os
 import warnings
-from dataclasses import replace
+from collections.abc import Sequence
 from threading import RLock
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import archive
-from ..bandits.arms import norm_bound, observation
+from ..bandits.arms import norm_bound, observation, spreads
 from ..bandits.ftrl_ucb import FTRLUCB
 from ..bandits.optimism_state import OptimismState
 from ..bandits.optimistic import OptimisticPolicy
 from ..glm import GLM
-from ..inputs import dimension, integer, numbers, positive, shown
+from ..inputs import integer, numbers, positive
 from ..links import Link
 from ..ownership import Interrupted, refused
 from ..protocols import Array, Policy, trait
-from .agent_state import AgentState
-from .observations import Key, Observations, is_key, limits_of, parse
-from .reasons import Reason, means, reasons
+from . import agent_state
+from .action_features import Arms
+from .decision_log import CAPACITY, DecisionLog
+from .observations import Key, Observations, checked_key, is_key, limits_of, parse, refuse_unknown
+from .offers import Options, dimension_of, read_offer
+from .randomisation import randomisation
+from .reasons import Reason, means, named, reasons
 from .residuals import ResidualScale
-from .reward_scale import LEAST_NOISE, Known, Row, prepare
+from .reward_scale import LEAST_NOISE, Known, Row, prepare, stand_ins
 
 
 class Agent:
@@ -40,7 +42,7 @@ class Agent:
     policy : Policy
         One of noisewise or your own.
     dim : int
-        The number of features of an arm.
+        The number of features of an arm; may be left out where ``arms`` are given.
     seed : int
         Of the generator that policies with random choices draw from.
     sigma : float > 0 or "estimated"
@@ -51,6 +53,13 @@ class Agent:
     capacity : int
         How many decisions may wait for their rewards. One more drops the oldest: counted in
         ``dropped``, with a warning the first time.
+    arms : Arms, optional
+        Turns contexts into arms: then `choose` takes a context and returns an action's name.
+    randomise : float, from 0 to 1
+        The share of decisions drawn uniformly ``among`` "plausible" arms, whose index reaches the
+        best estimated mean, or "all", so that other policies can be judged by the `log`.
+    record : int, optional
+        How many decisions `log` holds: by default 10,000 where decisions are randomised, else 0.
 
     Examples
     --------
@@ -67,17 +76,23 @@ class Agent:
     def __init__(
         self,
         policy: Policy[Any],
-        dim: int,
+        dim: int | None = None,
         seed: int = 0,
         *,
         sigma: float | str = 1.0,
         rewards: tuple[float, float] | None = None,
         capacity: int = 10_000,
+        arms: Arms | None = None,
+        randomise: float = 0.0,
+        among: str = "plausible",
+        record: int | None = None,
     ) -> None:
         if isinstance(policy, type) or not isinstance(policy, Policy):
             raise ValueError(f"policy is {policy!r}; pass one that is made, such as FTRLUCB()")
-        self.policy, self.dim = policy, dimension(dim)
+        self.policy, self.arms, self.dim = policy, arms, dimension_of(dim, arms)
         self.state = policy.start(self.dim)
+        self.randomisation = randomisation(policy, self.state, randomise, among)
+        self.record = DecisionLog((CAPACITY if randomise else 0) if record is None else record)
         self.rng = np.random.default_rng(integer("seed", seed, least=0, most=2**128))
         self.capacity, self.dropped = integer("capacity", capacity), 0
         self._waiting: dict[Key, Array] = {}
@@ -98,36 +113,38 @@ class Agent:
     @classmethod
     def for_binary_rewards(
         cls,
-        dim: int,
+        dim: int | None = None,
         seed: int = 0,
         *,
         feature_bound: float = 1.0,
         parameter_bound: float = 1.0,
         guaranteed: bool = False,
+        **options: Unpack[Options],
     ) -> "Agent":
         """Return an agent for rewards 0 or 1, or shares of them: logistic `FTRLUCB`.
 
         It plays the practical index, which has no regret proof; with ``guaranteed`` the index of
         the confidence sets, which explores more. Intervals are guaranteed either way. `for_means`
         is the same: there each reward is the mean of ``trials`` rewards 0 or 1, and a share of n
-        trials counts n times.
+        trials counts n times. ``options`` are those of `Agent`, such as ``arms``.
         """
         glm = GLM("logistic", feature_bound, parameter_bound)
         radius = "adaptive" if guaranteed else "practical"
         policy = FTRLUCB(glm, "likelihood", radius=radius)
-        return cls(policy, dim, seed, rewards=(0.0, 1.0))
+        return cls(policy, dim, seed, rewards=(0.0, 1.0), **options)
 
     for_means = for_binary_rewards
 
     @classmethod
     def for_continuous_rewards(
         cls,
-        dim: int,
+        dim: int | None = None,
         seed: int = 0,
         *,
         feature_bound: float = 1.0,
         parameter_bound: float | None = None,
         guaranteed: bool = False,
+        **options: Unpack[Options],
     ) -> "Agent":
         """Return an agent for rewards linear in the features with sub-Gaussian noise.
 
@@ -147,38 +164,48 @@ class Agent:
             radius="adaptive" if guaranteed else "practical",
             ridge=ridge if guaranteed else None,
         )
-        agent = cls(policy, dim, seed, sigma="estimated")
+        agent = cls(policy, dim, seed, sigma="estimated", **options)
         agent.scale = ResidualScale(size * size, floor=LEAST_NOISE * size)
         agent.unit = None if known else 0.0
         return agent
 
-    def choose(self, arms: ArrayLike, key: Key = None, sigma: ArrayLike | None = None) -> int:
+    def choose(
+        self,
+        arms: Any,
+        key: Key = None,
+        sigma: ArrayLike | None = None,
+        *,
+        actions: Sequence[str] | None = None,
+        with_probabilities: bool = False,
+    ) -> Any:
         """Return the index of the arm to play, and remember its features under ``key``.
 
-        ``arms`` is (K, dim) and may be another set every time. Without a key only the last such
-        decision is remembered, under None. ``sigma`` is the standard deviation of every arm's
-        reward, (K,), for a policy that must know it before choosing.
+        ``arms`` is (K, dim) and may be another set every time; or a context where the agent has
+        `Arms`, and an action's name is returned, of those in ``actions`` or of all. Without a key
+        only the last decision is remembered, under None. ``sigma``, (K,), is the sd of each arm's
+        reward, if the policy must know it. ``with_probabilities`` adds each arm's probability.
         """
-        if not is_key(key):
-            raise ValueError(f"key is {shown(key)}; pass a string or an integer")
-        key = str(key) if isinstance(key, str) else None if key is None else int(key)
-        x = numbers("arms", arms, check=False)  # the policy looks at the values
-        if sigma is not None:
-            sigma = numbers("sigma", sigma)
-            if sigma.shape != x.shape[:1] or (sigma < 0).any():
-                raise ValueError(f"sigma is {sigma}; pass one standard deviation >= 0 an arm")
+        key = None if key is None else checked_key(key)
+        offer = read_offer(self.arms, arms, actions) if self.arms or actions else None
+        x = offer.x if offer else numbers("arms", arms, check=False)  # the policy looks at values
+        sigma = None if sigma is None else spreads(sigma, len(np.atleast_1d(x)))
         with self._lock:
             if key is not None and key in self._waiting:
                 raise ValueError(
                     f"key {key!r} is pending already; learn or forget it, or pass another key"
                 )
-            k = self.policy.select(self.state, x, self.rng, sigma)
+            k, p = self.policy.select(self.state, x, self.rng, sigma), None
+            if self.randomisation.share or self.record.capacity or with_probabilities:
+                k, p = self.randomisation.draw(self.policy, self.state, x, k, self.rng)
             if key is None:
                 self._waiting.pop(None, None)
             if len(self._waiting) >= self.capacity:
                 self._drop()
             self._waiting[key] = x[k].copy()
-        return k
+            if p is not None:
+                self.record.decide(key, offer.kept() if offer else x.copy(), k, p)
+        chosen = offer.names[k] if offer and offer.names else k
+        return (chosen, p) if with_probabilities else chosen
 
     def learn(
         self,
@@ -206,27 +233,20 @@ class Agent:
         finished: list[bool] = []
         try:
             with self._lock:
-                self._refuse_keys_as_features(arm_or_key, given.single)
+                given.refuse_keys_as_features(arm_or_key, self._waiting)
                 self._learn(given, finished)
         except BaseException:
             if finished:  # an interrupt on the way out
                 self._unfinished = given.content
             raise
 
-    def _refuse_keys_as_features(self, arm_or_key: object, single: bool) -> None:
-        row = arm_or_key if single and isinstance(arm_or_key, list | tuple) else ()
-        if row and all(type(each) is int and each in self._waiting for each in row):
-            raise ValueError(
-                f"arm_or_key is {row!r}, keys that wait, with one reward; pass one reward a key, "
-                "as a list, or the features of an arm as an array"
-            )
-
     def _learn(self, given: Observations, finished: list[bool]) -> None:
         if self._unfinished is not None and self._unfinished == given.content:
             finished.append(True)
             self._unfinished = None
             return  # the same call was interrupted after all was learnt
-        keys, longest = self._known(given.keys), norm_bound(self.policy, "feature_bound")
+        refuse_unknown(given.keys, self._waiting)
+        longest = norm_bound(self.policy, "feature_bound")
         rows = [
             (*observation(x, y, 1.0, self.dim, longest or math.inf)[:2], sd, n)
             for x, y, sd, n in given.rows(self._waiting)
@@ -237,8 +257,7 @@ class Agent:
                 self._learn_row(rows[0])
             else:
                 self._learn_batch(rows)
-            for key in keys:
-                del self._waiting[key]
+            self._settle(given)
             self._unfinished = None
             finished.append(True)
         except BaseException as error:
@@ -246,9 +265,15 @@ class Agent:
             if not lost and self._count() > before:  # the interrupt came later
                 vars(self).update(self._next._asdict() if self._next else {})
                 self._unfinished = given.content
-                for key in keys:
-                    self._waiting.pop(key, None)
+                self._settle(given)
             raise
+
+    def _settle(self, given: Observations) -> None:
+        """Take decisions that have their rewards out of those that wait; again is the same."""
+        for key, reward in zip(given.whose, given.rewards, strict=True):
+            if is_key(key):
+                self.record.settle(key, reward)
+                self._waiting.pop(key, None)
 
     def _learn_row(self, row: Row) -> None:
         """Learn one reward, and what follows from it for unit and scale."""
@@ -281,7 +306,18 @@ class Agent:
     def forget(self, key: Key) -> None:
         """Give up waiting for the reward of a decision."""
         with self._lock:
-            del self._waiting[self._known([key])[0]]
+            refuse_unknown([key], self._waiting)
+            del self._waiting[key]
+            self.record.forget(key)
+
+    def log(self) -> dict[str, Any]:
+        """Return the recorded decisions that have their rewards as columns, oldest first.
+
+        ``arms`` or the fields of the context; ``action``, ``reward``, ``probability`` of the action
+        and ``probabilities`` of all, (n, K): a log for `off_policy_value`.
+        """
+        with self._lock:
+            return self.record.columns(self.arms)
 
     def __getstate__(self) -> dict[str, object]:
         """Return what an agent is made of, without its lock."""
@@ -301,32 +337,22 @@ class Agent:
         """The keys of the decisions that wait for their rewards, oldest first."""
         return tuple(self._waiting)
 
-    def explain(self, arms: ArrayLike) -> list[Reason]:
-        """Return for each arm its estimate, interval, bonus, index and layer: see `Reason`."""
+    def explain(self, arms: object, actions: Sequence[str] | None = None) -> list[Reason]:
+        """Return for each arm its estimate, interval, bonus, index and layer: see `Reason`.
+
+        As for `choose`, a context may be given where the agent has `Arms`: then reasons name the
+        action and what each feature adds to its score.
+        """
+        offer = read_offer(self.arms, arms, actions)
         with self._lock:
-            rows = reasons(self.policy, self.state, arms, self.unit is None)
-        notes = []
-        if self.unit is not None:
-            notes.append(
-                "no parameter_bound was passed and the largest reward stands in for it: the "
-                "interval is not guaranteed"
-            )
-        if self.scale is not None and self.scale.count:
-            notes.append(
-                f"{self.scale.count} rewards came without sigma and counted with a running "
-                f"residual sd, now {self.scale.sd:.3g}: the interval is not guaranteed"
-            )
-        return [replace(each, note="; ".join(filter(None, (each.note, *notes)))) for each in rows]
+            rows = reasons(self.policy, self.state, offer.x, self.unit is None)
+            theta, notes = trait(self.state, "theta", None), stand_ins(self.unit, self.scale)
+        return named(rows, offer, self.arms, theta, notes)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write policy, state, generator and waiting decisions to one file."""
+        """Write policy, state, generator, waiting decisions and the record to one file."""
         with self._lock:
-            arms = np.array(list(self._waiting.values())).reshape(-1, self.dim)
-            kept = AgentState(
-                self.state, json.dumps(self.rng.bit_generator.state), list(self._waiting), arms,
-                self.sigma, self.scale, self.capacity, self.dropped, self.rewards, self.unit,
-            )  # fmt: skip
-            archive.save(path, self.policy, kept)
+            agent_state.save(self, path, self._waiting)
 
     @classmethod
     def load(
@@ -339,38 +365,9 @@ class Agent:
 
         A link of your own is passed again, and so are dataclasses of your own, as ``types``.
         """
-        found = archive.load(path, link, types)
-        policy, given = found if isinstance(found, tuple) else (found, None)
-        if not isinstance(given, AgentState):
-            raise ValueError(f"{str(path)!r} holds no agent; open it with noisewise.load")
-        dim, sigma = given.features.shape[1], given.sigma
-        try:
-            agent = cls(policy, dim, sigma=sigma, rewards=given.rewards, capacity=given.capacity)
-            if given.unit is not None and not (isinstance(policy, FTRLUCB) and policy.glm.linear):
-                raise ValueError(f"{policy} has no unit of rewards")
-            if given.scale and means(policy, agent.state, np.zeros((1, dim))) is None:
-                raise ValueError(f"{policy} predicts nothing, but has a scale of residuals")
-        except ValueError as error:
-            raise archive.damaged(path, error) from None
-        agent.state, agent.scale, agent.dropped = given.state, given.scale, given.dropped
-        agent.unit = given.unit
-        agent.rng.bit_generator.state = json.loads(given.generator)
-        # copies, as `choose` makes them: the product of a view may round differently
-        rows = [row.copy() for row in given.features]
-        agent._waiting = dict(zip(given.keys, rows, strict=True))
+        agent, waiting = agent_state.load(cls, path, link, types)
+        agent._waiting = waiting
         return agent
-
-    def _known(self, keys: list[Key]) -> list[Key]:
-        """Return the keys if each of them waits for one reward."""
-        for key in keys:
-            if not is_key(key) or key not in self._waiting:
-                raise ValueError(
-                    f"no decision waits under key {key!r}: it was never chosen, has its reward, "
-                    "was forgotten, or was dropped as the oldest; pass the features of the arm"
-                )
-        if len(set(keys)) < len(keys):
-            raise ValueError("a key has two rewards; pass one per decision")
-        return keys
 
     def _drop(self) -> None:
         if self.dropped == 0:
@@ -380,4 +377,6 @@ class Agent:
                 stacklevel=3,
             )
         self.dropped += 1
-        del self._waiting[next(iter(self._waiting))]
+        oldest = next(iter(self._waiting))
+        del self._waiting[oldest]
+        self.record.forget(oldest)

@@ -1,12 +1,20 @@
-"""What an agent writes to a file, beside its policy."""
+"""What an agent writes to a file, beside its policy, and how it is read again."""
 
-from dataclasses import dataclass
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 
+from .. import archive
+from ..bandits.ftrl_ucb import FTRLUCB
 from ..inputs import integer
+from ..links import Link
 from ..protocols import Array
 from ..states import (
+    ADDED,
     COUNT,
     NONNEGATIVE,
     POSITIVE,
@@ -15,8 +23,14 @@ from ..states import (
     check_generator,
     check_rows,
 )
+from .action_features import Arms
+from .decision_log import Decision, DecisionLog
 from .observations import Key, is_key, limits_of
+from .randomisation import AMONG, check_share
+from .reasons import means
 from .residuals import ResidualScale
+
+AnyAgent = TypeVar("AnyAgent")
 
 
 @dataclass(eq=False)
@@ -33,6 +47,10 @@ class AgentState:
     dropped: int
     rewards: tuple[float, float] | None = None
     unit: float | None = None
+    arms: Arms | None = field(default=None, metadata=ADDED)
+    randomise: float = field(default=0.0, metadata=ADDED)
+    among: str = field(default=AMONG[0], metadata=ADDED)
+    record: tuple[int, list[Decision]] = field(default_factory=lambda: (0, []), metadata=ADDED)
 
     def __post_init__(self) -> None:
         keys, x = self.keys, self.features
@@ -52,3 +70,52 @@ class AgentState:
         if self.unit is not None:
             check_fields(self, unit=NONNEGATIVE)
         check_generator(self.generator)
+        if self.arms is not None:
+            check_fields(self, arms=Arms)
+        check_share(self.randomise, self.among)
+        pair: object = self.record
+        if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[1], list):
+            raise ValueError("AgentState.record is no pair of a capacity and decisions")
+
+
+def save(agent: Any, path: str | os.PathLike[str], waiting: dict[Key, Array]) -> None:
+    """Write an agent and its waiting decisions to one file."""
+    x = np.array(list(waiting.values())).reshape(-1, agent.dim)
+    kept = AgentState(
+        agent.state, json.dumps(agent.rng.bit_generator.state), list(waiting), x,
+        agent.sigma, agent.scale, agent.capacity, agent.dropped, agent.rewards, agent.unit,
+        agent.arms, agent.randomisation.share, agent.randomisation.among, agent.record.saved(),
+    )  # fmt: skip
+    archive.save(path, agent.policy, kept)
+
+
+def load(
+    kind: Callable[..., AnyAgent],
+    path: str | os.PathLike[str],
+    link: Link | None,
+    types: tuple[type, ...],
+) -> tuple[AnyAgent, dict[Key, Array]]:
+    """Return an agent, created by its class ``kind``, and the decisions that wait."""
+    policy, given = archive.load(path, link, types)
+    if not isinstance(given, AgentState):
+        raise ValueError(f"{str(path)!r} holds no agent; open it with noisewise.load")
+    dim = given.features.shape[1]
+    try:
+        agent: Any = kind(
+            policy, dim, sigma=given.sigma, rewards=given.rewards, capacity=given.capacity,
+            arms=given.arms, randomise=given.randomise, among=given.among, record=0,
+        )  # fmt: skip
+        agent.record = DecisionLog(*given.record)
+        agent.record.check_offers(given.arms, dim)
+        if given.unit is not None and not (isinstance(policy, FTRLUCB) and policy.glm.linear):
+            raise ValueError(f"{policy} has no unit of rewards")
+        if given.scale and means(policy, agent.state, np.zeros((1, dim))) is None:
+            raise ValueError(f"{policy} predicts nothing, but has a scale of residuals")
+    except ValueError as error:
+        raise archive.damaged(path, error) from None
+    agent.state, agent.scale, agent.dropped = given.state, given.scale, given.dropped
+    agent.unit = given.unit
+    agent.rng.bit_generator.state = json.loads(given.generator)
+    # copies, as `choose` makes them: the product of a view may round differently
+    rows = [row.copy() for row in given.features]
+    return agent, dict(zip(given.keys, rows, strict=True))

@@ -1,7 +1,7 @@
 """Rewards as an agent is given them: of a key or an arm, one or many, checked before all else."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Container, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -35,6 +35,15 @@ class Observations:
         """Yield features, reward, sd and trials of each reward; ``arms`` are those of keys."""
         features = [arms[each] if is_key(each) else each for each in self.whose]
         return zip(features, self.rewards, self.sds, self.trials, strict=True)
+
+    def refuse_keys_as_features(self, arm_or_key: object, waiting: Container[Key]) -> None:
+        """Raise if several keys that wait came with one reward, which reads like features."""
+        row = arm_or_key if self.single and isinstance(arm_or_key, list | tuple) else ()
+        if row and all(type(each) is int and each in waiting for each in row):
+            raise ValueError(
+                f"arm_or_key is {row!r}, keys that wait, with one reward; pass one reward a key, "
+                "as a list, or the features of an arm as an array"
+            )
 
     @property
     def content(self) -> str:
@@ -81,6 +90,25 @@ def is_key(thing: object) -> bool:
     if isinstance(thing, Integral) and not isinstance(thing, bool):
         return abs(int(thing)) < LARGEST_KEY
     return thing is None or isinstance(thing, str)
+
+
+def checked_key(key: object) -> Key:
+    """Return a key as a plain string or integer, or None."""
+    if not is_key(key):
+        raise ValueError(f"key is {shown(key)}; pass a string or an integer")
+    return str(key) if isinstance(key, str) else None if key is None else int(key)  # type: ignore[call-overload]
+
+
+def refuse_unknown(keys: list[Key], waiting: Container[Key]) -> None:
+    """Raise unless each of the keys waits for one reward."""
+    for key in keys:
+        if not is_key(key) or key not in waiting:
+            raise ValueError(
+                f"no decision waits under key {key!r}: it was never chosen, has its reward, "
+                "was forgotten, or was dropped as the oldest; pass the features of the arm"
+            )
+    if len(set(keys)) < len(keys):
+        raise ValueError("a key has two rewards; pass one a decision")
 
 
 def limits_of(rewards: ArrayLike) -> tuple[float, float]:

@@ -1,6 +1,6 @@
 """Why a policy ranks arms as it does: estimate, interval, bonus, index and layer of each."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -13,6 +13,10 @@ from ..blas import matmul
 from ..confidence import Confident, score_bounds
 from ..glm import GLM
 from ..protocols import Array, Policy
+from .action_features import Arms
+from .offers import Offer
+
+Part = tuple[str, float]
 
 DISJOINT = (
     "the sets contradict each other, and the interval holds them all: standard deviations are "
@@ -53,6 +57,10 @@ class Reason:
         The layer of MORUCB that gave the index, the quietest being 0; -1 while all are empty.
     note : str
         Why not to rely on the interval, else empty.
+    action : str
+        The name of the arm, where the agent has `Arms`.
+    parts : tuple of (str, float)
+        What each feature adds to the estimated score, most first, where features have names.
     """
 
     arm: int
@@ -63,6 +71,8 @@ class Reason:
     index: float | None = None
     layer: int | None = None
     note: str = ""
+    action: str = ""
+    parts: tuple[Part, ...] = ()
 
 
 @runtime_checkable
@@ -86,6 +96,42 @@ def means(policy: Policy[Any], state: Any, x: Array) -> Array | None:
     return None if scores is None else np.asarray((model_of(policy) or GLM()).mean(scores))
 
 
+def ranked(policy: Policy[Any], state: Any, x: Array) -> tuple[Array | None, Array | None]:
+    """Return the estimated score and the index of each arm, None where the policy has none."""
+    return _scores(state, x, _layers(policy, state, x)), _index(policy, state, x)
+
+
+def _index(policy: Policy[Any], state: Any, x: Array) -> Array | None:
+    if not isinstance(policy, Indexed):
+        return None
+    index = policy.index(state, x)
+    if isinstance(policy, IndexedByMean) and policy.index_of == "mean":
+        index = (model_of(policy) or GLM()).score(index)
+    return index
+
+
+def named(
+    rows: list[Reason], offer: Offer, arms: Arms | None, theta: Array | None, notes: list[str]
+) -> list[Reason]:
+    """Return reasons with more notes, and names of actions and features where these are known."""
+    rows = [replace(each, note="; ".join(filter(None, (each.note, *notes)))) for each in rows]
+    if arms is None or not offer.names:
+        return rows
+    return [
+        replace(each, action=action, parts=_parts(arms.names, x, theta))
+        for each, action, x in zip(rows, offer.names, offer.x, strict=True)
+    ]
+
+
+def _parts(names: tuple[str, ...], x: Array, theta: Array | None) -> tuple[Part, ...]:
+    """Return what each feature adds to the score, most first; those of value 0 are left out."""
+    if theta is None or theta.shape != x.shape:
+        return ()
+    added = x * theta
+    order = np.argsort(-np.abs(added), kind="stable")
+    return tuple((names[i], float(added[i])) for i in order if x[i] != 0)
+
+
 def reasons(policy: Policy[Any], state: Any, arms: ArrayLike, bounded: bool = True) -> list[Reason]:
     """Return the reasons of each arm; the state is only read.
 
@@ -99,10 +145,7 @@ def reasons(policy: Policy[Any], state: Any, arms: ArrayLike, bounded: bool = Tr
         columns["layer"] = layer
     if scores is not None:
         columns["estimate"] = glm.mean(scores)
-    if scores is not None and isinstance(policy, Indexed):
-        index = policy.index(state, x)
-        if isinstance(policy, IndexedByMean) and policy.index_of == "mean":
-            index = glm.score(index)
+    if scores is not None and (index := _index(policy, state, x)) is not None:
         columns["index"], columns["bonus"] = index, index - scores
     if isinstance(policy, Confident):
         bound = norm_bound(policy, "parameter_bound") if bounded else None

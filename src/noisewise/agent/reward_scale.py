@@ -72,3 +72,19 @@ def prepare(
         if policy.glm.linear:
             policy.reweigh(state, factor)
     return Known(policy, unit, scale), scale.sd / math.sqrt(n)
+
+
+def stand_ins(unit: float | None, scale: ResidualScale | None) -> list[str]:
+    """Return what an interval can't rely on, since it was not given."""
+    notes = []
+    if unit is not None:
+        notes.append(
+            "no parameter_bound was passed and the largest reward stands in for it: the "
+            "interval is not guaranteed"
+        )
+    if scale is not None and scale.count:
+        notes.append(
+            f"{scale.count} rewards came without sigma and counted with a running "
+            f"residual sd, now {scale.sd:.3g}: the interval is not guaranteed"
+        )
+    return notes

@@ -1,1 +1,1 @@
-"""How well a model predicts each row before it learns it."""
+"""How well models predict rows before they learn them, and what policies are worth on a log."""

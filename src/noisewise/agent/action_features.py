@@ -1,0 +1,240 @@
+"""Arms: the features of every action in a context, as a matrix whose columns have names."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..inputs import integer, one_of, shown
+from ..protocols import Array
+from . import context_fields
+from .context_fields import Field, Value
+
+INTERACTIONS = ("full", "shared")
+
+
+@dataclass(frozen=True)
+class Arms:
+    r"""Turns a context into arms: a row of features for each action, a name for each column.
+
+    With c the columns of the context and a those of the action's own features, a row holds
+
+    - "full": a, and for each action one block, (1, c) in that of the row's action and 0 in the
+      others, so that every action has coefficients of its own;
+    - "shared": a and all products :math:`a_i c_j`, so that actions learn from each other;
+    - None: a alone; where actions have no features, 1 in the action's own column (A/B/n tests).
+
+    Columns stay where they are for as long as an agent runs. An action that rests keeps its block:
+    pass the others as ``actions`` when calling. One that is new takes a block of ``reserve``
+    (`with_actions`), or none where its features are all that counts.
+
+    Parameters
+    ----------
+    actions : list of names, or dictionary of name to features
+        Features are numbers by position, or numbers and words by name, the same for all actions.
+    interactions : {"full", "shared", None}
+    context : optional
+        The fields of a context. A dictionary gives the kind of each: ``float``, a list of words
+        (one column each; another word is refused), or an integer, the number of columns in which
+        words are hashed that are not known beforehand (``str`` is 16). A list of names, or how many
+        there are, where all are numbers. A data frame: its columns of numbers, and the words it
+        holds. Without, each call takes the fields of the context it is given, words hashed; an
+        agent needs them declared.
+    reserve : int >= 0
+        How many blocks are kept for actions to come.
+
+    Examples
+    --------
+    >>> arms = Arms(["ad", "mail"], context={"age": float, "country": ["de", "fr"]})
+    >>> arms({"age": 31, "country": "fr"})
+    array([[ 1., 31.,  0.,  1.,  0.,  0.,  0.,  0.],
+           [ 0.,  0.,  0.,  0.,  1., 31.,  0.,  1.]])
+    >>> arms.names[:4]
+    ('ad', 'ad:age', 'ad:country=de', 'ad:country=fr')
+    >>> arms({"age": 31, "country": "fr"}, actions=["mail"]).shape
+    (1, 8)
+    >>> Arms({"red": [1.0], "blue": [3.0]}, "shared", context=["age"])({"age": 10})
+    array([[ 1., 10.],
+           [ 3., 30.]])
+    """
+
+    actions: tuple[str, ...]
+    interactions: str | None = "full"
+    context: tuple[Field, ...] | None = None
+    reserve: int = 0
+    fields: tuple[Field, ...] = ()
+    features: tuple[tuple[Value, ...], ...] = ()
+
+    def __init__(
+        self,
+        actions: Iterable[object] | Mapping[str, object],
+        interactions: str | None = "full",
+        context: object = None,
+        reserve: int = 0,
+        fields: tuple[Field, ...] | None = None,
+        features: tuple[tuple[Value, ...], ...] | None = None,
+    ) -> None:
+        named, given = _actions(actions)
+        if given and fields is None:
+            fields = _fields_of(given)
+        if features is None:
+            features = tuple(context_fields.read("action", fields or (), each) for each in given)
+        held: dict[str, object] = {
+            "actions": named,
+            "interactions": interactions,
+            "context": None if context is None else context_fields.declared(context),
+            "reserve": integer("reserve", reserve, least=0, most=context_fields.MOST_COLUMNS),
+            "fields": () if fields is None else context_fields.declared(tuple(fields)),
+            "features": features,
+        }
+        for name, value in held.items():
+            object.__setattr__(self, name, value)
+        if interactions is not None:
+            one_of("interactions", interactions, INTERACTIONS)
+        if len(features) != (len(named) if self.fields else 0):
+            raise ValueError(f"features has {len(features)} rows; pass one per action")
+        for row in features:
+            context_fields.read("features", self.fields, row)
+        if interactions == "shared" and not self.fields:
+            raise ValueError(
+                "interactions is 'shared', but actions have no features; pass a dictionary of "
+                "action to features, or interactions='full'"
+            )
+        if reserve and not self._blocks:
+            raise ValueError(
+                f"reserve is {reserve}, but no action has a block of its own; leave reserve out"
+            )
+
+    @property
+    def _blocks(self) -> bool:
+        return self.interactions == "full" or (self.interactions is None and not self.fields)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The name of each column."""
+        own = context_fields.columns(self.fields)
+        if self.interactions is None:
+            return (*own, *(() if own else self._owners))
+        context = context_fields.columns(self._declared)
+        if self.interactions == "shared":
+            return (*own, *(f"{a}:{c}" for a in own for c in context))
+        blocks = (f"{owner}:{c}" if c else owner for owner in self._owners for c in ("", *context))
+        return (*own, *blocks)
+
+    @property
+    def dim(self) -> int:
+        """The number of columns."""
+        return len(self.names)
+
+    @property
+    def _owners(self) -> tuple[str, ...]:
+        return (*self.actions, *(f"(reserve {i + 1})" for i in range(self.reserve)))
+
+    @property
+    def _declared(self) -> tuple[Field, ...]:
+        if self.context is None:
+            raise ValueError(
+                "the context was not declared; pass context= to Arms, the kind of each field (or "
+                "[] if there is none), or interactions=None"
+            )
+        return self.context
+
+    @cached_property
+    def _own(self) -> Array:
+        """The columns of the actions' own features, (K, m)."""
+        rows = [context_fields.encode(self.fields, row) for row in self.features]
+        return np.array(rows or [[]] * len(self.actions), dtype=np.float64)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return the fields, without what was computed from them."""
+        return {name: vars(self)[name] for name in self.__dataclass_fields__}
+
+    def __setstate__(self, held: dict[str, object]) -> None:
+        vars(self).update(held)
+
+    def __call__(self, context: object = None, actions: Sequence[str] | None = None) -> Array:
+        """Return the arms of a context, (K, dim), one for each action or for those given."""
+        known = self
+        if self.context is None and self.interactions is not None:
+            fields = () if context is None else context_fields.of_example(context)
+            known = replace(self, context=fields)
+        return known.matrix(known.read(context), actions)
+
+    def read(self, context: object) -> tuple[Value, ...]:
+        """Return the values of the declared fields, checked; others are left out."""
+        if self.interactions is None or not self._declared:
+            return ()
+        return context_fields.read("context", self._declared, () if context is None else context)
+
+    def matrix(self, values: Sequence[Value], actions: Sequence[str] | None = None) -> Array:
+        """Return the arms for the values of a context that was read."""
+        at = self.positions(actions)
+        a = self._own[at]
+        if self.interactions is None:
+            return a if self.fields else np.eye(len(self._owners))[at]
+        c = np.array(context_fields.encode(self._declared, values))
+        if self.interactions == "shared":
+            return np.hstack([a, np.einsum("ki,j->kij", a, c).reshape(len(at), -1)])
+        blocks = np.zeros((len(at), len(self._owners), 1 + len(c)))
+        blocks[np.arange(len(at)), at] = np.concatenate([[1.0], c])
+        return np.hstack([a, blocks.reshape(len(at), -1)])
+
+    def positions(self, actions: Sequence[str] | None = None) -> list[int]:
+        """Return where actions stand among all."""
+        if actions is None:
+            return list(range(len(self.actions)))
+        given = [actions] if isinstance(actions, str) else [str(each) for each in actions]
+        unknown = [each for each in given if each not in self.actions]
+        if unknown or not given or len(set(given)) < len(given):
+            raise ValueError(
+                f"actions is {shown(actions)}; pass different ones of {shown(list(self.actions))}, "
+                "and add new ones by with_actions"
+            )
+        return [self.actions.index(each) for each in given]
+
+    def with_actions(self, actions: Iterable[object] | Mapping[str, object]) -> "Arms":
+        """Return arms with new actions, whose columns stay where they are.
+
+        >>> Arms(["a"], context=[], reserve=2).with_actions(["b"])().tolist()
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+        """
+        named, given = _actions(actions)
+        taken = len(named) if self._blocks else 0
+        if taken > self.reserve:
+            raise ValueError(
+                f"actions is {shown(list(named))}, and {self.reserve} blocks are reserved; pass a "
+                "larger reserve before the agent starts, or describe actions by features"
+            )
+        if bool(given) != bool(self.fields):
+            has = "have" if self.fields else "have no"
+            raise ValueError(f"actions is {shown(actions)}, but actions so far {has} features")
+        rows = tuple(context_fields.read("action", self.fields, each) for each in given)
+        return replace(
+            self, actions=(*self.actions, *named), reserve=self.reserve - taken,
+            features=(*self.features, *rows),
+        )  # fmt: skip
+
+
+def _actions(actions: Iterable[object] | Mapping[str, object]) -> tuple[tuple[str, ...], list[Any]]:
+    """Return the names of actions, and what each is described by."""
+    if isinstance(actions, str | bytes) or not isinstance(actions, Iterable):
+        raise ValueError(f"actions is {shown(actions)}; pass a list of names or a dictionary")
+    named = tuple(context_fields.word("action", each) for each in actions)
+    if not named or len(set(named)) < len(named):
+        raise ValueError(f"actions is {shown(actions)}; pass at least one, all different")
+    return named, list(actions.values()) if isinstance(actions, Mapping) else []
+
+
+def _fields_of(given: list[Any]) -> tuple[Field, ...]:
+    """Return the fields of actions: words have a column each."""
+    if not context_fields.is_keyed(given[0]):
+        return tuple((f"a{i}", None) for i in range(len(np.atleast_1d(given[0]))))
+    fields = []
+    for name in given[0]:
+        values = [each[name] for each in given if name in each]
+        is_word = any(isinstance(value, str) for value in values)
+        words = dict.fromkeys(context_fields.word(name, value) for value in values if is_word)
+        fields.append((str(name), tuple(words) if is_word else None))
+    return tuple(fields)

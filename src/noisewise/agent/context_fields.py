@@ -1,0 +1,198 @@
+"""Fields of a context or an action, each a number, one of several words, or a hashed word."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from hashlib import blake2b
+from numbers import Real
+from typing import Any, Protocol, TypeGuard, runtime_checkable
+
+import numpy as np
+
+from ..inputs import shown
+from ..protocols import trait
+
+HASHED = 16  # columns for the words of a field whose words were not listed
+MOST_COLUMNS = 2**16
+
+# a number (None), one of the words of a tuple, or a word hashed to that many columns
+Kind = None | tuple[str, ...] | int
+Field = tuple[str, Kind]
+Value = float | str
+
+
+@runtime_checkable
+class Keyed(Protocol):
+    """Values by name: a dictionary, or a row of a data frame."""
+
+    def keys(self) -> Iterable[Any]:
+        """Return the names."""
+
+    def __getitem__(self, name: str) -> object:
+        """Return the value of a name."""
+
+
+def is_keyed(thing: object) -> bool:
+    """Return whether values are found by their names."""
+    return isinstance(thing, Mapping) or (isinstance(thing, Keyed) and trait(thing, "ndim", 1) == 1)
+
+
+def word(where: str, value: object) -> str:
+    """Return a category as a word; 3, 3.0 and "3" are the same.
+
+    >>> word("field", 3.0), word("field", "de"), word("field", True)
+    ('3', 'de', 'True')
+    """
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    if isinstance(value, Real) and _finite(value) and float(value).is_integer():
+        return str(int(float(value)))
+    raise ValueError(f"{where} is {shown(value)}; pass a word or a whole number, a category")
+
+
+def number(where: str, value: object) -> float:
+    """Return a finite number."""
+    if isinstance(value, Real | Decimal | np.bool_) and _finite(value):
+        return float(value)
+    raise ValueError(
+        f"{where} is {shown(value)}; pass a finite number, or declare the words of the field"
+    )
+
+
+def _finite(value: object) -> bool:
+    return bool(np.isfinite(float(value)))  # type: ignore[arg-type]
+
+
+def read(where: str, fields: Sequence[Field], given: object) -> tuple[Value, ...]:
+    """Return the value of each field, checked: numbers as floats, categories as words."""
+    if is_keyed(given):
+        missing = [name for name, _ in fields if name not in given.keys()]  # type: ignore[attr-defined]  # noqa: SIM118
+        if missing:
+            raise ValueError(f"{where} has no {missing[0]!r}; it is {shown(given)}")
+        values = [given[name] for name, _ in fields]  # type: ignore[index]
+    else:
+        flat = [given] if np.ndim(given) == 0 else list(given)  # type: ignore[call-overload, arg-type]
+        if np.ndim(given) > 1 or len(flat) != len(fields):  # type: ignore[arg-type]
+            names = ", ".join(name for name, _ in fields)
+            raise ValueError(f"{where} is {shown(given)}; pass values by name, or those of {names}")
+        values = flat
+    return tuple(
+        _value(f"{where} {name!r}", kind, value)
+        for (name, kind), value in zip(fields, values, strict=True)
+    )
+
+
+def _value(where: str, kind: Kind, value: object) -> Value:
+    if kind is None:
+        return number(where, value)
+    found = word(where, value)
+    if isinstance(kind, tuple) and found not in kind:
+        raise ValueError(
+            f"{where} is {shown(value)}, none of {shown(list(kind))}; declare a number of columns "
+            f"instead, such as {HASHED}, and words are hashed"
+        )
+    return found
+
+
+def columns(fields: Iterable[Field]) -> list[str]:
+    """Return a name for each column.
+
+    >>> columns([("age", None), ("country", ("de", "fr")), ("page", 2)])
+    ['age', 'country=de', 'country=fr', 'page#0', 'page#1']
+    """
+    names = []
+    for name, kind in fields:
+        if kind is None:
+            names.append(name)
+        elif isinstance(kind, tuple):
+            names += [f"{name}={level}" for level in kind]
+        else:
+            names += [f"{name}#{i}" for i in range(kind)]
+    return names
+
+
+def encode(fields: Sequence[Field], values: Sequence[Value]) -> list[float]:
+    """Return the numbers of the columns: numbers themselves, 1 in the column of a word."""
+    row: list[float] = []
+    for (name, kind), value in zip(fields, values, strict=True):
+        if kind is None:
+            row.append(value)  # type: ignore[arg-type]
+            continue
+        start, width = len(row), len(kind) if isinstance(kind, tuple) else kind
+        row += [0.0] * width
+        at = kind.index(value) if isinstance(kind, tuple) else _bucket(f"{name}={value}", width)
+        row[start + at] = 1.0
+    return row
+
+
+def _bucket(text: str, width: int) -> int:
+    """Return a column for a word, the same in every process."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little") % width
+
+
+def declared(given: object) -> tuple[Field, ...]:
+    """Return the fields of a declaration, see `noisewise.Arms`, or those of a data frame.
+
+    >>> declared({"age": float, "country": ["de", "fr"], "page": 2})
+    (('age', None), ('country', ('de', 'fr')), ('page', 2))
+    """
+    pairs: Iterable[tuple[Any, Any]]
+    if _is_count(given):
+        pairs = [(f"x{i}", None) for i in range(int(given))]
+    elif trait(given, "ndim", 0) == 2 and hasattr(given, "columns"):
+        frame: Any = given
+        pairs = [(name, _seen(frame[name])) for name in frame.columns]
+    elif isinstance(given, Mapping):
+        pairs = given.items()
+    elif isinstance(given, list | tuple) and all(isinstance(name, str) for name in given):
+        pairs = [(name, None) for name in given]
+    elif isinstance(given, tuple) and all(isinstance(p, tuple) and len(p) == 2 for p in given):
+        pairs = given
+    else:
+        raise ValueError(
+            f"context is {shown(given)}; pass the kind of each field as a dictionary, the names of "
+            "numbers as a list, how many numbers there are, or a data frame"
+        )
+    found = tuple((str(name), _kind(str(name), kind)) for name, kind in pairs)
+    if len({name for name, _ in found}) < len(found):
+        raise ValueError(f"context is {shown(given)}, with a field twice; keep one of them")
+    return found
+
+
+def of_example(given: object) -> tuple[Field, ...]:
+    """Return the fields of a context that was not declared: numbers, and words to be hashed."""
+    if not is_keyed(given):
+        return declared(np.atleast_1d(np.asarray(given)).shape[0])
+    row: Any = given
+    return tuple((str(n), HASHED if isinstance(row[n], str) else None) for n in row.keys())  # noqa: SIM118
+
+
+def _is_count(given: object) -> TypeGuard[int]:
+    whole = isinstance(given, int | np.integer) and not isinstance(given, bool)
+    return bool(whole and 0 < given <= MOST_COLUMNS)  # type: ignore[operator]
+
+
+def _seen(column: Any) -> Kind:
+    """Return the kind of a column of a data frame: its words are those it holds."""
+    if getattr(column.dtype, "kind", "O") in "biuf":
+        return None
+    return tuple(sorted({word(f"column {column.name!r}", value) for value in column}))
+
+
+def _kind(name: str, given: object) -> Kind:
+    where = f"context {name!r}"
+    if given is None or given is float or given is int:
+        return None
+    if given is str:
+        return HASHED
+    if _is_count(given):
+        return int(given)
+    if isinstance(given, list | tuple) and given:
+        words = tuple(word(where, level) for level in given)
+        if len(set(words)) == len(words):
+            return words
+    raise ValueError(
+        f"{where} is declared as {shown(given)}; pass float for a number, a list of different "
+        "words, or in how many columns unseen words are hashed"
+    )

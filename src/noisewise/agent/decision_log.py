@@ -1,0 +1,136 @@
+"""The record of an agent: what was offered, drawn with which probabilities, and earned."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..inputs import finite, integer
+from ..protocols import Array
+from ..states import check_array, check_finite
+from .action_features import Arms
+from .context_fields import Value
+from .observations import Key, is_key
+
+CAPACITY = 10_000
+
+# the values of a context and the positions of the actions on offer, or a matrix of arms
+Offer = tuple[tuple[Value, ...], tuple[int, ...]] | Array
+# the key until its reward comes, the offer, what was chosen, the probabilities, the reward
+Decision = tuple[Key, Offer, int, tuple[float, ...], float | None]
+
+
+class DecisionLog:
+    """The last ``capacity`` decisions of an agent, maybe none, with their rewards as they come."""
+
+    def __init__(self, capacity: int, decisions: Iterable[Any] = ()) -> None:
+        self.capacity = integer("record", capacity, least=0)
+        self.decisions: dict[int, Decision] = {}
+        self._pending: dict[Key, int] = {}
+        self._next = 0
+        for each in decisions:
+            key, _, _, _, reward = checked = _checked(each)
+            self._put(checked)
+            if reward is None:
+                self._pending[key] = self._next - 1
+
+    def _put(self, decision: Decision) -> None:
+        self.decisions[self._next] = decision
+        self._next += 1
+        if len(self.decisions) > self.capacity:
+            del self.decisions[next(iter(self.decisions))]
+
+    def decide(self, key: Key, offer: Offer, chosen: int, probabilities: Array) -> None:
+        """Keep a decision; one that is pending under the same key never gets its reward."""
+        if not self.capacity:
+            return
+        self._pending[key] = self._next
+        self._put((key, offer, chosen, tuple(probabilities.tolist()), None))
+
+    def settle(self, key: Key, reward: float) -> None:
+        """Keep the reward of a decision; again is the same."""
+        at = self._pending.get(key)
+        if at in self.decisions:
+            _, offer, chosen, p, _ = self.decisions[at]
+            self.decisions[at] = (None, offer, chosen, p, reward)
+        self._pending.pop(key, None)
+
+    def forget(self, key: Key) -> None:
+        """Keep no decision that never gets its reward."""
+        self.decisions.pop(self._pending.pop(key, -1), None)
+
+    def probabilities(self, key: Key) -> Array | None:
+        """Return the probabilities of a decision that is pending, None where it is not kept."""
+        found = self.decisions.get(self._pending.get(key, -1))
+        return None if found is None else np.array(found[3])
+
+    def saved(self) -> tuple[int, list[Decision]]:
+        """Return what a file holds: the capacity, and the decisions that have or await a reward."""
+        pending = set(self._pending.values())
+        kept = [d for at, d in self.decisions.items() if d[4] is not None or at in pending]
+        return self.capacity, kept
+
+    def check_offers(self, arms: Arms | None, dim: int) -> None:
+        """Raise unless all offers, of a file, are of these arms or this number of features."""
+        width = len(arms.context or ()) if arms is not None and arms.interactions else 0
+        for _, offer, *_ in self.decisions.values():
+            if isinstance(offer, np.ndarray):
+                fits = offer.shape[1] == dim
+            else:
+                fits = arms is not None and len(offer[0]) == width
+                fits = fits and arms is not None and max(offer[1]) < len(arms.actions)
+            if not fits:
+                raise ValueError("the record of decisions holds an offer that the agent can't make")
+
+    def columns(self, arms: Arms | None) -> dict[str, Any]:
+        """Return the decisions that have their reward as columns, oldest first."""
+        if not self.capacity:
+            raise ValueError("decisions were not recorded; pass record=10_000 to the agent")
+        named = arms is not None
+        done: list[Any] = [
+            each
+            for each in self.decisions.values()
+            if each[4] is not None and isinstance(each[1], tuple) == named
+        ]
+        log: dict[str, Any] = {}
+        if arms is not None:
+            fields = () if arms.interactions is None else arms.context or ()
+            for i, (name, _) in enumerate(fields):
+                log[name] = [offer[0][i] for _, offer, *_ in done]
+            all_p = np.zeros((len(done), len(arms.actions)))
+            for row, (_, offer, _, p, _) in zip(all_p, done, strict=True):
+                row[list(offer[1])] = p
+            log["action"] = [arms.actions[offer[1][chosen]] for _, offer, chosen, *_ in done]
+        else:
+            most = max((len(each[3]) for each in done), default=0)
+            all_p = np.array([[*each[3], *[0.0] * (most - len(each[3]))] for each in done])
+            log["arms"] = [each[1] for each in done]
+            log["action"] = [each[2] for each in done]
+        log["reward"] = np.array([each[4] for each in done], dtype=np.float64)
+        log["probability"] = np.array([each[3][each[2]] for each in done])
+        log["probabilities"] = all_p
+        return log
+
+
+def _checked(decision: Any) -> Decision:
+    """Return a decision of a file, or raise."""
+    try:
+        key, offer, chosen, p, reward = decision
+        K = len(p)
+        fits = type(chosen) is int and 0 <= chosen < K and is_key(key)
+        total = sum(finite("probability", each) for each in p)
+        fits = fits and min(p) >= 0 and p[chosen] > 0 and abs(total - 1) < 1e-9
+        if isinstance(offer, np.ndarray):
+            check_array("DecisionLog.offer", offer, (K, offer.shape[-1]))
+            check_finite("DecisionLog.offer", offer)
+        else:
+            values, at = offer
+            fits = fits and all(type(each) in (float, str) for each in values)
+            fits = fits and len(at) == K and all(type(each) is int and each >= 0 for each in at)
+        if reward is not None:
+            finite("reward", reward)
+    except (TypeError, IndexError):
+        fits = False
+    if not fits:
+        raise ValueError("the record of decisions holds one that none leads to")
+    return key, offer, chosen, tuple(p), reward

@@ -1,0 +1,68 @@
+"""A share of decisions drawn at random, with the probability of every arm."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..bandits.arms import candidates, norm_bound
+from ..inputs import finite, one_of
+from ..protocols import Array, Policy
+from .reasons import Indexed, ranked
+
+AMONG = ("plausible", "all")
+
+
+class Randomisation(NamedTuple):
+    """In a ``share`` of decisions the arm is drawn uniformly, ``among`` "plausible" ones or "all".
+
+    Plausible are those whose index reaches the best estimated mean: arms that may be the best as
+    far as the policy knows. The others have probability 0.
+    """
+
+    share: float
+    among: str
+
+    def draw(
+        self, policy: Policy[Any], state: Any, arms: Array, chosen: int, rng: np.random.Generator
+    ) -> tuple[int, Array]:
+        """Return the arm to play where the policy chose one, and the probability of every arm."""
+        if not self.share:
+            return chosen, np.eye(len(arms))[chosen]
+        p = self.probabilities(policy, state, arms, chosen)
+        return int(rng.choice(len(p), p=p)), p
+
+    def probabilities(self, policy: Policy[Any], state: Any, arms: Array, chosen: int) -> Array:
+        r"""Return the probability of every arm, given what the policy chose.
+
+        With m arms to draw from, :math:`p = \text{share}/m`, and the rest goes to the policy's.
+        Where the policy itself draws, they are given its draw: weights 1/p stay unbiased.
+        """
+        x = candidates(arms, state.dim, norm_bound(policy, "feature_bound") or np.inf)
+        drawn = np.ones(len(x), dtype=bool)
+        if self.among == "plausible":
+            scores, index = ranked(policy, state, x)
+            assert scores is not None
+            assert index is not None  # asked for when the agent was created
+            drawn = index >= scores.max()
+            drawn[chosen] = True
+        p = np.where(drawn, self.share / drawn.sum(), 0.0)
+        p[chosen] += 1 - self.share
+        return p
+
+
+def check_share(share: object, among: object) -> Randomisation:
+    """Return how decisions are drawn, if that is possible."""
+    value = finite("randomise", share, "a share of decisions, from 0 to 1")
+    if not 0 <= value <= 1:
+        raise ValueError(f"randomise is {share!r}; pass a share of decisions, from 0 to 1")
+    return Randomisation(value, one_of("among", among, AMONG))
+
+
+def randomisation(policy: Policy[Any], state: Any, share: object, among: object) -> Randomisation:
+    """Return how an agent randomises, if its policy can."""
+    found = check_share(share, among)
+    if found.share and found.among == "plausible":
+        known = hasattr(state, "dim") and isinstance(policy, Indexed)
+        if not known or ranked(policy, state, np.zeros((1, state.dim)))[0] is None:
+            raise ValueError(f"among is 'plausible', but {policy} has no index; pass among='all'")
+    return found

@@ -1,0 +1,165 @@
+"""A log of decisions, read from columns and checked."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..agent import context_fields
+from ..inputs import numbers, shown
+from ..protocols import Array
+
+MOST_WORDS = 64  # of a column of the context; more are hashed to as many columns
+OTHERS = ("probabilities", "arms")
+
+
+@runtime_checkable
+class Recorded(Protocol):
+    """An agent that keeps its decisions."""
+
+    def log(self) -> dict[str, Any]:
+        """Return its decisions as columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionTable:
+    """Decisions in order of time: ``action`` (n,) counts in ``actions``.
+
+    ``probability`` is that of the action taken, ``probabilities`` (n, K) those of all, where known.
+    ``context`` holds the columns of the context; ``arms`` a matrix (K, d) for each decision.
+    """
+
+    actions: tuple[str, ...]
+    action: NDArray[np.intp]
+    reward: Array
+    probability: Array
+    probabilities: Array | None
+    context: dict[str, list[Any]]
+    arms: list[Array] | None
+
+    def __len__(self) -> int:
+        return len(self.reward)
+
+    def since(self, start: int) -> "DecisionTable":
+        """Return the decisions from one on."""
+        return replace(
+            self, action=self.action[start:], reward=self.reward[start:],
+            probability=self.probability[start:],
+            probabilities=None if self.probabilities is None else self.probabilities[start:],
+            context={name: column[start:] for name, column in self.context.items()},
+            arms=None if self.arms is None else self.arms[start:],
+        )  # fmt: skip
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the context of each decision as a dictionary."""
+        names, columns = list(self.context), list(self.context.values())
+        if not columns:
+            return [{} for _ in range(len(self))]
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    def features(self) -> Array:
+        """Return the context as numbers, (n, p): words have a column each, many are hashed."""
+        parts = [np.empty((len(self), 0))]
+        for name, column in self.context.items():
+            where = f"context {name!r}"
+            if not any(isinstance(value, str) for value in column):
+                parts.append(numbers(where, column)[:, None])
+                continue
+            words = [context_fields.word(where, value) for value in column]
+            seen = tuple(sorted(set(words)))
+            kind: context_fields.Kind = seen if len(seen) <= MOST_WORDS else MOST_WORDS
+            codes = {each: context_fields.encode([(name, kind)], [each]) for each in seen}
+            parts.append(np.array([codes[each] for each in words]))
+        return np.hstack(parts)
+
+
+def read(
+    log: object,
+    *,
+    action: str,
+    reward: str,
+    probability: str,
+    context: Sequence[str] | None,
+    actions: Sequence[object] | None,
+) -> DecisionTable:
+    """Read a data frame, a dictionary of columns or an agent's record."""
+    columns = _columns(log.log() if isinstance(log, Recorded) else log)
+    wanted = [action, reward, probability, *(context or ())]
+    missing = [name for name in wanted if name not in columns]
+    if missing:
+        raise ValueError(f"log has no column {missing[0]!r}; it has {shown(list(columns))}")
+    y = _numbers(reward, columns[reward])
+    n = len(y)
+    if n < 2:
+        raise ValueError(f"log has {n} decisions; pass at least 2")
+    p = _numbers(probability, columns[probability])
+    wrong = (p <= 0) | (p > 1)
+    for name in columns:
+        if name in (*wanted, *OTHERS) and len(columns[name]) != n:
+            raise ValueError(f"column {name!r} has {len(columns[name])} rows, others {n}")
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise ValueError(
+            f"{probability} is {p[at]:g} at row {at}; pass the probability with which the action "
+            "was taken, above 0 and at most 1"
+        )
+    taken = [context_fields.word(f"{action} at row {i}", a) for i, a in enumerate(columns[action])]
+    known = _order(
+        taken if actions is None else [context_fields.word("actions", a) for a in actions]
+    )
+    unknown = set(taken) - set(known)
+    if unknown:
+        raise ValueError(f"actions is {shown(actions)}, without {shown(min(unknown))} of the log")
+    others = [n for n in columns if n not in (action, reward, probability, *OTHERS)]
+    kept = {name: _listed(columns[name]) for name in (others if context is None else context)}
+    place = {name: i for i, name in enumerate(known)}
+    table = DecisionTable(
+        known, np.array([place[each] for each in taken]), y, p, None, kept, columns.get("arms")
+    )
+    return _with_probabilities(table, columns.get("probabilities"))
+
+
+def _with_probabilities(table: DecisionTable, given: ArrayLike | None) -> DecisionTable:
+    """Add those of all actions, if they are known for all that the log knows."""
+    if given is None:
+        return table
+    p = numbers("probabilities", given)
+    if table.arms is not None:
+        names = tuple(str(i) for i in range(p.shape[1]))
+        at = np.array([int(table.actions[i]) for i in table.action])
+        table = replace(table, actions=names, action=at)
+    return replace(table, probabilities=p) if p.shape[1:] == (len(table.actions),) else table
+
+
+def _columns(log: object) -> dict[str, Any]:
+    if isinstance(log, Mapping):
+        return {str(name): column for name, column in log.items()}
+    if hasattr(log, "columns") and hasattr(log, "to_dict"):
+        frame: Any = log
+        return {str(name): frame[name].to_numpy() for name in frame.columns}
+    raise ValueError(
+        f"log is {shown(log)}; pass a data frame, a dictionary of columns or an agent with a record"
+    )
+
+
+def _numbers(name: str, column: ArrayLike) -> Array:
+    found = numbers(f"column {name!r}", column)
+    if found.ndim != 1:
+        raise ValueError(f"column {name!r} has shape {found.shape}; pass one number per decision")
+    return found
+
+
+def _listed(column: Any) -> list[Any]:
+    return column.tolist() if isinstance(column, np.ndarray) else list(column)
+
+
+def _order(names: list[str]) -> tuple[str, ...]:
+    """Return the different names, numbers by size.
+
+    >>> _order(["10", "9", "9"])
+    ('9', '10')
+    """
+    return tuple(sorted(set(names), key=lambda each: (not each.isdigit(), len(each), each)
+                        if each.isdigit() else (True, 0, each)))  # fmt: skip

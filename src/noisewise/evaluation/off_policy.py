@@ -1,0 +1,164 @@
+"""off_policy_value: what a policy would have earned, from a log of another's decisions."""
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..agent.context_fields import word
+from ..agent.observations import limits_of
+from ..inputs import numbers, shown
+from ..inputs import probability as checked_probability
+from ..protocols import AnyRegressor, Array
+from . import decision_table, estimates, reward_model
+from .decision_table import DecisionTable
+from .estimates import Estimate
+from .target_policy import target
+from .value_table import OffPolicyValue
+
+PLAYED, GREEDY, ASKED = "played", "greedy", "policy"
+
+
+def off_policy_value(
+    log: object,
+    policy: object = None,
+    *,
+    context: Sequence[str] | None = None,
+    action: str = "action",
+    reward: str = "reward",
+    probability: str = "probability",
+    actions: Sequence[object] | None = None,
+    greedy: bool = False,
+    predictions: ArrayLike | None = None,
+    regressor: AnyRegressor | None = None,
+    reward_range: tuple[float, float] | None = None,
+    delta: float = 0.05,
+) -> OffPolicyValue:
+    r"""Estimate what a policy would have earned, from decisions whose probabilities are known.
+
+    With :math:`w = \pi(a \mid x)/p(a \mid x)`, three estimates with approximate intervals: the
+    mean weighted reward ("ips"), the same over the mean weight ("snips"), and a doubly robust one
+    ("dr"), which adds :math:`\sum_b \pi(b)q(b) - wq(a)`. The reward q expected of an action is
+    predicted from earlier decisions only, so that "ips" and "dr" are unbiased whatever the model,
+    also where the log's policy learnt on the way. "anytime" is an interval for bounded rewards that
+    holds at all times at once, for weights of any size, and even where the policy needs what had
+    probability 0.
+
+    Parameters
+    ----------
+    log : data frame, dictionary of columns, or Agent with a record
+        In order of time: columns of the context, the action taken, its reward, and the probability
+        with which it was taken.
+    policy : optional
+        The name of an action, to take it always; probabilities (K,) or (n, K) in the order of
+        ``actions``; a function of the context, a dictionary, that returns an action or
+        probabilities; an `Agent` or a pair of policy and state, for what they would choose now
+        (do not let them learn from the log they are judged by). Without, what was played and each
+        single action are compared.
+    context, action, reward, probability : names of columns
+        The context is by default every other column.
+    actions : list, optional
+        All actions; by default those of the log.
+    greedy : bool
+        Also judge the policy that takes the action of the largest predicted reward, by a model of
+        the first half of the log, on the second.
+    predictions : (n, K), optional
+        Your own q, made without the reward of its row.
+    regressor : Regressor, optional
+        What predicts q, for each action on the context: by default `SelfTuned` without forgetting.
+    reward_range : (float, float), optional
+        The least and the largest possible reward; (0, 1) where no reward is outside. Without it
+        there is no anytime interval.
+    delta : float, in (0, 1)
+
+    Examples
+    --------
+    A fair coin chose between "a", which pays 1, and "b", which pays 0:
+
+    >>> log = {"action": ["a", "b"] * 50, "reward": [1, 0] * 50, "probability": [0.5] * 100}
+    >>> found = off_policy_value(log, "a")
+    >>> found.of("played").value, found.of("a", "ips").value, found.of("a", "snips").value
+    (0.5, 1.0, 1.0)
+
+    References
+    ----------
+    Dudík, Langford and Li (2011), Doubly robust policy evaluation and learning; Swaminathan and
+    Joachims (2015), the self-normalised estimator; Waudby-Smith, Wu, Ramdas, Karampatziakis and
+    Mineiro (2024), Anytime-valid off-policy inference for contextual bandits.
+    """
+    delta = checked_probability("delta", delta)
+    table = decision_table.read(
+        log, action=action, reward=reward, probability=probability, context=context, actions=actions
+    )
+    taken = {PLAYED, GREEDY, ASKED} & set(table.actions)
+    if taken:
+        raise ValueError(f"an action is called {min(taken)!r}, as a line of the table; rename it")
+    limits = _limits(table.reward, reward_range)
+    q = _expected(table, predictions, regressor)
+    n, K = q.shape
+    targets: dict[str, tuple[int, Array]] = {}
+    asked = PLAYED
+    if policy is not None:
+        pi = target(policy, table)
+        named = isinstance(policy, str | int | np.integer)
+        asked = word("policy", policy) if named else ASKED
+        targets[asked] = 0, pi
+    for k, name in enumerate(table.actions):
+        targets.setdefault(name, (0, np.broadcast_to(np.eye(K)[k], (n, K))))
+    if greedy:
+        targets[GREEDY] = reward_model.greedy(table, regressor)
+    found, said = [*_played(table, delta, limits)], list[str]()
+    for name, (start, pi) in targets.items():
+        part = table.since(start)
+        found += estimates.estimates(name, pi, part, q[start:], delta, limits)
+        said += estimates.warnings_of(name, pi, part)
+    for each in said if policy is not None else ():
+        if each.startswith(f"{asked}:"):
+            warnings.warn(each, stacklevel=2)
+    gain = _gain(table, targets[asked][1], q, delta) if policy is not None else None
+    return OffPolicyValue(
+        asked, tuple(found), gain, table.actions, q, len(table), delta, tuple(said)
+    )
+
+
+def _limits(r: Array, given: tuple[float, float] | None) -> tuple[float, float] | None:
+    if given is None:
+        return (0.0, 1.0) if r.min() >= 0 and r.max() <= 1 else None
+    low, high = limits_of(given)
+    if r.min() < low or r.max() > high or not np.isfinite([low, high]).all():
+        raise ValueError(
+            f"reward_range is {shown(given)}, but rewards go from {r.min():g} to {r.max():g}; pass "
+            "the least and the largest possible reward"
+        )
+    return low, high
+
+
+def _expected(
+    table: DecisionTable, given: ArrayLike | None, regressor: AnyRegressor | None
+) -> Array:
+    if given is None:
+        return reward_model.predictions(table, regressor)
+    q, shape = numbers("predictions", given), (len(table), len(table.actions))
+    if q.shape != shape:
+        raise ValueError(f"predictions has shape {q.shape}; pass {shape}, one per action")
+    return q
+
+
+def _played(
+    table: DecisionTable, delta: float, limits: tuple[float, float] | None
+) -> list[Estimate]:
+    """Return what was earned: all weights are 1."""
+    r, n = table.reward, float(len(table))
+    found = [estimates.normal(PLAYED, "mean", float(r.mean()), r, delta, n, limits)]
+    if limits is not None:
+        found.append(estimates.anytime(PLAYED, np.ones(len(r)), r, delta, limits))
+    return found
+
+
+def _gain(table: DecisionTable, pi: Array, q: Array, delta: float) -> Estimate:
+    """Return how much more the policy earns than was played, doubly robust."""
+    w = estimates.weights(pi, table)
+    terms = estimates.doubly_robust(pi, w, table, q) - table.reward
+    size = estimates.effective(w)
+    return estimates.normal("gain", "dr", float(terms.mean()), terms, delta, size, None)

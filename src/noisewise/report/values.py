@@ -1,0 +1,76 @@
+"""The page on what policies are worth, from a log: one file, nothing fetched from outside."""
+
+import html
+from importlib.resources import files as resources
+from pathlib import Path
+from string import Template
+
+import pandas as pd
+
+from .. import files
+from ..evaluation.estimates import Estimate
+from ..evaluation.value_table import HEADS, OffPolicyValue
+from ..experiments import plotting
+from . import figures, table
+
+MOST = 24  # policies drawn: those of the largest estimates
+
+
+def read(path: Path) -> pd.DataFrame:
+    """Return the rows of a CSV or Parquet file."""
+    if not path.is_file():
+        raise ValueError(f"{str(path)!r} is no file; pass a CSV or Parquet file of decisions")
+    try:
+        found = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
+    except (ValueError, OSError) as error:  # errors of pandas and pyarrow are among them
+        raise ValueError(f"{str(path)!r} can't be read as a table ({error})") from None
+    if not len(found):
+        raise ValueError(f"{str(path)!r} has no rows; pass a log of decisions")
+    return found
+
+
+def write(folder: Path, source: str, found: OffPolicyValue, command: str) -> Path:
+    """Write ``folder/index.html`` with its picture and return its path."""
+    picture = folder / "values.svg"
+    plotting.write(lambda _: draw(found), pd.DataFrame(), picture)
+    played = found.of("played")
+    best = max((e for e in found.estimates if e.estimator == "dr"), key=lambda e: e.value)
+    lead = (
+        f"{found.count:,} decisions earned {played.value:.4g} each. The largest doubly robust "
+        f"estimate is that of {best.policy!r}: {best.value:.4g}, from {best.lower:.4g} to "
+        f"{best.upper:.4g}; the largest of several is biased upwards."
+    )
+    texts = {"title": f"Policies on {source}", "lead": lead, "command": command}
+    notes = found.notes()[len(found.warnings) :]
+    page = Template((resources(__package__) / "values.html").read_text()).substitute(
+        {name: html.escape(text) for name, text in texts.items()},
+        style=(resources(__package__) / "style.css").read_text(),
+        warnings="".join(f'<li class="no">{html.escape(each)}</li>' for each in found.warnings),
+        figure=figures.inline(picture) or "",
+        table=table(list(HEADS), [list(row) for row in found.rows()]),
+        notes="".join(f"<li>{html.escape(each)}</li>" for each in notes),
+    )
+    return files.replace(
+        folder / "index.html", lambda part: part.write_text(page, encoding="utf-8")
+    )
+
+
+def draw(found: OffPolicyValue) -> plotting.Figure:
+    """Draw the estimate of each policy with its intervals, the largest on top."""
+    names = list(dict.fromkeys(e.policy for e in found.estimates))
+    names = sorted(names, key=lambda name: -found.of(name).value)[:MOST]
+    figure, axes = plotting.panels(1, 1, width=7.0, height=1.0 + 0.28 * len(names))
+    axis = axes[0, 0]
+    held: dict[tuple[str, str], Estimate] = {(e.policy, e.estimator): e for e in found.estimates}
+    for place, name in enumerate(names):
+        colour = plotting.BLACK if name == "played" else plotting.BLUE
+        always, each = held.get((name, "anytime")), found.of(name)
+        if always is not None:
+            axis.plot([always.lower, always.upper], [-place] * 2, color=colour, lw=7, alpha=0.2)
+        axis.plot([each.lower, each.upper], [-place] * 2, color=colour)
+        axis.plot(each.value, -place, "o", ms=4, color=colour)
+    axis.axvline(found.of("played").value, color=plotting.BLACK, lw=0.8, ls=":")
+    axis.set_yticks([-i for i in range(len(names))], names)
+    axis.set(xlabel="mean reward per decision", ylim=(-len(names) + 0.4, 0.6))
+    axis.grid(axis="y", visible=False)
+    return figure
