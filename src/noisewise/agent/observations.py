@@ -108,7 +108,7 @@ def refuse_unknown(keys: list[Key], waiting: Container[Key]) -> None:
                 "was forgotten, or was dropped as the oldest; pass the features of the arm"
             )
     if len(set(keys)) < len(keys):
-        raise ValueError("a key has two rewards; pass one a decision")
+        raise ValueError("a key has two rewards; pass one per decision")
 
 
 def limits_of(rewards: ArrayLike) -> tuple[float, float]:
