@@ -102,11 +102,11 @@ class SelfTunedUCB:
 
     def start(self, dim: int) -> SelfTunedUCBState:
         """Make the state of a fresh learner."""
-        return start(dim, ROOM if self._kind else 0)
+        return start(dim, ROOM, self._kind)
 
     def check_state(self, state: SelfTunedUCBState) -> None:
         """Raise unless the state is of this family."""
-        if bool(len(state.rows)) != bool(self._kind):
+        if state.numbers[at.FAMILY] != self._kind:
             raise ValueError(f"the family is {self.family!r}, and the state is of another")
 
     def select(
@@ -147,7 +147,7 @@ class SelfTunedUCB:
         """Learn a reward; a pending decision is released by `release`."""
         if not (in_form(arm, reward, sigma) and len(arm) == state.dim):
             arm, reward, sigma = observation(arm, reward, sigma, state.dim)
-        if self._kind and state.numbers[at.STORED] == len(state.rows):
+        if state.numbers[at.STORED] == len(state.rows):
             state.rows = np.concatenate([state.rows, np.zeros_like(state.rows)])
         learnt = sigma > 0 and kernels().learn(
             state.numbers, state.vectors, state.matrices, state.rows, arm, reward, sigma**-2.0,

@@ -15,8 +15,8 @@ class SelfTunedUCBState:
     """Estimates, matrices, history and pending decisions of `SelfTunedUCB`.
 
     ``numbers``, ``vectors`` and ``matrices`` are laid out as `kernels.self_tuned_ucb_layout` says.
-    ``rows`` holds binomial rewards since the last restart, each as features, share and trials;
-    ``decisions`` the pending ones, each as features and weight, and ``keys`` a number of each by
+    ``rows`` holds the rewards since the last restart, each as features, reward, weight as given (or
+    trials) and what it counts of that; ``decisions`` the pending ones, each as features and weight, and ``keys`` a number of each by
     which it is found. Rows beyond those in use are 0.
     """
 
@@ -34,22 +34,22 @@ class SelfTunedUCBState:
             check_type(f"{name}.{each}", getattr(self, each), np.ndarray)
         room, places = len(self.rows), np.size(self.keys)
         check_fields(self, numbers=(at.SIZE,), vectors=(at.VECTORS, d + 1))
-        check_fields(self, matrices=(at.MATRICES, d + 1, d + 1), rows=(room, d + 2))
+        check_fields(self, matrices=(at.MATRICES, d + 1, d + 1), rows=(room, d + 3))
         check_fields(self, decisions=(places, d + 1), keys=(places,))
         check_rows(name, self.vectors, self.matrices, self.rows, self.decisions)
         for matrix in self.matrices:
             check_semidefinite(f"{name}.matrices", matrix)
-        s, shares, trials = self.numbers, self.rows[:, d], self.rows[:, d + 1]
+        s = self.numbers
         counts = s[list(at.COUNTS)]
         if (
             (counts != np.floor(counts)).any()
             or np.delete(s, at.SIGNED).min() < 0
-            or min(s[at.RIDGE], s[at.INTERCEPT]) <= 0
+            or min(s[at.RIDGE], s[at.INTERCEPT], s[at.TYPICAL]) <= 0
+            or s[at.DISTRUST] > 1
             or s[at.STORED] > room
             or s[at.PENDING] > places
             or self.decisions[:, d].min(initial=0.0) < 0
-            or min(shares.min(initial=0.0), trials.min(initial=0.0)) < 0
-            or shares.max(initial=0.0) > 1
+            or self.rows[:, d + 1 :].min(initial=0.0) < 0
         ):
             raise ValueError(f"{name} holds a number that no rewards lead to")
 
@@ -96,14 +96,15 @@ class SelfTunedUCBState:
         return float(self.numbers[at.DISPERSION])
 
 
-def start(dim: int, room: int) -> SelfTunedUCBState:
+def start(dim: int, room: int, family: int) -> SelfTunedUCBState:
     """Return the state before the first reward, with room for so many rows of history."""
     D = dimension(dim) + 1
     numbers = np.zeros(at.SIZE)
-    numbers[[at.RIDGE, at.INTERCEPT]] = 1.0
+    numbers[[at.RIDGE, at.INTERCEPT, at.TYPICAL]] = 1.0
+    numbers[at.FAMILY] = family
     matrices = np.zeros((at.MATRICES, D, D))
     matrices[[at.INVERSE, at.BONUS, at.RECENT_INVERSE]] = np.eye(D)
     return SelfTunedUCBState(
-        dim, numbers, np.zeros((at.VECTORS, D)), matrices, np.zeros((room, D + 1)),
+        dim, numbers, np.zeros((at.VECTORS, D)), matrices, np.zeros((room, D + 2)),
         np.zeros((0, D)), np.zeros(0),
     )  # fmt: skip

@@ -1,7 +1,8 @@
 """The learners behind `SelfTunedUCB`, compiled: one of all rewards, and one that forgets.
 
 ``s`` holds the numbers of a state, ``v`` its vectors and ``m`` its matrices, as
-`self_tuned_ucb_layout` says; ``rows`` the history, each row features, share and trials.
+`self_tuned_ucb_layout` says; ``rows`` the history since the last restart, each row features,
+reward, weight as given (for shares the trials), and what it counts of that.
 """
 
 import math
@@ -20,6 +21,9 @@ TINIEST = 1e-80  # squared norm of an arm; smaller ones are 0
 PRIOR_ROWS = 3.0  # that the prior dispersion counts
 OUTLIER = 9.0  # squared standardised residual
 TRUSTING = 10.0  # residuals before any is an outlier
+HEAVIEST = 16.0  # weight of a continuous reward, over the geometric mean of all
+LOG_SQUARE_SD = math.pi / math.sqrt(2.0)  # of the logarithm of a squared standard normal
+CERTAIN = 2.0  # standard errors before given sds are distrusted
 FLATTEST = 2e-9  # slope of the logistic mean at a score of 20
 PASSES, ENOUGH = 12, 1e-4  # Newton's method: at most; and the squared step in standard errors
 
@@ -159,6 +163,69 @@ def solve_history(s, v, m, rows):
             break
 
 
+@njit(**INNER)
+def dispersion(s):
+    """Return phi; before residuals it is 1 where sds are given, else the variance of rewards."""
+    v = s[at.WEIGHTED_SQUARES] / max(s[at.COUNT] - 1.0, 1.0)
+    if s[at.GIVEN] > 0.0:
+        v = 1.0
+    return (PRIOR_ROWS * v + s[at.RESIDUALS]) / (PRIOR_ROWS + s[at.RESIDUAL_COUNT])
+
+
+@njit(**INNER)
+def trusted(w, typical, distrust):
+    """Return what a given weight counts: :math:`g (w/g)^{1-b}`, g typical, w at most 16 g."""
+    w = min(w, HEAVIEST * typical)
+    return typical * (w / typical) ** (1.0 - distrust)
+
+
+@njit(**PART)
+def distrust(s):
+    """Return b: how log r^2 w grows with log w, which it does not if the given sds are right."""
+    n = s[at.LOG_COUNT]
+    if n < 2.0:
+        return 0.0
+    square = s[at.LOG_SPREAD_SQUARES] - s[at.LOG_SPREAD] ** 2 / n
+    if not square > 0.0:
+        return 0.0
+    grown = s[at.LOG_PRODUCTS] - s[at.LOG_SPREAD] * s[at.LOG_SQUARES] / n
+    b = grown / square - CERTAIN * LOG_SQUARE_SD / math.sqrt(square)
+    return min(max(b, 0.0), 1.0)
+
+
+@njit(**PART)
+def reweigh(s, v, m, rows):
+    """Weigh the history again, by what is now known of the given sds."""
+    D = v.shape[1]
+    d, n, theta, G, z = D - 1, int(s[at.STORED]), v[at.THETA], m[at.GRAM], np.ones(D)
+    typical, b = math.exp(s[at.LOG_WEIGHTS] / s[at.COUNT]), distrust(s)
+    G[:] = m[at.PRIOR_GRAM]
+    v[at.MOMENT] = v[at.PRIOR_MOMENT]
+    before, after, total = 0.0, 0.0, G[d, d]
+    for t in range(n):
+        for j in range(d):
+            z[j] = rows[t, j]
+        y, given, part = rows[t, d], rows[t, d + 1], rows[t, d + 2]
+        r = y - product(z, theta)
+        w = trusted(given, typical, b) * part
+        before += trusted(given, s[at.TYPICAL], s[at.DISTRUST]) * part * r * r
+        after += w * r * r
+        total += w
+        for i in range(D):
+            v[at.MOMENT, i] += w * y * z[i]
+            wz = w * z[i]
+            for j in range(i + 1):
+                G[i, j] += wz * z[j]
+    for i in range(D):
+        for j in range(i):
+            G[j, i] = G[i, j]
+    s[at.WEIGHT], s[at.TYPICAL], s[at.DISTRUST] = total, typical, b
+    if before > 0.0 and n > D:  # residuals, in units of the new weights
+        s[at.RESIDUALS] *= after / before
+        s[at.NOVEL_RESIDUALS] *= after / before
+        s[at.DISPERSION] = dispersion(s)
+
+
 @njit(**PART)
 def renew_bonus(s, m):
     """Invert the matrix that counts pending decisions."""
@@ -170,6 +237,8 @@ def renew_bonus(s, m):
 @njit(**PART)
 def renew(s, v, m, rows, family):
     """Choose the ridge again, and solve for it."""
+    if family == at.GAUSSIAN and s[at.GIVEN] > 0.0:
+        reweigh(s, v, m, rows)
     choose_ridge(s, v, m, family)
     if family == at.BINOMIAL:
         solve_history(s, v, m, rows)
@@ -216,6 +285,7 @@ def count_arm(s, x, w):
 def count_reward(s, y, w):
     """Count a continuous reward, less the origin, in the running moments."""
     n = s[at.COUNT]
+    s[at.LOG_WEIGHTS] += math.log(w)
     move = y - s[at.MEAN]
     s[at.MEAN] += move / n
     s[at.SQUARES] += move * (y - s[at.MEAN])
@@ -224,15 +294,6 @@ def count_reward(s, y, w):
     s[at.WEIGHTED_SQUARES] += w * move * (y - s[at.LEVEL])
     if w != 1.0:
         s[at.GIVEN] = 1.0
-
-
-@njit(**INNER)
-def dispersion(s):
-    """Return phi; before residuals it is 1 where sds are given, else the variance of rewards."""
-    v = s[at.WEIGHTED_SQUARES] / max(s[at.COUNT] - 1.0, 1.0)
-    if s[at.GIVEN] > 0.0:
-        v = 1.0
-    return (PRIOR_ROWS * v + s[at.RESIDUALS]) / (PRIOR_ROWS + s[at.RESIDUAL_COUNT])
 
 
 @njit(**PART)
@@ -259,11 +320,41 @@ def learn_gaussian(P, theta, G, b, z, k, y, w, gamma, most):
 
 
 @njit(**PART)
-def gaussian_round(s, v, m, z, y, w, gamma):
+def count_residual(s, r, q, square, w, given):
+    """Count a residual in the dispersions, and in what tells whether given sds are right."""
+    s[at.RESIDUALS] += square
+    s[at.RESIDUAL_COUNT] += 1.0
+    if s[at.COUNT] > 1.0:
+        leverage = w * q / (1.0 + w * q)
+        s[at.NOVEL_RESIDUALS] += leverage * square
+        s[at.NOVELTY] += leverage
+    if w * q < 1.0 and r != 0.0:  # mostly noise
+        x = math.log(given)
+        y = math.log(r * r) + x
+        s[at.LOG_COUNT] += 1.0
+        s[at.LOG_SPREAD] += x
+        s[at.LOG_SQUARES] += y
+        s[at.LOG_SPREAD_SQUARES] += x * x
+        s[at.LOG_PRODUCTS] += x * y
+
+
+@njit(**PART)
+def store(s, rows, z, y, w, part):
+    """Add a row to the history."""
+    t, D = int(s[at.STORED]), z.shape[0]
+    for j in range(D - 1):
+        rows[t, j] = z[j]
+    rows[t, D - 1], rows[t, D], rows[t, D + 1] = y, w, part
+    s[at.STORED] += 1.0
+
+
+@njit(**PART)
+def gaussian_round(s, v, m, rows, z, y, given, gamma):
     """Learn a continuous reward, less the origin; return what it weighs and L of the restart test.
 
     L is the ratio of t densities with two degrees of freedom, of a scale that suits both learners.
     """
+    w = trusted(given, s[at.TYPICAL], s[at.DISTRUST])
     k, before = np.empty(z.shape[0]), s[at.DISPERSION]
     most = OUTLIER * dispersion(s) if s[at.RESIDUAL_COUNT] >= TRUSTING else math.inf
     recent, recent_q, square, u = learn_gaussian(
@@ -277,8 +368,8 @@ def gaussian_round(s, v, m, z, y, w, gamma):
         m[at.INVERSE], v[at.THETA], m[at.GRAM], v[at.MOMENT], z, k, y, w, 1.0, most
     )
     s[at.WEIGHT] += u
-    s[at.RESIDUALS] += square
-    s[at.RESIDUAL_COUNT] += 1.0
+    store(s, rows, z, y, given, u / w)
+    count_residual(s, r, q, square, w, given)
     s[at.DISPERSION] = dispersion(s)
     if not before > 0.0:
         return u, 1.0
@@ -320,10 +411,6 @@ def binomial_round(s, v, m, rows, z, y, n, gamma):
     s[at.RECENT_WEIGHT] = gamma * s[at.RECENT_WEIGHT] + c
     score, c, _ = learn_binomial(m[at.INVERSE], v[at.THETA], m[at.GRAM], z, k, y, n, 1.0)
     s[at.WEIGHT] += c
-    t = int(s[at.STORED])
-    for j in range(D - 1):
-        rows[t, j] = z[j]
-    rows[t, D - 1], rows[t, D] = y, n
-    s[at.STORED] += 1.0
+    store(s, rows, z, y, n, 1.0)
     log_ratio = log_likelihood(recent, y, n) - log_likelihood(score, y, n)
     return c, math.exp(min(log_ratio, 500.0))

@@ -28,8 +28,8 @@ from .self_tuned_learning import (
     take_over,
 )
 
+FAR = 1.0 / 16.0  # share of u in the second logarithm
 LONGEST, LARGEST = 1e60, 1e100  # squared norm of an arm; products of what is learnt
-HEAVIEST = 16.0  # weight of a continuous reward, over the geometric mean of all
 WINDOW, WINDOW_PER_FEATURE = 100.0, 10.0  # of the forgetting learner, in rewards
 ALARM, MOST_EVIDENCE = 1e5, 1e100
 SOUND, OFTEN = 0.1, 50.0  # least 1 - w h of a rank-one subtraction, and how many in a row
@@ -50,10 +50,13 @@ def indices(s, v, m, arms, index):
         index[k] = score + s[at.ORIGIN]
     set_forms(z, m[at.BONUS] if s[at.PENDING] > 0.0 else m[at.INVERSE], h)
     phi = s[at.DISPERSION] if s[at.DISPERSION] > 0.0 else 1.0
-    rate = s[at.WEIGHT] / (d + 1.0)
+    rate, more = s[at.WEIGHT] / (d + 1.0), 0.0
+    if s[at.NOVELTY] > 0.0 and s[at.GIVEN] == 0.0:
+        more = max(s[at.NOVEL_RESIDUALS] / s[at.NOVELTY] - phi, 0.0)
     for k in range(K):
         u = rate * h[k]
-        index[k] += math.sqrt(phi * h[k] * (2.0 + math.log1p(u) + math.log1p(0.25 * u)))
+        spread = (phi + more * u / (1.0 + u)) * h[k]
+        index[k] += math.sqrt(spread * (2.0 + math.log1p(u) + math.log1p(FAR * u)))
 
 
 @entry(void(LINE, TABLE, STACK, TABLE, LINE))
@@ -116,11 +119,9 @@ def learn(s, v, m, rows, x, y, w, family):
     s[at.COUNT] += 1.0
     s[at.SINCE] += 1.0
     s[at.WEIGHTS] += w
-    if family == at.GAUSSIAN:
-        s[at.LOG_WEIGHTS] += math.log(w)
-        w = min(w, HEAVIEST * math.exp(s[at.LOG_WEIGHTS] / s[at.COUNT]))
     count_arm(s, x, w if family == at.GAUSSIAN else 1.0)
     if s[at.COUNT] == 1.0:
+        s[at.TYPICAL] = w
         s[at.ORIGIN] = y if family == at.GAUSSIAN else 0.0
         renew(s, v, m, rows, family)
         renew_recent(s, v, m)
@@ -129,7 +130,7 @@ def learn(s, v, m, rows, x, y, w, family):
     if family == at.GAUSSIAN:
         y -= s[at.ORIGIN]
         count_reward(s, y, w)
-        u, L = gaussian_round(s, v, m, z, y, w, gamma)
+        u, L = gaussian_round(s, v, m, rows, z, y, w, gamma)
     else:
         u, L = binomial_round(s, v, m, rows, z, y, w, gamma)
     if s[at.PENDING] > 0.0:

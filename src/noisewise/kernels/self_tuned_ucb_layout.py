@@ -10,6 +10,7 @@ GAUSSIAN, BINOMIAL = 0, 1
 TIE = 1e-12  # indices equal to this, relatively, are
 
 FIELDS = {
+    "FAMILY": "0 or 1, see above",
     "COUNT": "rewards learnt",
     "SINCE": "rewards since the last restart",
     "RESTARTS": "so far",
@@ -23,6 +24,9 @@ FIELDS = {
     "LEVEL": "of rewards less the origin, weighted",
     "ORIGIN": "the first continuous reward, which all are taken less of",
     "LOG_WEIGHTS": "sum of log w, continuous rewards",
+    "LOG_SQUARES": "sum of log r^2 w over the same rows as the following",
+    "LOG_SPREAD": "sum of log w over rows that tell whether the given sds are right",
+    "LOG_PRODUCTS": "sum of the product of both",
     "NEXT": "count at which the ridge is chosen again",
     "RIDGE": "2 lambda",
     "INTERCEPT": "ridge of the intercept",
@@ -33,6 +37,12 @@ FIELDS = {
     "LENGTHS": "squared norms of arms, summed",
     "WEIGHTED_LENGTHS": "weighted by those of their rewards",
     "LENGTH_COUNT": "how many they are",
+    "TYPICAL": "geometric mean of weights when they were last computed",
+    "DISTRUST": "b, by which the logarithms of given weights are drawn together",
+    "LOG_COUNT": "rows that tell whether the given sds are right",
+    "LOG_SPREAD_SQUARES": "sum of (log w)^2 over them",
+    "NOVEL_RESIDUALS": "squared standardised residuals times leverages, summed",
+    "NOVELTY": "leverages, summed",
     "RESIDUALS": "squared standardised residuals, summed",
     "RESIDUAL_COUNT": "how many they are",
     "DISPERSION": "phi",
@@ -49,8 +59,8 @@ if TYPE_CHECKING:
 
 
 SIZE = len(FIELDS)
-COUNTS = range(9)  # the whole numbers among them
-SIGNED = (9, 10, 11, 12)  # those that may be negative
+COUNTS = range(10)  # the whole numbers among them
+SIGNED = range(10, 17)  # those that may be negative
 
 THETA, MOMENT, RECENT_THETA, RECENT_MOMENT, PRIOR_MOMENT, VECTORS = range(6)
 (
