@@ -93,7 +93,7 @@ def choose_ridge(s, v, m, family):
     phi, variance = 1.0, 1.0
     if family == at.GAUSSIAN:
         phi, variance = s[at.DISPERSION], s[at.SQUARES] / max(n - 1.0, 1.0)
-    if n == 0.0 or not (phi > 0.0 and variance > 0.0):
+    if n <= 1.0 or not (phi > 0.0 and variance > 0.0):
         s[at.RIDGE] = s[at.WEIGHTED_LENGTHS] / s[at.LENGTH_COUNT]
         if family == at.GAUSSIAN:
             s[at.INTERCEPT] = FREE * s[at.RIDGE] / square
