@@ -14,14 +14,6 @@ RNG = np.random.default_rng
 FAMILIES = ("gaussian", "binomial")
 
 
-def drawn(family, arm, theta, rng, noise=0.3):
-    score = arm @ theta
-    if family == "gaussian":
-        return float(2.0 + score + noise * rng.standard_t(3))
-    n = int(rng.integers(1, 4))
-    return float(rng.binomial(n, 1 / (1 + math.exp(-score))) / n), n**-0.5
-
-
 def play(policy, rounds, rng, turn=lambda x: x, y=lambda r: r, sds=None, dim=4, order=None):
     """The arms played, by their original numbers, and the state."""
     state, theta, played = policy.start(dim), sphere(rng, 1, dim)[0], []
@@ -143,25 +135,21 @@ def test_ten_thousand_pending_decisions_stay_exact():
         policy.expect(state, arm, 0.1)
     for arm in arms[rng.permutation(10_000)[:9_990]]:
         policy.release(state, arm)
-    m, z = state.matrices, np.c_[state.decisions[:10], np.ones(10)]
-    z[:, 4] = 1.0
-    z = np.c_[state.decisions[:10, :4], np.ones(10)]
+    m, z = state.matrices, np.c_[state.decisions[:10, :4], np.ones(10)]
     H = np.linalg.inv(m[at.INVERSE]) + z.T @ (state.decisions[:10, 4:] * z)
     close(m[at.BONUS] @ H, np.eye(5), 1e-8)
     assert state.pending == 10
 
 
 def test_a_restart_drops_the_past():
-    """After theta turns round the estimate follows within a window, and not before."""
+    """After theta turns round the estimate follows; while it stays nothing is dropped."""
     rng, policy = RNG(6), nw.SelfTunedUCB()
     state, theta = policy.start(3), sphere(rng, 1, 3)[0]
     for t in range(900):
         x = sphere(rng, 1, 3)[0]
         policy.update(state, x, float((1 if t < 600 else -1) * (x @ theta) + 0.1 * rng.normal()))
-        if t < 600:
-            assert state.restarts == 0
-    assert state.restarts == 1
-    assert 600 < state.last_restart < 640
+        assert t < 640 or state.restarts
+        assert t > 600 or not state.restarts
     assert np.linalg.norm(state.coef + theta) < 0.1
 
 
