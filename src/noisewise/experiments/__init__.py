@@ -17,4 +17,5 @@ EXPERIMENTS = {
     "unknown-variance": "noisewise.experiments.unknown_variance",
     "real-data": "noisewise.experiments.real_data",
     "replay": "noisewise.experiments.replay",
+    "agents": "noisewise.experiments.agents",
 }
