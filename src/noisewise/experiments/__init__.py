@@ -18,4 +18,5 @@ EXPERIMENTS = {
     "real-data": "noisewise.experiments.real_data",
     "replay": "noisewise.experiments.replay",
     "agents": "noisewise.experiments.agents",
+    "classification": "noisewise.experiments.classification",
 }

@@ -7,7 +7,7 @@ import pandas as pd
 
 from ..environments.practical import PRACTICAL
 from ..theory.regret import bandit_regret
-from . import Record, agent_lineup, plotting
+from . import Record, agent_lineup, dot_rows, plotting
 from .agent_lineup import BETA, EARLIER, OURS, PLAYERS
 from .fixed_settings import SETTINGS
 from .verdicts import Verdict
@@ -172,56 +172,17 @@ def _plain(ratio: pd.DataFrame, enough: bool) -> Verdict:
     return Verdict(bool(found.max() <= 1.12) if enough else None, said)
 
 
-STYLES = {
-    EARLIER: ("D", plotting.BLACK),
-    "bayesianbandits .68": ("o", plotting.SKY),
-    "bayesianbandits .95": ("o", plotting.BLUE),
-    "LinUCB 1": ("s", plotting.VERMILION),
-    "LinUCB .3": ("s", plotting.ORANGE),
-    "Thompson .3": ("^", plotting.GREEN),
-    "Thompson 1": ("^", "#7FCDB9"),
-    BETA: ("v", plotting.PINK),
-}
-
-
 def plot(table: pd.DataFrame) -> plotting.Figure:
-    """A line per world with everyone's mean regret over ours, those we lead by most on top."""
+    """A row per world with everyone's mean regret over ours, those we lead by most on top."""
     times = 1 / ratios(table)
     order = times[list(SETTINGS)].min(axis=1).sort_values().index
     rows = times.loc[order]
     rows.loc["all worlds"] = 1 / geometric(ratios(table))
     rows.loc["all worlds", BETA] = np.nan
-    places = np.array([*range(len(order)), len(order) + 0.6])
-    figure, axes = plotting.panels(1, 1, width=8.6, height=9.0)
-    axis = axes[0, 0]
-    axis.axvspan(1e-3, 1, color=plotting.BLACK, alpha=0.06, lw=0)
-    axis.axvline(1, color=plotting.BLACK, lw=1.2)
-    axis.axhline(len(order) - 0.2, color=plotting.BLACK, lw=0.6)
-    axis.hlines(places, rows.min(axis=1), rows.max(axis=1), color="#BBBBBB", lw=1, zorder=1)
-    for player, (marker, colour) in STYLES.items():
-        axis.plot(rows[player], places, marker, ms=6, mew=0.4, mec="white", color=colour,
-                  label=player)  # fmt: skip
-    axis.set_yticks(places, rows.index)
-    axis.get_yticklabels()[-1].set_fontweight("bold")
-    axis.set(
-        xscale="log", xlim=(0.85 * rows.min(axis=None), 1.2 * rows.max(axis=None)),
-        ylim=(-0.7, places[-1] + 0.6), xlabel="mean regret, times that of noisewise",
-    )  # fmt: skip
-    plotting.plain_logs(axis.xaxis)
-    axis.grid(axis="y", visible=False)
-    axis.tick_params(axis="y", length=0)
-    above = {"xycoords": ("data", "axes fraction"), "fontsize": 9}
-    axis.annotate("noisewise ahead →", (1.05, 1.006), **above)
-    axis.annotate("← a setting ahead", (0.95, 1.006), ha="right", **above)
-    _regrets(axis, table, order)
-    figure.legend(loc="outside lower center", ncols=4)
-    return figure
-
-
-def _regrets(axis: plotting.Axes, table: pd.DataFrame, order: pd.Index) -> None:
-    """Write the regret that everyone's is compared with, right of the axis."""
     means = table[table["player"] == OURS].groupby("world")["regret"].mean()
-    look = {"xycoords": ("axes fraction", "data"), "fontsize": 8, "ha": "right", "va": "center"}
-    for place, world in enumerate(order):
-        axis.annotate(_short(means[world]), (1.055, place), **look)
-    axis.annotate("noisewise's\nregret", (1.055, len(order) + 0.6), **look)
+    notes = [*means[order].map(_short), "noisewise's\nregret"]
+    figure, axis = dot_rows.draw(rows, notes, 1.0, "a setting ahead")
+    axis.set(xscale="log", xlabel="mean regret, times that of noisewise",
+             xlim=(0.85 * rows.min(axis=None), 1.2 * rows.max(axis=None)))  # fmt: skip
+    plotting.plain_logs(axis.xaxis)
+    return figure
