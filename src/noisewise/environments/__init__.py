@@ -30,6 +30,7 @@ from .practical import Deliveries as Deliveries
 from .practical import Late as Late
 from .practical import PracticalLinear as PracticalLinear
 from .practical import PracticalLogistic as PracticalLogistic
+from .practical import PracticalWorld as PracticalWorld
 from .practical import Variants as Variants
 from .scales import Levels as Levels
 from .scales import LogUniform as LogUniform
