@@ -11,7 +11,7 @@ import numpy as np
 import noisewise as nw
 
 from . import limit
-from .arena import arena
+from .arena import arena, settings
 from .bandits import decisions, flat
 from .clock import interleave
 from .field import field
@@ -228,4 +228,5 @@ def processes(repeats, largest):
 
 SECTIONS = [
     identity, calls, logistic, links, refits, processes, threads, decisions, flat, field, arena,
+    settings,
 ]  # fmt: skip

@@ -4,6 +4,7 @@ A world here also says what the learner is given and when each reward arrives; s
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,7 +138,7 @@ class PracticalLogistic:
 
     .. math:: \log\frac{p}{1 - p} = b + x\cdot\theta,\qquad \|x\| = A,\ \|\theta\| = B/A
 
-    Parameters as in `PracticalLinear`; n is uniform from 1 to ``most``.
+    Parameters as in `PracticalLinear`; n is log-uniform from 1 to ``most``.
     """
 
     fixed: bool = True
@@ -156,7 +157,7 @@ class PracticalLogistic:
         """Draw the world."""
         x, scores = scored(self, rng)
         means = 1 / (1 + np.exp(-(self.offset + scores)))
-        n = trials(rng, self.most, len(means), log=False)
+        n = trials(rng, self.most, len(means))
         rewards = family_means(GLM("logistic"), rng, means, n[:, None])
         table = BanditRounds(x, means, rewards, 1 / np.sqrt(n))
         return Deliveries(table, "binomial", True, self.late.arrival(rng, len(means)))
@@ -216,36 +217,39 @@ def scored(
 def _named() -> dict[str, PracticalWorld]:
     linear, logistic = PracticalLinear, PracticalLogistic
     batches, delays = Late(batch=100), Late(mean_delay=100.0)
-    unknown = {"sd_given": False}
+    hidden = partial(linear, sd_given=False)
+    plain = partial(hidden, scales=Levels((0.3,)))
+    rare = partial(logistic, offset=-3.0, norm=2.0)
+    variants = partial(Variants, rounds=5000)
     return {
         "linear, fixed": linear(),
         "linear, fresh": linear(fixed=False),
         "Bernoulli, fixed": logistic(),
         "Bernoulli, fresh": logistic(fixed=False),
         "binomial": logistic(most=100),
-        "offset": linear(offset=100.0, unit=5.0),
-        "rates of 5 %, fixed": logistic(offset=-3.0, norm=2.0),
-        "rates of 5 %, fresh": logistic(offset=-3.0, norm=2.0, fixed=False),
+        "offset": plain(offset=100.0, unit=5.0),
+        "rates of 5 %, fixed": rare(),
+        "rates of 5 %, fresh": rare(fixed=False),
         "norm 3": logistic(norm=3.0),
         "norm 10": logistic(norm=10.0),
-        "small features": linear(feature_norm=0.01),
+        "small features": hidden(feature_norm=0.01),
         "batches, linear": linear(late=batches),
         "batches, Bernoulli": logistic(late=batches),
-        "delays": linear(late=delays),
+        "delays": plain(late=delays),
         "switches, linear": linear(switch=1000),
-        "switches, logistic": logistic(switch=1000),
+        "switches, logistic": logistic(switch=1000, norm=3.0),
         "sd a third": linear(sd_factor=1 / 3),
         "sd three times": linear(sd_factor=3.0),
         "sd at random": linear(sd_factor="random"),
-        "t3, no sd": linear(noise=StudentT(3.0), scales=Levels((0.3,)), **unknown),
-        "Gaussian, no sd": linear(scales=Levels((0.3,)), **unknown),
-        "tied noise, no sd": linear(tied=True, **unknown),
-        "A/B": Variants(arms=2),
-        "A/B/n, 5 arms": Variants(arms=5),
-        "A/B/n, 50 arms": Variants(arms=50),
-        "A/B/n, .3 to .7": Variants(arms=50, low=0.3, high=0.7),
-        "sparse": linear(dim=100, nonzero=5),
-        "short": linear(rounds=200),
+        "t3, no sd": plain(noise=StudentT(3.0)),
+        "Gaussian, no sd": plain(),
+        "tied noise, no sd": hidden(tied=True),
+        "A/B": variants(arms=2),
+        "A/B/n, 5 arms": variants(arms=5),
+        "A/B/n, 50 arms": variants(arms=50),
+        "A/B/n, .3 to .7": variants(arms=50, low=0.3, high=0.7),
+        "sparse": plain(dim=100, nonzero=5),
+        "short": plain(rounds=200),
     }
 
 

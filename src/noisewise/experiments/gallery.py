@@ -59,8 +59,11 @@ def choices(
     """Return the arms played, (T,), by a policy started afresh or by a fresh agent."""
     table = drawn.rounds
     T, fixed = len(table.means), table.arms.ndim == 2
-    agent = isinstance(player, Agent)
-    seat = AgentSeat(player) if agent else PolicySeat(player, table.arms.shape[-1], rng)
+    seat: AgentSeat | PolicySeat
+    if isinstance(player, Agent):
+        seat = AgentSeat(player)
+    else:
+        seat = PolicySeat(player, table.arms.shape[-1], rng)
     queue = np.argsort(drawn.arrival, kind="stable").tolist()
     due, reported, first = drawn.arrival.tolist(), table.sigma.tolist(), 0
     played = np.empty(T, dtype=np.int64)
