@@ -189,7 +189,7 @@ class Twin:
         self.since += 1
         L = self.binomial_round(z, y, w) if self.binomial else self.gaussian_round(z, y, w)
         self.evidence = (self.evidence + 1) * L
-        if self.evidence > 1e5 and self.since > self.D:
+        if self.evidence > 2e5 and self.since > self.D:
             self.restart()
         elif self.count >= self.next:
             self.renew()
@@ -239,9 +239,11 @@ class Twin:
         if not self.pending:
             H = inv(self.full.P)
         h, phi, more = np.einsum("ij,jk,ik->i", z, inv(H), z), self.phi or 1.0, 0.0
-        if self.novelty and all(w == 1 for w in self.weights):
-            more = max(self.novel / self.novelty - phi, 0.0)
+        share, far = 0.7, 1 / 16
+        if not self.binomial and all(w == 1 for w in self.weights):
+            share, far = 1.0, 1 / 4
+            more = max(self.novel / self.novelty - phi, 0.0) if self.novelty else 0.0
         u = self.full.W * h / self.D
         spread = (phi + more * u / (1 + u)) * h
-        bonus = np.sqrt(spread * (2 + np.log1p(u) + np.log1p(u / 16)))
+        bonus = np.sqrt(spread * (2 + share * (np.log1p(u) + np.log1p(far * u))))
         return self.origin + z @ self.full.theta + bonus

@@ -37,10 +37,11 @@ class SelfTunedUCB:
 
     .. math:: H = R + \sum_s w_s\varphi'_s z_sz_s^\top,\quad
               \text{index} = z\cdot\hat\theta
-              + \sqrt{\phi h\,(2 + \log(1 + u) + \log(1 + u/4))},\quad u = Wh/D
+              + \sqrt{\phi h\,(2 + c\log(1 + u) + c\log(1 + fu))},\quad u = Wh/D
 
-    :math:`h = z^\top H^{-1}z`, D = d + 1, W the sum of :math:`w\varphi'`; no horizon, number of
-    arms or norm bound enters. What a user would have to choose is learnt:
+    :math:`h = z^\top H^{-1}z`, D = d + 1, W the sum of :math:`w\varphi'`, c = 0.7 and f = 1/16, or
+    1 and 1/4 for continuous rewards without sds; no horizon, number of arms or norm bound enters.
+    What a user would have to choose is learnt:
 
     - an intercept that is almost free, so that rewards may have any offset;
     - the ridge of the other coefficients, by empirical Bayes whenever rewards have grown by a
@@ -48,7 +49,13 @@ class SelfTunedUCB:
       :math:`\gamma = d - 2\lambda\,\mathrm{tr}_x H^{-1}`, v the variance of rewards (1 for
       shares), :math:`A^2` the mean squared norm of the arms;
     - the dispersion :math:`\phi` of continuous rewards, from one-step-ahead residuals; one of more
-      than three standard deviations counts less (Huber weights). Shares have dispersion 1;
+      than three standard deviations counts less (Huber weights). Where sds are not given, in
+      directions that were seldom tried (u large) it is at least that of residuals weighted by
+      their leverage, since noise may differ from arm to arm. Shares have dispersion 1;
+    - how far given sds can be trusted: w becomes :math:`g(w/g)^{1-b}`, at most 16 g, g the
+      geometric mean of weights, b the slope of :math:`\log wr^2` on :math:`\log w` less two
+      standard errors, for residuals r. All rewards since the last restart are weighed again
+      whenever the ridge is chosen;
     - whether the world has changed: a second learner forgets, and takes over once an e-detector
       (M becomes (M + 1) L, L its likelihood ratio for each reward) shows that it predicts better;
     - decisions whose rewards are pending, if announced by `expect`, count in H with the weight that
@@ -157,9 +164,7 @@ class SelfTunedUCB:
             self._refuse(state, arm, reward, sigma)
 
     @writes
-    def expect(
-        self, state: SelfTunedUCBState, arm: ArrayLike, sigma: float | None = None
-    ) -> None:
+    def expect(self, state: SelfTunedUCBState, arm: ArrayLike, sigma: float | None = None) -> None:
         """Count a decision whose reward is pending; without ``sigma`` with a typical weight."""
         x = observation(arm, 0.0, 1.0, state.dim)[0]
         s = state.numbers

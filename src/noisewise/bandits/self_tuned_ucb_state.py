@@ -16,8 +16,8 @@ class SelfTunedUCBState:
 
     ``numbers``, ``vectors`` and ``matrices`` are laid out as `kernels.self_tuned_ucb_layout` says.
     ``rows`` holds the rewards since the last restart, each as features, reward, weight as given (or
-    trials) and what it counts of that; ``decisions`` the pending ones, each as features and weight, and ``keys`` a number of each by
-    which it is found. Rows beyond those in use are 0.
+    trials) and what it counts of that; ``decisions`` the pending ones, each as features and weight,
+    and ``keys`` a number of each by which it is found. Rows beyond those in use are 0.
     """
 
     dim: int

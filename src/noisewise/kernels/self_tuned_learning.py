@@ -12,7 +12,7 @@ from numba import njit
 
 from . import self_tuned_ucb_layout as at
 from .compile_options import INNER, PART
-from .dense import add_outer, invert, times
+from .dense import invert, times
 
 GROWTH = 1.1  # of the count, before the ridge is chosen again
 FREE, INTERCEPT_RIDGE = 1e-6, 0.04  # of the intercept: relative, continuous; logistic

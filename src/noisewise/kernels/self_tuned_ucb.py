@@ -28,10 +28,11 @@ from .self_tuned_learning import (
     take_over,
 )
 
-FAR = 1.0 / 16.0  # share of u in the second logarithm
+# of the logarithms, and of u in the second one: where sds are not given, and where they are
+SHARE, FAR, SHARE_KNOWN, FAR_KNOWN = 1.0, 0.25, 0.7, 0.0625
 LONGEST, LARGEST = 1e60, 1e100  # squared norm of an arm; products of what is learnt
 WINDOW, WINDOW_PER_FEATURE = 100.0, 10.0  # of the forgetting learner, in rewards
-ALARM, MOST_EVIDENCE = 1e5, 1e100
+ALARM, MOST_EVIDENCE = 2e5, 1e100
 SOUND, OFTEN = 0.1, 50.0  # least 1 - w h of a rank-one subtraction, and how many in a row
 LINE, TABLE, STACK = float64[::1], float64[:, ::1], float64[:, :, ::1]
 
@@ -50,13 +51,15 @@ def indices(s, v, m, arms, index):
         index[k] = score + s[at.ORIGIN]
     set_forms(z, m[at.BONUS] if s[at.PENDING] > 0.0 else m[at.INVERSE], h)
     phi = s[at.DISPERSION] if s[at.DISPERSION] > 0.0 else 1.0
-    rate, more = s[at.WEIGHT] / (d + 1.0), 0.0
-    if s[at.NOVELTY] > 0.0 and s[at.GIVEN] == 0.0:
-        more = max(s[at.NOVEL_RESIDUALS] / s[at.NOVELTY] - phi, 0.0)
+    rate, more, share, far = s[at.WEIGHT] / (d + 1.0), 0.0, SHARE_KNOWN, FAR_KNOWN
+    if s[at.FAMILY] == at.GAUSSIAN and s[at.GIVEN] == 0.0:
+        share, far = SHARE, FAR
+        if s[at.NOVELTY] > 0.0:
+            more = max(s[at.NOVEL_RESIDUALS] / s[at.NOVELTY] - phi, 0.0)
     for k in range(K):
         u = rate * h[k]
         spread = (phi + more * u / (1.0 + u)) * h[k]
-        index[k] += math.sqrt(spread * (2.0 + math.log1p(u) + math.log1p(FAR * u)))
+        index[k] += math.sqrt(spread * (2.0 + share * (math.log1p(u) + math.log1p(far * u))))
 
 
 @entry(void(LINE, TABLE, STACK, TABLE, LINE))
