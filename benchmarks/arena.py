@@ -5,10 +5,10 @@ import dataclasses
 import numpy as np
 
 import noisewise as nw
-from noisewise.environments import WORLDS, NoisyBandit
+from noisewise.environments import PRACTICAL, WORLDS, NoisyBandit
 from noisewise.theory import bandit_regret
 
-from .clock import verdict
+from .clock import asked, verdict
 from .peers import bayesian_bandits
 
 QUANTILES = (0.68, 0.95, 0.999)
@@ -55,3 +55,18 @@ def _peer(rounds, world, quantile):
         if isinstance(world, NoisyBandit):  # additive noise of sd s counts like 1/(4 s^2)
             weights = weights / 4
     return bayesian_bandits.whole(rounds.arms, y, weights, world.glm.linear, quantile)
+
+
+def settings(repeats, largest):
+    """How often bayesianbandits chooses as the setting that the study `agents` has for it."""
+    rounds = int(min(300, largest))
+    for name, world in PRACTICAL.items():
+        drawn = world.draw(np.random.default_rng(2026))
+        first = min(rounds, len(drawn.arrival))
+        for quantile in QUANTILES[:2]:
+            share = bayesian_bandits.compared(drawn, quantile, first)
+            yield {
+                "section": "settings", "stream": name, "dim": drawn.rounds.arms.shape[-1],
+                "rounds": first, "what": f"bayesianbandits UCB {quantile:g}", "ratio": share,
+                **asked(share, least=0.95),
+            }  # fmt: skip

@@ -11,7 +11,7 @@ import numpy as np
 import noisewise as nw
 
 from . import limit
-from .arena import arena
+from .arena import arena, settings
 from .bandits import decisions, flat
 from .clock import interleave
 from .estimators import estimators
@@ -230,5 +230,5 @@ def processes(repeats, largest):
 
 SECTIONS = [
     identity, calls, estimators, logistic, links, refits, processes, threads, decisions, flat,
-    field, arena, progressive,
+    field, arena, settings, progressive,
 ]  # fmt: skip

@@ -10,6 +10,8 @@ from sphinx.application import Sphinx
 
 from noisewise.bandits import POLICIES
 from noisewise.experiments import bandit_lineup
+from noisewise.experiments.agent_lineup import OURS
+from noisewise.experiments.fixed_settings import SETTINGS
 
 
 class Overview(Written):
@@ -50,6 +52,45 @@ class FieldRun(Written):
         """Write a list and a command."""
         run = json.loads((PICTURES / "field.json").read_text())
         return f"{verdicts(run)}\n{console(run)}"
+
+
+class Gallery(Written):
+    """The agent in every practical world beside the setting that is best there in hindsight."""
+
+    def text(self):
+        """Write two tables: worlds where a setting is ahead, and the others."""
+        run = json.loads((PICTURES / "agents.json").read_text())
+        behind, ahead = gallery(**run["numbers"])
+        head = ["world", "noisewise", "best setting in hindsight", "its regret", "ratio"]
+        parts = [
+            f"{title}\n\n{grid([head, *lines], 'numbers')}"
+            for title, lines in (
+                (f"A setting is ahead in {len(behind)} worlds:", behind),
+                (f"noisewise is ahead of all of them in {len(ahead)} worlds:", ahead),
+            )
+            if lines
+        ]
+        return "\n\n".join([*parts, verdicts(run), console(run)])
+
+
+def gallery(columns, data):
+    """Return lines of worlds where a fixed setting is ahead of noisewise, and of the others.
+
+    ``columns`` and ``data`` are the numbers of the study `agents`; the largest ratio comes first.
+    """
+    found = []
+    for world, *cells in data:
+        regret = {name: cell for name, cell in zip(columns[1:], cells, strict=True)
+                  if name == OURS or name in SETTINGS}  # fmt: skip
+        if regret[OURS] == "–":  # a line over all worlds
+            continue
+        means = {name: float(cell.split()[0]) for name, cell in regret.items()}
+        best = min(SETTINGS, key=means.__getitem__)
+        ratio = means[OURS] / max(means[best], 1e-9)
+        found.append((ratio, [world, regret[OURS], best, regret[best], f"{ratio:.2f}"]))
+    found.sort(key=lambda each: -each[0])
+    behind = [line for ratio, line in found if ratio > 1]
+    return behind, [line for ratio, line in found if ratio <= 1]
 
 
 def advice(name):
@@ -107,6 +148,6 @@ def _link(name, shown=None):
 
 def setup(app: Sphinx):
     """Register the directives."""
-    for directive in (Overview, LeftOut, Field, FieldRun):
+    for directive in (Overview, LeftOut, Field, FieldRun, Gallery):
         app.add_directive(directive.__name__.lower(), directive)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -88,6 +88,8 @@ POLICIES = [
         nw.FTRLUCB(nw.GLM(link, 2.0, 1.0), "estimated", 0.5, radius="practical")
         for link in ("identity", "logistic", CAUCHIT)
     ),
+    nw.SelfTunedUCB(),
+    nw.SelfTunedUCB("binomial"),
     nw.OFUL(0.5, 2.0),
     nw.LinUCB(),
     nw.WeightedLeastSquaresUCB(ridge=0.1),

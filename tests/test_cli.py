@@ -268,6 +268,8 @@ COLUMNS = {
     "unknown-variance": "world policy rounds trial regret missed near below",
     "real-data": "part player kind rounds trial error coverage width lost",
     "replay": "campaign level policy way trial matched clicks rate low high",
+    "agents": "world player trial regret",
+    "classification": "data player trial reward",
 }
 
 

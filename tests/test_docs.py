@@ -18,6 +18,7 @@ import noisewise
 from noisewise.bandits import POLICIES
 from noisewise.cli import main
 from noisewise.experiments import EXPERIMENTS, bandit_lineup, bandits
+from noisewise.experiments.fixed_settings import SETTINGS
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
@@ -139,6 +140,19 @@ def test_the_field_shows_every_policy_in_every_world(standings):
     assert f"± {line['sem']:.{1 if line['sem'] >= 0.95 else 2}f} (" in text
     for reason in bandit_lineup.REASONS.values():
         assert reason in text
+
+
+def test_the_gallery_says_where_a_setting_is_ahead(standings):
+    columns = ["world", "noisewise", *SETTINGS]
+    data = [
+        ["first", "10.0 (20.0)", "5.0 (90)", *["30.0 (31)"] * (len(SETTINGS) - 1)],
+        ["second", "10.0 (20.0)", *["30.0 (31)"] * len(SETTINGS)],
+        ["over all", "–", *["0.5"] * len(SETTINGS)],
+    ]
+    behind, ahead = standings["gallery"](columns, data)
+    first = next(iter(SETTINGS))
+    assert behind == [["first", "10.0 (20.0)", first, "5.0 (90)", "2.00"]]
+    assert [line[0] for line in ahead] == ["second"]
 
 
 def test_a_line_of_the_field_by_hand(standings):

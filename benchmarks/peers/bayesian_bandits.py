@@ -4,13 +4,16 @@ The policy estimates a quantile (0.68 by default) of each arm's posterior mean f
 posterior of a score is Gaussian and links increase, so it is computed here instead of drawn.
 """
 
-import math
+from dataclasses import replace
 
 import numpy as np
 from bayesianbandits import BayesianGLM, InformationDirectedSampling, NormalRegressor
-from numba import njit
 from scipy.linalg import solve
 from scipy.special import ndtri
+
+from noisewise.environments import Deliveries
+from noisewise.experiments.fixed_settings import FixedSetting
+from noisewise.protocols import BanditRounds
 
 
 class Player:
@@ -58,51 +61,39 @@ def whole(arms, rewards, weights, linear, quantile):
     """Return what `Player` chooses in a whole world, by its mathematics compiled.
 
     Its posterior after a reward is the mode of likelihood times the Gaussian before, with the
-    curvature there. The first rounds are played by the package too, which must choose the same and
-    come to the same mean: it stops its own iteration at steps of 1e-4.
+    curvature there. The first rounds are played by the package too: see `compared`.
     """
-    arms = arms if arms.ndim == 3 else arms[None]
-    width, first, agree = float(ndtri(quantile)), min(100, len(rewards)), 0
-    _, mean = _play(arms, rewards[:first], weights[:first], width, linear)
-    player = Player(arms.shape[2], linear, quantile)
-    played, _ = _play(arms, rewards, weights, width, linear)
-    for t, k in enumerate(played[:first]):
-        x = arms[t % len(arms)]
-        agree += player.select(x) == k
-        player.update(x[k], rewards[t, k], weights[t])
-    assert agree >= 0.9 * first, f"the package chooses otherwise in {first - agree} rounds"
-    np.testing.assert_allclose(mean, player.learner.coef_, atol=1e-3)
-    return played
-
-
-@njit(cache=True)
-def _play(arms, rewards, weights, width, linear):
-    N, _, d = arms.shape
     T = len(rewards)
-    P, m, played = np.eye(d), np.zeros(d), np.empty(T, dtype=np.int64)
-    for t in range(T):
-        x = arms[t % N]
-        forms = (x @ P * x).sum(axis=1)
-        k = np.argmax(x @ m + width * np.sqrt(forms))
-        played[t] = k
-        y, w, s, start = rewards[t, k], weights[t], forms[k], x[k] @ m
-        # along P x: c + w (phi(start + c s) - y) = 0, increasing in c
-        low, high, c = -w * 1e3, w * 1e3, 0.0
-        slope = w
-        for _ in range(100):
-            z = start + c * s
-            mean = z if linear else 1 / (1 + math.exp(-z))
-            slope = w if linear else w * mean * (1 - mean)
-            value = c + w * (mean - y)
-            if value > 0:
-                high = c
-            else:
-                low = c
-            step = value / (1 + slope * s)
-            if abs(step) * s < 1e-13:
-                break
-            c = c - step if low < c - step < high else 0.5 * (low + high)
-        h = P @ x[k]
-        m += c * h
-        P -= np.outer(h, h) * (slope / (1 + slope * s))
-    return played, m
+    table = BanditRounds(arms, rewards, rewards, weights**-0.5)
+    drawn = Deliveries(table, "gaussian" if linear else "binomial", True, np.arange(T))
+    agree = compared(drawn, quantile, min(100, T))
+    assert agree >= 0.9, f"the package chooses otherwise in {1 - agree:.0%} of the rounds"
+    return setting(quantile).choices(drawn, np.random.default_rng(0))
+
+
+def setting(quantile):
+    """Return the compiled twin of the package's UCB."""
+    return FixedSetting(float(ndtri(quantile)), weighted=True, logistic=True)
+
+
+def compared(drawn, quantile, rounds):
+    """Return in which share of the first rounds the package chooses as its compiled twin.
+
+    It learns what the twin chose, so one near tie does not change all that follows. Its mean at the
+    end must be the twin's: it stops its own iteration at steps of 1e-4.
+    """
+    full = drawn.rounds
+    arms = full.arms if full.arms.ndim == 2 else full.arms[:rounds]
+    columns = full.means[:rounds], full.rewards[:rounds], full.sigma[:rounds]
+    drawn = replace(drawn, rounds=BanditRounds(arms, *columns), arrival=drawn.arrival[:rounds])
+    played, mean = setting(quantile).played(drawn, np.random.default_rng(0))
+    weights = columns[2] ** -2.0 if drawn.sd_given else np.ones(rounds)
+    player = Player(arms.shape[-1], drawn.family == "gaussian", quantile)
+    agree, due = 0, drawn.arrival
+    for t, k in enumerate(played):
+        agree += player.select(arms if arms.ndim == 2 else arms[t]) == k
+        for s in np.flatnonzero(due[: t + 1] == t):
+            arm = (arms if arms.ndim == 2 else arms[s])[played[s]]
+            player.update(arm, columns[1][s, played[s]], weights[s])
+    np.testing.assert_allclose(mean, player.learner.coef_, atol=1e-3 * (1 + np.abs(mean).max()))
+    return agree / rounds

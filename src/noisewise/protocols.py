@@ -22,10 +22,16 @@ A policy is a frozen dataclass with three verbs, and sometimes more:
 ``select(state, arms, rng, sigma=None)``
     the index of the arm to play, an int: ``arms`` is ``(K, dim)``, ``sigma`` the ``(K,)`` standard
     deviations of their rewards where these are known before choosing. Writes nothing; ties
-    (equal to a relative 1e-12) go to the lowest index.
+    (equal to a relative 1e-12) go to the lowest index, or are broken by ``rng`` where the policy
+    says so.
 ``update(state, arm, reward, sigma=1.0)``
     learns the reward of one arm ``(dim,)``; ``sigma`` is the standard deviation of its noise. An
     arm need not have been selected last, so rewards may come late and in any order.
+``expect(state, arm, sigma=None)``, ``release(state, arm)``
+    (optional) a decision for this arm was taken and its reward is pending; that reward has come, or
+    never will. ``sigma`` is the standard deviation it will have, where that is known. `update` does
+    not release: whoever calls `expect` calls `release` once, before or after. Where every reward is
+    learnt before the next decision neither is needed.
 ``confidence(state)``
     (optional) a tuple of ellipsoids that hold the parameter, together and for all rounds, with the
     probability the policy promises.

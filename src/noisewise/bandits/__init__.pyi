@@ -1,6 +1,7 @@
 # In the order in which they are shown.
 from .mor_ucb import MORUCB as MORUCB
 from .ftrl_ucb import FTRLUCB as FTRLUCB
+from .self_tuned_ucb import SelfTunedUCB as SelfTunedUCB
 from .oful import OFUL as OFUL
 from .linucb import LinUCB as LinUCB
 from .weighted_least_squares import WeightedLeastSquaresUCB as WeightedLeastSquaresUCB

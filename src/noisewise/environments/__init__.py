@@ -9,6 +9,7 @@ from .draws import ClippedGaussian as ClippedGaussian
 from .draws import Gaussian as Gaussian
 from .draws import Rademacher as Rademacher
 from .draws import Sparse as Sparse
+from .draws import StudentT as StudentT
 from .draws import Uniform as Uniform
 from .features import Ball as Ball
 from .features import Correlated as Correlated
@@ -24,6 +25,13 @@ from .hard import Hard as Hard
 from .hard import HardPrior as HardPrior
 from .parameters import Cube as Cube
 from .parameters import OnSphere as OnSphere
+from .practical import PRACTICAL as PRACTICAL
+from .practical import Deliveries as Deliveries
+from .practical import Late as Late
+from .practical import PracticalLinear as PracticalLinear
+from .practical import PracticalLogistic as PracticalLogistic
+from .practical import PracticalWorld as PracticalWorld
+from .practical import Variants as Variants
 from .scales import Levels as Levels
 from .scales import LogUniform as LogUniform
 from .scales import MostlyHigh as MostlyHigh

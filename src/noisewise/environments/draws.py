@@ -65,4 +65,18 @@ class Sparse:
         return np.where(hit, bound * rng.choice([-1.0, 1.0], size=np.shape(scale)), 0.0)
 
 
-Draw = Gaussian | ClippedGaussian | Uniform | Rademacher | Sparse
+@dataclass(frozen=True)
+class StudentT:
+    """Student's t with more than two ``freedom`` degrees: heavy tails, the variance finite."""
+
+    freedom: float = 3.0
+
+    def draw(self, rng: np.random.Generator, scale: Array) -> Array:
+        """Draw one number for each scale."""
+        n = positive("freedom", self.freedom)
+        if n <= 2:
+            raise ValueError(f"freedom is {n:g}; pass more than 2, else there is no variance")
+        return scale * np.sqrt((n - 2) / n) * rng.standard_t(n, size=np.shape(scale))
+
+
+Draw = Gaussian | ClippedGaussian | Uniform | Rademacher | Sparse | StudentT

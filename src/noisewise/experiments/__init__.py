@@ -17,4 +17,6 @@ EXPERIMENTS = {
     "unknown-variance": "noisewise.experiments.unknown_variance",
     "real-data": "noisewise.experiments.real_data",
     "replay": "noisewise.experiments.replay",
+    "agents": "noisewise.experiments.agents",
+    "classification": "noisewise.experiments.classification",
 }

@@ -65,6 +65,10 @@ class Setting:
         kind = "likelihood" if self.binomial else "sub-gaussian"
         return bandits.FTRLUCB(self.glm, kind, noise_floor=NOISE_FLOOR, radius=radius)
 
+    def self_tuned(self) -> bandits.SelfTunedUCB:
+        """Return the index without a number to choose, which knows the family alone."""
+        return bandits.SelfTunedUCB("binomial" if self.binomial else "gaussian")
+
     def thompson(self) -> AnyPolicy:
         """Return Thompson sampling for the link."""
         if self.glm.linear:
@@ -114,6 +118,7 @@ USUAL = {
 }
 # slow, of far too large a radius, or in need of more
 EXTRA = {
+    "self-tuned UCB": Entry(lambda s: s.self_tuned()),
     "MOR-UCB, as printed": Entry(lambda s: replace(s.layers, as_printed=True)),
     "GLM-UCB": Entry(lambda s: bandits.GLMUCB(s.glm, horizon=s.rounds)),
     "UCB-GLM": Entry(lambda s: bandits.UCBGLM(s.glm, sigma=LARGEST_SD, horizon=s.rounds)),

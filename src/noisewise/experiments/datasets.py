@@ -14,6 +14,8 @@ from ..protocols import Array
 INSTALL = {
     "statsmodels": "pip install 'noisewise[data]'",
     "obp": "pip install --no-deps obp==0.4.1",  # only its data are read
+    "sklearn": "pip install 'noisewise[sklearn]'",
+    "river": "pip install 'noisewise[river]'",
 }
 CAMPAIGNS = ("men", "women", "all")
 

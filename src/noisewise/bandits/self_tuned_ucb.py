@@ -1,0 +1,210 @@
+"""SelfTunedUCB: an index that needs no number from its user."""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..blas import matmul
+from ..inputs import generator, one_of, positive
+from ..kernels import self_tuned_ucb_layout as at
+from ..ownership import writes
+from ..protocols import Array
+from .arms import block, candidates, in_form, observation
+from .self_tuned_ucb_state import SelfTunedUCBState, start
+
+FAMILIES = ("gaussian", "binomial")
+ROOM = 256  # rows of history, and of pending decisions, at first
+
+
+@cache
+def kernels() -> ModuleType:
+    """Return the compiled part."""
+    return import_module("noisewise.kernels.self_tuned_ucb")
+
+
+@dataclass(frozen=True)
+class SelfTunedUCB:
+    r"""Optimism without a number to choose: for rewards and features of any size, late or drifting.
+
+    With :math:`z = (x, 1)`, weights :math:`w = 1/\sigma^2` (for shares: trials) and slopes
+    :math:`\varphi'` (1 for continuous rewards),
+
+    .. math:: H = R + \sum_s w_s\varphi'_s z_sz_s^\top,\quad
+              \text{index} = z\cdot\hat\theta
+              + \sqrt{\phi h\,(2 + c\log(1 + u) + c\log(1 + fu))},\quad u = Wh/D
+
+    :math:`h = z^\top H^{-1}z`, D = d + 1, W the sum of :math:`w\varphi'`, c = 0.7 and f = 1/16, or
+    1 and 1/4 for continuous rewards without sds; no horizon, number of arms or norm bound enters.
+    What a user would have to choose is learnt:
+
+    - an intercept that is almost free, so that rewards may have any offset;
+    - the ridge of the other coefficients, by empirical Bayes whenever rewards have grown by a
+      tenth: :math:`2\lambda = \phi(\gamma + d/2)/(\|\hat\theta\|^2 + \tfrac d2 v/A^2)`,
+      :math:`\gamma = d - 2\lambda\,\mathrm{tr}_x H^{-1}`, v the variance of rewards (1 for
+      shares), :math:`A^2` the mean squared norm of the arms;
+    - the dispersion :math:`\phi` of continuous rewards, from one-step-ahead residuals; one of more
+      than three standard deviations counts less (Huber weights). Where sds are not given, in
+      directions that were seldom tried (u large) it is at least that of residuals weighted by
+      their leverage, since noise may differ from arm to arm. Shares have dispersion 1;
+    - how far given sds can be trusted: w becomes :math:`g(w/g)^{1-b}`, at most 16 g, g the
+      geometric mean of weights, b the slope of :math:`\log wr^2` on :math:`\log w` less two
+      standard errors, for residuals r. All rewards since the last restart are weighed again
+      whenever the ridge is chosen;
+    - whether the world has changed: a second learner forgets, and takes over once an e-detector
+      (M becomes (M + 1) L, L its likelihood ratio for each reward) shows that it predicts better;
+    - decisions whose rewards are pending, if announced by `expect`, count in H with the weight that
+      they will have, so that a batch of decisions does not repeat one.
+
+    Use it by default. No regret bound is proved. Costs K d^2 a round, and d^3 or, for shares, a
+    pass over the rewards since the last restart, whenever their number has grown by a tenth.
+
+    Parameters
+    ----------
+    family : {"gaussian", "binomial"}
+        "gaussian": continuous rewards; ``sigma`` of an update is the standard deviation, up to a
+        common factor, and is left out where it is not known. "binomial": rewards 0 or 1, or shares
+        of n trials with ``sigma`` = 1/sqrt(n).
+
+    Examples
+    --------
+    >>> policy = SelfTunedUCB("gaussian")
+    >>> state = policy.start(dim=2)
+    >>> for reward in (100.0, 101.0):
+    ...     policy.update(state, [1.0, 0.0], reward)
+    >>> policy.select(state, np.eye(2), np.random.default_rng(0))  # the untried arm
+    1
+
+    References
+    ----------
+    MacKay (1992), "Bayesian interpolation" (the ridge); Shin, Ramdas and Rinaldo (2024),
+    "E-detectors: a nonparametric framework for sequential change detection"; Huber (1964), "Robust
+    estimation of a location parameter". Put together and measured here.
+    """
+
+    not_promised: ClassVar[tuple[str, ...]] = (
+        "late rewards give the same estimate",
+        "ties give the lowest index",  # they are broken at random
+    )
+
+    family: str = "gaussian"
+
+    def __post_init__(self) -> None:
+        one_of("family", self.family, FAMILIES)
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """The range of rewards."""
+        return (0.0, 1.0) if self._kind else (-math.inf, math.inf)
+
+    @property
+    def _kind(self) -> int:
+        """The family as kernels have it."""
+        return FAMILIES.index(self.family)
+
+    def start(self, dim: int) -> SelfTunedUCBState:
+        """Make the state of a fresh learner."""
+        return start(dim, ROOM, self._kind)
+
+    def check_state(self, state: SelfTunedUCBState) -> None:
+        """Raise unless the state is of this family."""
+        if state.numbers[at.FAMILY] != self._kind:
+            raise ValueError(f"the family is {self.family!r}, and the state is of another")
+
+    def select(
+        self,
+        state: SelfTunedUCBState,
+        arms: ArrayLike,
+        rng: np.random.Generator,
+        sigma: ArrayLike | None = None,
+    ) -> int:
+        """Return the arm of the largest index; of equal ones any, drawn from ``rng``."""
+        if block(arms, state.dim):
+            best: int = kernels().choose(state.numbers, state.vectors, state.matrices, arms)
+            if best >= 0:
+                return best
+        index = self.index(state, candidates(arms, state.dim))
+        top = float(index.max())
+        ties = np.flatnonzero(index >= top - at.TIE * abs(top))
+        if len(ties) == 1:
+            return int(ties[0])
+        generator(rng)
+        return int(rng.choice(ties))
+
+    def index(self, state: SelfTunedUCBState, x: Array) -> Array:
+        """Return the index of every arm, a score."""
+        index = np.empty(len(x))
+        kernels().set_indices(state.numbers, state.vectors, state.matrices, x, index)
+        return index
+
+    def mean(self, state: SelfTunedUCBState, x: Array) -> Array:
+        """Return the estimated mean reward of every arm."""
+        scores = matmul(x, state.coef) + state.intercept
+        return 1 / (1 + np.exp(-scores)) if self._kind else scores
+
+    @writes
+    def update(
+        self, state: SelfTunedUCBState, arm: ArrayLike, reward: float, sigma: float = 1.0
+    ) -> None:
+        """Learn a reward; a pending decision is released by `release`."""
+        if not (in_form(arm, reward, sigma) and len(arm) == state.dim):
+            arm, reward, sigma = observation(arm, reward, sigma, state.dim)
+        if state.numbers[at.STORED] == len(state.rows):
+            state.rows = np.concatenate([state.rows, np.zeros_like(state.rows)])
+        learnt = sigma > 0 and kernels().learn(
+            state.numbers, state.vectors, state.matrices, state.rows, arm, reward, sigma**-2.0,
+            self._kind,
+        )  # fmt: skip
+        if not learnt:
+            self._refuse(state, arm, reward, sigma)
+
+    @writes
+    def expect(self, state: SelfTunedUCBState, arm: ArrayLike, sigma: float | None = None) -> None:
+        """Count a decision whose reward is pending; without ``sigma`` with a typical weight."""
+        x = observation(arm, 0.0, 1.0, state.dim)[0]
+        s = state.numbers
+        if sigma is None:
+            w = float(s[at.WEIGHTS] / s[at.COUNT]) if s[at.COUNT] else 1.0
+        else:
+            w = positive("sigma", sigma) ** -2.0
+        if s[at.PENDING] == len(state.keys):
+            more = max(ROOM, len(state.keys))
+            state.decisions = np.concatenate([state.decisions, np.zeros((more, state.dim + 1))])
+            state.keys = np.concatenate([state.keys, np.zeros(more)])
+        counted = kernels().expect(
+            s, state.vectors, state.matrices, state.decisions, state.keys, x, w, self._kind
+        )
+        if not counted:
+            self._refuse(state, x, 0.0, w**-0.5)
+
+    @writes
+    def release(self, state: SelfTunedUCBState, arm: ArrayLike) -> None:
+        """Count a decision on this arm as pending no more; raise where none is."""
+        x = observation(arm, 0.0, 1.0, state.dim)[0]
+        if not kernels().release(
+            state.numbers, state.vectors, state.matrices, state.decisions, state.keys, x
+        ):
+            raise ValueError(
+                f"arm is {x}, and no decision on it is pending; release each once, after expect"
+            )
+
+    def _refuse(self, state: SelfTunedUCBState, arm: Array, reward: float, sigma: float) -> None:
+        """Say why a reward can't be learnt."""
+        observation(arm, reward, sigma, state.dim)
+        if sigma == 0:
+            raise ValueError("sigma is 0; pass a standard deviation > 0")
+        low, high = self.reward_range
+        if not low <= reward <= high:
+            raise ValueError(
+                f"reward is {reward:g}, outside [0, 1]; pass 0, 1 or a share of trials, or use "
+                "SelfTunedUCB('gaussian')"
+            )
+        raise ValueError(
+            f"arm has norm {math.sqrt(float(arm @ arm)):g}, reward is {reward:g} and sigma "
+            f"{sigma:g}, too much to compute with; rescale them"
+        )

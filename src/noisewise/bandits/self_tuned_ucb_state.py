@@ -1,0 +1,110 @@
+"""What `SelfTunedUCB` knows: arrays that its kernels read and write."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..inputs import dimension
+from ..kernels import self_tuned_ucb_layout as at
+from ..protocols import Array
+from ..states import check_fields, check_rows, check_semidefinite, check_type, restore_writable
+
+
+@dataclass(eq=False)
+class SelfTunedUCBState:
+    """Estimates, matrices, history and pending decisions of `SelfTunedUCB`.
+
+    ``numbers``, ``vectors`` and ``matrices`` are laid out as `kernels.self_tuned_ucb_layout` says.
+    ``rows`` holds the rewards since the last restart, each as features, reward, weight as given (or
+    trials) and what it counts of that; ``decisions`` the pending ones, each as features and weight,
+    and ``keys`` a number of each by which it is found. Rows beyond those in use are 0.
+    """
+
+    dim: int
+    numbers: Array
+    vectors: Array
+    matrices: Array
+    rows: Array
+    decisions: Array
+    keys: Array
+
+    def __post_init__(self) -> None:
+        name, d = type(self).__name__, dimension(self.dim)
+        for each in ("rows", "keys"):
+            check_type(f"{name}.{each}", getattr(self, each), np.ndarray)
+        room, places = len(self.rows), np.size(self.keys)
+        check_fields(self, numbers=(at.SIZE,), vectors=(at.VECTORS, d + 1))
+        check_fields(self, matrices=(at.MATRICES, d + 1, d + 1), rows=(room, d + 3))
+        check_fields(self, decisions=(places, d + 1), keys=(places,))
+        check_rows(name, self.vectors, self.matrices, self.rows, self.decisions)
+        for matrix in self.matrices:
+            check_semidefinite(f"{name}.matrices", matrix)
+        s = self.numbers
+        counts = s[list(at.COUNTS)]
+        if (
+            (counts != np.floor(counts)).any()
+            or np.delete(s, at.SIGNED).min() < 0
+            or min(s[at.RIDGE], s[at.INTERCEPT], s[at.TYPICAL]) <= 0
+            or s[at.DISTRUST] > 1
+            or s[at.STORED] > room
+            or s[at.PENDING] > places
+            or self.decisions[:, d].min(initial=0.0) < 0
+            or self.rows[:, d + 1 :].min(initial=0.0) < 0
+        ):
+            raise ValueError(f"{name} holds a number that no rewards lead to")
+
+    __setstate__ = restore_writable
+
+    @property
+    def count(self) -> int:
+        """The number of rewards learnt."""
+        return int(self.numbers[at.COUNT])
+
+    @property
+    def pending(self) -> int:
+        """The number of decisions whose rewards are pending."""
+        return int(self.numbers[at.PENDING])
+
+    @property
+    def restarts(self) -> int:
+        """How often the past was given up."""
+        return int(self.numbers[at.RESTARTS])
+
+    @property
+    def last_restart(self) -> int:
+        """The number of rewards learnt when the past was last given up, 0 if never."""
+        return int(self.numbers[at.LAST_RESTART])
+
+    @property
+    def coef(self) -> Array:
+        """The estimated coefficients of the features."""
+        return self.vectors[at.THETA, :-1].copy()
+
+    @property
+    def intercept(self) -> float:
+        """The estimated intercept."""
+        return float(self.vectors[at.THETA, -1] + self.numbers[at.ORIGIN])
+
+    @property
+    def ridge(self) -> float:
+        """The ridge of now."""
+        return float(self.numbers[at.RIDGE] / 2)
+
+    @property
+    def dispersion(self) -> float:
+        """The variance of a reward over the square of its sd as given; 0 before it is known."""
+        return float(self.numbers[at.DISPERSION])
+
+
+def start(dim: int, room: int, family: int) -> SelfTunedUCBState:
+    """Return the state before the first reward, with room for so many rows of history."""
+    D = dimension(dim) + 1
+    numbers = np.zeros(at.SIZE)
+    numbers[[at.RIDGE, at.INTERCEPT, at.TYPICAL]] = 1.0
+    numbers[at.FAMILY] = family
+    matrices = np.zeros((at.MATRICES, D, D))
+    matrices[[at.INVERSE, at.BONUS, at.RECENT_INVERSE]] = np.eye(D)
+    return SelfTunedUCBState(
+        dim, numbers, np.zeros((at.VECTORS, D)), matrices, np.zeros((room, D + 2)),
+        np.zeros((0, D)), np.zeros(0),
+    )  # fmt: skip

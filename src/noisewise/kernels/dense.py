@@ -1,0 +1,70 @@
+"""Small symmetric matrices, compiled: both halves are kept, and alike to the last bit."""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from .compile_options import PART
+
+LOST = 1e-14  # a pivot below this share of the largest diagonal entry is lifted to it
+
+
+@njit(**PART)
+def times(A, z, out):
+    """Set A z, and return z'A z."""
+    D = z.shape[0]
+    total = 0.0
+    for i in range(D):
+        inner = 0.0
+        for j in range(D):
+            inner += A[i, j] * z[j]
+        out[i] = inner
+        total += inner * z[i]
+    return total
+
+
+@njit(**PART)
+def add_outer(A, z, c):
+    """Add c z z', both halves alike."""
+    for i in range(z.shape[0]):
+        cz = c * z[i]
+        for j in range(i + 1):
+            A[i, j] += cz * z[j]
+            A[j, i] = A[i, j]
+
+
+@njit(**PART)
+def invert(A, ridge, intercept, out):
+    """Set the inverse of A plus ``ridge`` on the diagonal, and ``intercept`` at its end."""
+    D = A.shape[0]
+    L = np.zeros((D, D))
+    top = 0.0
+    for i in range(D):
+        top = max(top, A[i, i] + (ridge if i < D - 1 else intercept))
+    least = LOST * top
+    for i in range(D):
+        for j in range(i + 1):
+            total = A[i, j]
+            if i == j:
+                total += ridge if i < D - 1 else intercept
+            for k in range(j):
+                total -= L[i, k] * L[j, k]
+            if i == j:
+                L[i, i] = math.sqrt(max(total, least))
+            else:
+                L[i, j] = total / L[j, j]
+    for j in range(D):  # the inverse of L, in place
+        L[j, j] = 1.0 / L[j, j]
+        for i in range(j + 1, D):
+            total = 0.0
+            for k in range(j, i):
+                total += L[i, k] * L[k, j]
+            L[i, j] = -total / L[i, i]
+    for i in range(D):
+        for j in range(i + 1):
+            total = 0.0
+            for k in range(i, D):
+                total += L[k, i] * L[k, j]
+            out[i, j] = total
+            out[j, i] = total

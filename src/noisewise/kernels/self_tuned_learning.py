@@ -1,0 +1,416 @@
+"""The learners behind `SelfTunedUCB`, compiled: one of all rewards, and one that forgets.
+
+``s`` holds the numbers of a state, ``v`` its vectors and ``m`` its matrices, as
+`self_tuned_ucb_layout` says; ``rows`` the history since the last restart, each row features,
+reward, weight as given (for shares the trials), and what it counts of that.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from . import self_tuned_ucb_layout as at
+from .compile_options import INNER, PART
+from .dense import invert, times
+
+GROWTH = 1.1  # of the count, before the ridge is chosen again
+FREE, INTERCEPT_RIDGE = 1e-6, 0.04  # of the intercept: relative, continuous; logistic
+PRIOR_SHARE = 0.5  # of d, that the prior counts in the choice of the ridge
+TINIEST = 1e-80  # squared norm of an arm; smaller ones are 0
+PRIOR_ROWS = 3.0  # that the prior dispersion counts
+OUTLIER = 9.0  # squared standardised residual
+TRUSTING = 10.0  # residuals before any is an outlier
+HEAVIEST = 16.0  # weight of a continuous reward, over the geometric mean of all
+LOG_SQUARE_SD = math.pi / math.sqrt(2.0)  # of the logarithm of a squared standard normal
+CERTAIN = 2.0  # standard errors before given sds are distrusted
+FLATTEST = 2e-9  # slope of the logistic mean at a score of 20
+PASSES, ENOUGH = 12, 1e-4  # Newton's method: at most; and the squared step in standard errors
+
+
+@njit(**INNER)
+def sigmoid(z):
+    """Return the logistic mean."""
+    if z >= 0.0:
+        return 1.0 / (1.0 + math.exp(-z))
+    e = math.exp(z)
+    return e / (1.0 + e)
+
+
+@njit(**INNER)
+def slope(p):
+    """Return the slope of the logistic mean where that is ``p``."""
+    return max(p * (1.0 - p), FLATTEST)
+
+
+@njit(**INNER)
+def product(a, b):
+    """Return a.b."""
+    total = 0.0
+    for i in range(a.shape[0]):
+        total += a[i] * b[i]
+    return total
+
+
+@njit(**INNER)
+def log_likelihood(score, y, n):
+    """Return the log likelihood of a share ``y`` of ``n`` trials."""
+    return n * (y * score - max(score, 0.0) - math.log1p(math.exp(-abs(score))))
+
+
+@njit(**PART)
+def implicit_step(score, h, y, n):
+    """Return the root of u = n (y - mean(score + h u)), by Newton's method within brackets."""
+    p = sigmoid(score)
+    u = n * (y - p)
+    low, high = min(u, 0.0), max(u, 0.0)
+    u /= 1.0 + n * h * slope(p)
+    for _ in range(60):
+        p = sigmoid(score + h * u)
+        excess = u - n * (y - p)
+        if excess > 0.0:
+            high = u
+        else:
+            low = u
+        after = u - excess / (1.0 + n * h * slope(p))
+        if not low <= after <= high:
+            after = 0.5 * (low + high)
+        if abs(after - u) <= 1e-12 * abs(after):
+            return after
+        u = after
+    return u
+
+
+@njit(**PART)
+def choose_ridge(s, v, m, family):
+    """Set the ridge by empirical Bayes, and that of the intercept."""
+    d, n = v.shape[1] - 1, s[at.COUNT]
+    if family == at.BINOMIAL:
+        s[at.INTERCEPT] = INTERCEPT_RIDGE
+    if not s[at.LENGTHS] > TINIEST * s[at.LENGTH_COUNT]:
+        return
+    square = s[at.LENGTHS] / s[at.LENGTH_COUNT]
+    phi, variance = 1.0, 1.0
+    if family == at.GAUSSIAN:
+        phi, variance = s[at.DISPERSION], s[at.SQUARES] / max(n - 1.0, 1.0)
+    if n <= 1.0 or not (phi > 0.0 and variance > 0.0):
+        s[at.RIDGE] = s[at.WEIGHTED_LENGTHS] / s[at.LENGTH_COUNT]
+        if family == at.GAUSSIAN:
+            s[at.INTERCEPT] = FREE * s[at.RIDGE] / square
+        return
+    if family == at.GAUSSIAN:
+        s[at.INTERCEPT] = FREE * phi / variance
+    trace, size, share = 0.0, 0.0, PRIOR_SHARE * d
+    for i in range(d):
+        trace += m[at.INVERSE, i, i]
+        size += v[at.THETA, i] * v[at.THETA, i]
+    gamma = max(d - s[at.RIDGE] * trace, 0.0)
+    s[at.RIDGE] = phi * (gamma + share) / (size + share * variance / square)
+
+
+@njit(**PART)
+def set_loss(s, v, m, rows, g):
+    """Set the gradient and, in GRAM and WEIGHT, the curvature of the history; return its loss."""
+    D = v.shape[1]
+    d, theta, G = D - 1, v[at.THETA], m[at.GRAM]
+    times(m[at.PRIOR_GRAM], theta, g)
+    loss, total, z = 0.0, m[at.PRIOR_GRAM, d, d], np.ones(D)
+    for i in range(D):
+        b, ridge = v[at.PRIOR_MOMENT, i], s[at.RIDGE] if i < d else s[at.INTERCEPT]
+        loss += theta[i] * (0.5 * (g[i] + ridge * theta[i]) - b)
+        g[i] += ridge * theta[i] - b
+        for j in range(i + 1):
+            G[i, j] = m[at.PRIOR_GRAM, i, j]
+    for t in range(int(s[at.STORED])):
+        for j in range(d):
+            z[j] = rows[t, j]
+        score, y, n = product(z, theta), rows[t, d], rows[t, d + 1]
+        p = sigmoid(score)
+        c, r = n * slope(p), n * (p - y)
+        loss -= log_likelihood(score, y, n)
+        total += c
+        for i in range(D):
+            g[i] += r * z[i]
+            cz = c * z[i]
+            for j in range(i + 1):
+                G[i, j] += cz * z[j]
+    for i in range(D):
+        for j in range(i):
+            G[j, i] = G[i, j]
+    s[at.WEIGHT] = total
+    return loss
+
+
+@njit(**PART)
+def solve_history(s, v, m, rows):
+    """Minimise the penalised loss of the history by Newton's method, steps halved where due."""
+    D = v.shape[1]
+    theta, g, step = v[at.THETA], np.empty(D), np.zeros(D)
+    best, scale = math.inf, 1.0
+    for _ in range(PASSES):
+        loss = set_loss(s, v, m, rows, g)
+        if loss > best + 1e-9 * abs(best) and scale > 1e-3:
+            scale *= 0.5
+            for i in range(D):
+                theta[i] += scale * step[i]
+            continue
+        best, scale = loss, 1.0
+        invert(m[at.GRAM], s[at.RIDGE], s[at.INTERCEPT], m[at.INVERSE])
+        decrement = times(m[at.INVERSE], g, step)
+        for i in range(D):
+            theta[i] -= step[i]
+        if decrement < ENOUGH:
+            break
+
+
+@njit(**INNER)
+def dispersion(s):
+    """Return phi; before residuals it is 1 where sds are given, else the variance of rewards."""
+    v = s[at.WEIGHTED_SQUARES] / max(s[at.COUNT] - 1.0, 1.0)
+    if s[at.GIVEN] > 0.0:
+        v = 1.0
+    return (PRIOR_ROWS * v + s[at.RESIDUALS]) / (PRIOR_ROWS + s[at.RESIDUAL_COUNT])
+
+
+@njit(**INNER)
+def trusted(w, typical, distrust):
+    """Return what a given weight counts: :math:`g (w/g)^{1-b}`, g typical, w at most 16 g."""
+    w = min(w, HEAVIEST * typical)
+    return typical * (w / typical) ** (1.0 - distrust)
+
+
+@njit(**PART)
+def distrust(s):
+    """Return b: how log r^2 w grows with log w, which it does not if the given sds are right."""
+    n = s[at.LOG_COUNT]
+    if n < 2.0:
+        return 0.0
+    square = s[at.LOG_SPREAD_SQUARES] - s[at.LOG_SPREAD] ** 2 / n
+    if not square > 0.0:
+        return 0.0
+    grown = s[at.LOG_PRODUCTS] - s[at.LOG_SPREAD] * s[at.LOG_SQUARES] / n
+    b = grown / square - CERTAIN * LOG_SQUARE_SD / math.sqrt(square)
+    return min(max(b, 0.0), 1.0)
+
+
+@njit(**PART)
+def reweigh(s, v, m, rows):
+    """Weigh the history again, by what is now known of the given sds."""
+    D = v.shape[1]
+    d, n, theta, G, z = D - 1, int(s[at.STORED]), v[at.THETA], m[at.GRAM], np.ones(D)
+    typical, b = math.exp(s[at.LOG_WEIGHTS] / s[at.COUNT]), distrust(s)
+    G[:] = m[at.PRIOR_GRAM]
+    v[at.MOMENT] = v[at.PRIOR_MOMENT]
+    before, after, total = 0.0, 0.0, G[d, d]
+    for t in range(n):
+        for j in range(d):
+            z[j] = rows[t, j]
+        y, given, part = rows[t, d], rows[t, d + 1], rows[t, d + 2]
+        r = y - product(z, theta)
+        w = trusted(given, typical, b) * part
+        before += trusted(given, s[at.TYPICAL], s[at.DISTRUST]) * part * r * r
+        after += w * r * r
+        total += w
+        for i in range(D):
+            v[at.MOMENT, i] += w * y * z[i]
+            wz = w * z[i]
+            for j in range(i + 1):
+                G[i, j] += wz * z[j]
+    for i in range(D):
+        for j in range(i):
+            G[j, i] = G[i, j]
+    s[at.WEIGHT], s[at.TYPICAL], s[at.DISTRUST] = total, typical, b
+    if before > 0.0 and n > D:  # residuals, in units of the new weights
+        s[at.RESIDUALS] *= after / before
+        s[at.NOVEL_RESIDUALS] *= after / before
+        s[at.DISPERSION] = dispersion(s)
+
+
+@njit(**PART)
+def renew_bonus(s, m):
+    """Invert the matrix that counts pending decisions."""
+    if s[at.PENDING] > 0.0:
+        both = m[at.GRAM] + m[at.WAITING]
+        invert(both, s[at.RIDGE], s[at.INTERCEPT], m[at.BONUS])
+
+
+@njit(**PART)
+def renew(s, v, m, rows, family):
+    """Choose the ridge again, and solve for it."""
+    if family == at.GAUSSIAN and s[at.GIVEN] > 0.0:
+        reweigh(s, v, m, rows)
+    choose_ridge(s, v, m, family)
+    if family == at.BINOMIAL:
+        solve_history(s, v, m, rows)
+    else:
+        invert(m[at.GRAM], s[at.RIDGE], s[at.INTERCEPT], m[at.INVERSE])
+        times(m[at.INVERSE], v[at.MOMENT], v[at.THETA])
+    renew_bonus(s, m)
+    s[at.NEXT] = max(s[at.COUNT] + 1.0, math.ceil(GROWTH * s[at.COUNT]))
+
+
+@njit(**PART)
+def renew_recent(s, v, m):
+    """Invert the matrix of the forgetting learner, whose ridge fades otherwise, and solve."""
+    s[at.RECENT_ROWS] = 0.0
+    invert(m[at.RECENT_GRAM], s[at.RIDGE], s[at.INTERCEPT], m[at.RECENT_INVERSE])
+    times(m[at.RECENT_INVERSE], v[at.RECENT_MOMENT], v[at.RECENT_THETA])
+
+
+@njit(**PART)
+def take_over(s, v, m, rows, family):
+    """Restart: the forgetting learner takes the place of the other."""
+    s[at.EVIDENCE] = s[at.SINCE] = s[at.STORED] = 0.0
+    s[at.RESTARTS] += 1.0
+    s[at.LAST_RESTART] = s[at.COUNT]
+    s[at.WEIGHT] = s[at.RECENT_WEIGHT]
+    s[at.RESIDUALS], s[at.RESIDUAL_COUNT] = s[at.RECENT_RESIDUALS], s[at.RECENT_RESIDUAL_COUNT]
+    v[at.THETA] = v[at.RECENT_THETA]
+    v[at.MOMENT] = v[at.PRIOR_MOMENT] = v[at.RECENT_MOMENT]
+    m[at.GRAM] = m[at.PRIOR_GRAM] = m[at.RECENT_GRAM]
+    m[at.INVERSE] = m[at.RECENT_INVERSE]
+    renew(s, v, m, rows, family)
+
+
+@njit(**PART)
+def count_arm(s, x, w):
+    """Count an arm in the mean squared norm."""
+    square = product(x, x)
+    s[at.LENGTHS] += square
+    s[at.WEIGHTED_LENGTHS] += w * square
+    s[at.LENGTH_COUNT] += 1.0
+
+
+@njit(**PART)
+def count_reward(s, y, w):
+    """Count a continuous reward, less the origin, in the running moments."""
+    n = s[at.COUNT]
+    s[at.LOG_WEIGHTS] += math.log(w)
+    move = y - s[at.MEAN]
+    s[at.MEAN] += move / n
+    s[at.SQUARES] += move * (y - s[at.MEAN])
+    move = y - s[at.LEVEL]
+    s[at.LEVEL] += move * w / s[at.WEIGHTS]
+    s[at.WEIGHTED_SQUARES] += w * move * (y - s[at.LEVEL])
+    if w != 1.0:
+        s[at.GIVEN] = 1.0
+
+
+@njit(**PART)
+def learn_gaussian(P, theta, G, b, z, k, y, w, gamma, most):
+    """Learn a row, all before it discounted by ``gamma``.
+
+    Returns the residual, z'Pz, the squared standardised residual up to ``most``, beyond which the
+    row counts less, and what it counts.
+    """
+    q, r = times(P, z, k), y - product(z, theta)
+    square, u = r * r / (1.0 / w + q), w
+    if square > most:
+        u, square = w * math.sqrt(most / square), most
+    a = u / (gamma + u * q)
+    for i in range(z.shape[0]):
+        theta[i] += a * r * k[i]
+        b[i] = gamma * b[i] + u * y * z[i]
+        for j in range(i + 1):
+            P[i, j] = (P[i, j] - a * k[i] * k[j]) / gamma
+            P[j, i] = P[i, j]
+            G[i, j] = gamma * G[i, j] + u * z[i] * z[j]
+            G[j, i] = G[i, j]
+    return r, q, square, u
+
+
+@njit(**PART)
+def count_residual(s, r, q, square, w, given):
+    """Count a residual in the dispersions, and in what tells whether given sds are right."""
+    s[at.RESIDUALS] += square
+    s[at.RESIDUAL_COUNT] += 1.0
+    if s[at.COUNT] > 1.0:
+        leverage = w * q / (1.0 + w * q)
+        s[at.NOVEL_RESIDUALS] += leverage * square
+        s[at.NOVELTY] += leverage
+    if w * q < 1.0 and r != 0.0:  # mostly noise
+        x = math.log(given)
+        y = math.log(r * r) + x
+        s[at.LOG_COUNT] += 1.0
+        s[at.LOG_SPREAD] += x
+        s[at.LOG_SQUARES] += y
+        s[at.LOG_SPREAD_SQUARES] += x * x
+        s[at.LOG_PRODUCTS] += x * y
+
+
+@njit(**PART)
+def store(s, rows, z, y, w, part):
+    """Add a row to the history."""
+    t, D = int(s[at.STORED]), z.shape[0]
+    for j in range(D - 1):
+        rows[t, j] = z[j]
+    rows[t, D - 1], rows[t, D], rows[t, D + 1] = y, w, part
+    s[at.STORED] += 1.0
+
+
+@njit(**PART)
+def gaussian_round(s, v, m, rows, z, y, given, gamma):
+    """Learn a continuous reward, less the origin; return what it weighs and L of the restart test.
+
+    L is the ratio of t densities with two degrees of freedom, of a scale that suits both learners.
+    """
+    w = trusted(given, s[at.TYPICAL], s[at.DISTRUST])
+    k, before = np.empty(z.shape[0]), s[at.DISPERSION]
+    most = OUTLIER * dispersion(s) if s[at.RESIDUAL_COUNT] >= TRUSTING else math.inf
+    recent, recent_q, square, u = learn_gaussian(
+        m[at.RECENT_INVERSE], v[at.RECENT_THETA], m[at.RECENT_GRAM], v[at.RECENT_MOMENT],
+        z, k, y, w, gamma, most,
+    )  # fmt: skip
+    s[at.RECENT_WEIGHT] = gamma * s[at.RECENT_WEIGHT] + u
+    s[at.RECENT_RESIDUALS] = gamma * s[at.RECENT_RESIDUALS] + square
+    s[at.RECENT_RESIDUAL_COUNT] = gamma * s[at.RECENT_RESIDUAL_COUNT] + 1.0
+    r, q, square, u = learn_gaussian(
+        m[at.INVERSE], v[at.THETA], m[at.GRAM], v[at.MOMENT], z, k, y, w, 1.0, most
+    )
+    s[at.WEIGHT] += u
+    store(s, rows, z, y, given, u / w)
+    count_residual(s, r, q, square, w, given)
+    s[at.DISPERSION] = dispersion(s)
+    if not before > 0.0:
+        return u, 1.0
+    scale = 2.0 * before * (1.0 / w + max(q, recent_q))
+    return u, ((1.0 + r * r / scale) / (1.0 + recent * recent / scale)) ** 1.5
+
+
+@njit(**PART)
+def learn_binomial(P, theta, G, z, k, y, n, gamma):
+    """Learn a share by one implicit Newton step, all before it discounted by ``gamma``.
+
+    Returns the score of before, what the row counts, and what it adds to the moment vector.
+    """
+    h, start = times(P, z, k) / gamma, product(z, theta)
+    u = implicit_step(start, h, y, n)
+    score = start + h * u
+    c = n * slope(sigmoid(score))
+    a = c / (1.0 + c * h) / (gamma * gamma)
+    for i in range(z.shape[0]):
+        theta[i] += u / gamma * k[i]
+        for j in range(i + 1):
+            P[i, j] = P[i, j] / gamma - a * k[i] * k[j]
+            P[j, i] = P[i, j]
+            G[i, j] = gamma * G[i, j] + c * z[i] * z[j]
+            G[j, i] = G[i, j]
+    return start, c, c * score + u
+
+
+@njit(**PART)
+def binomial_round(s, v, m, rows, z, y, n, gamma):
+    """Learn a share of ``n`` trials; return what it weighs and L of the restart test."""
+    D = z.shape[0]
+    k = np.empty(D)
+    recent, c, b = learn_binomial(
+        m[at.RECENT_INVERSE], v[at.RECENT_THETA], m[at.RECENT_GRAM], z, k, y, n, gamma
+    )
+    for i in range(D):
+        v[at.RECENT_MOMENT, i] = gamma * v[at.RECENT_MOMENT, i] + b * z[i]
+    s[at.RECENT_WEIGHT] = gamma * s[at.RECENT_WEIGHT] + c
+    score, c, _ = learn_binomial(m[at.INVERSE], v[at.THETA], m[at.GRAM], z, k, y, n, 1.0)
+    s[at.WEIGHT] += c
+    store(s, rows, z, y, n, 1.0)
+    log_ratio = log_likelihood(recent, y, n) - log_likelihood(score, y, n)
+    return c, math.exp(min(log_ratio, 500.0))

@@ -1,0 +1,222 @@
+"""The self-tuned index, compiled: choosing, learning, and decisions whose rewards are pending.
+
+Arrays are those of a state, as `self_tuned_ucb_layout` says. What a kernel returns says whether it
+took its arguments; where not, nothing is written.
+"""
+
+import math
+
+import numpy as np
+from numba import float64, int64, njit, void
+
+from . import self_tuned_ucb_layout as at
+from .arms import set_forms
+from .compile_options import INNER, PART, entry
+from .dense import add_outer, times
+from .self_tuned_learning import (
+    binomial_round,
+    choose_ridge,
+    count_arm,
+    count_reward,
+    gaussian_round,
+    product,
+    renew,
+    renew_bonus,
+    renew_recent,
+    sigmoid,
+    slope,
+    take_over,
+)
+
+# of the logarithms, and of u in the second one: where sds are not given, and where they are
+SHARE, FAR, SHARE_KNOWN, FAR_KNOWN = 1.0, 0.25, 0.7, 0.0625
+LONGEST, LARGEST = 1e60, 1e100  # squared norm of an arm; products of what is learnt
+WINDOW, WINDOW_PER_FEATURE = 100.0, 10.0  # of the forgetting learner, in rewards
+ALARM, MOST_EVIDENCE = 2e5, 1e100
+SOUND, OFTEN = 0.1, 50.0  # least 1 - w h of a rank-one subtraction, and how many in a row
+LINE, TABLE, STACK = float64[::1], float64[:, ::1], float64[:, :, ::1]
+
+
+@njit(**PART)
+def indices(s, v, m, arms, index):
+    """Set the index of every arm."""
+    K, d = arms.shape
+    z, h, theta = np.empty((K, d + 1)), np.empty(K), v[at.THETA]
+    for k in range(K):
+        score = theta[d]
+        for j in range(d):
+            z[k, j] = arms[k, j]
+            score += arms[k, j] * theta[j]
+        z[k, d] = 1.0
+        index[k] = score + s[at.ORIGIN]
+    set_forms(z, m[at.BONUS] if s[at.PENDING] > 0.0 else m[at.INVERSE], h)
+    phi = s[at.DISPERSION] if s[at.DISPERSION] > 0.0 else 1.0
+    rate, more, share, far = s[at.WEIGHT] / (d + 1.0), 0.0, SHARE_KNOWN, FAR_KNOWN
+    if s[at.FAMILY] == at.GAUSSIAN and s[at.GIVEN] == 0.0:
+        share, far = SHARE, FAR
+        if s[at.NOVELTY] > 0.0:
+            more = max(s[at.NOVEL_RESIDUALS] / s[at.NOVELTY] - phi, 0.0)
+    for k in range(K):
+        u = rate * h[k]
+        spread = (phi + more * u / (1.0 + u)) * h[k]
+        index[k] += math.sqrt(spread * (2.0 + share * (math.log1p(u) + math.log1p(far * u))))
+
+
+@entry(void(LINE, TABLE, STACK, TABLE, LINE))
+def set_indices(s, v, m, arms, index):
+    """`indices` for Python."""
+    indices(s, v, m, arms, index)
+
+
+@entry(int64(LINE, TABLE, STACK, TABLE), nogil=False)
+def choose(s, v, m, arms):
+    """Return the arm of the largest index; -1 where several are, or arms are bad."""
+    K = arms.shape[0]
+    index = np.empty(K)
+    for k in range(K):
+        if not product(arms[k], arms[k]) <= LONGEST:  # NaN fails it too
+            return -1
+    indices(s, v, m, arms, index)
+    best, ties = 0, 0
+    for k in range(K):
+        if index[k] > index[best]:
+            best = k
+    for k in range(K):
+        if index[k] >= index[best] - at.TIE * abs(index[best]):
+            ties += 1
+    return best if ties == 1 else -1
+
+
+@njit(**INNER)
+def fits(x, y, w, family):
+    """Whether a reward can be computed with."""
+    square = product(x, x)
+    if family == at.BINOMIAL and not 0.0 <= y <= 1.0:
+        return False
+    large = (1.0 + square) * (1.0 + y * y * w) * w <= LARGEST
+    return square <= LONGEST and large and w >= 1.0 / LARGEST
+
+
+@njit(**PART)
+def with_intercept(x):
+    """Return (x, 1)."""
+    z = np.ones(x.shape[0] + 1)
+    z[: x.shape[0]] = x
+    return z
+
+
+@njit(**PART)
+def change(P, z, w):
+    """Add w z z' to the matrix of which P is the inverse."""
+    k = np.empty(z.shape[0])
+    q = times(P, z, k)
+    add_outer(P, k, -w / (1.0 + w * q))
+
+
+@entry(int64(LINE, TABLE, STACK, TABLE, LINE, float64, float64, int64), nogil=False)
+def learn(s, v, m, rows, x, y, w, family):
+    """Learn a reward of weight ``w``, for a share the number of trials."""
+    D = v.shape[1]
+    if x.shape[0] != D - 1 or not fits(x, y, w, family):
+        return 0
+    s[at.COUNT] += 1.0
+    s[at.SINCE] += 1.0
+    s[at.WEIGHTS] += w
+    count_arm(s, x, w if family == at.GAUSSIAN else 1.0)
+    if s[at.COUNT] == 1.0:
+        s[at.TYPICAL] = w
+        s[at.ORIGIN] = y if family == at.GAUSSIAN else 0.0
+        renew(s, v, m, rows, family)
+        renew_recent(s, v, m)
+    z, window = with_intercept(x), max(WINDOW, WINDOW_PER_FEATURE * (D - 1))
+    gamma = 1.0 - 1.0 / window
+    if family == at.GAUSSIAN:
+        y -= s[at.ORIGIN]
+        count_reward(s, y, w)
+        u, L = gaussian_round(s, v, m, rows, z, y, w, gamma)
+    else:
+        u, L = binomial_round(s, v, m, rows, z, y, w, gamma)
+    if s[at.PENDING] > 0.0:
+        change(m[at.BONUS], z, u)
+    s[at.EVIDENCE] = min((s[at.EVIDENCE] + 1.0) * L, MOST_EVIDENCE)
+    if s[at.EVIDENCE] > ALARM and s[at.SINCE] > D:
+        take_over(s, v, m, rows, family)
+    elif s[at.COUNT] >= s[at.NEXT]:
+        renew(s, v, m, rows, family)
+    s[at.RECENT_ROWS] += 1.0
+    if s[at.RECENT_ROWS] >= window or s[at.COUNT] < 10.0:
+        renew_recent(s, v, m)
+    return 1
+
+
+@njit(**INNER)
+def key_of(x):
+    """Return a number by which a decision is found."""
+    key = 0.0
+    for j in range(x.shape[0]):
+        key += (j + 1.0) * x[j]
+    return key
+
+
+@entry(int64(LINE, TABLE, STACK, TABLE, LINE, LINE, float64, int64), nogil=False)
+def expect(s, v, m, decisions, keys, x, w, family):
+    """Count a decision whose reward, of weight ``w``, is pending."""
+    d, t = x.shape[0], int(s[at.PENDING])
+    if not fits(x, 0.0, w, family):
+        return 0
+    z, given = with_intercept(x), w
+    if family == at.BINOMIAL:
+        w *= slope(sigmoid(product(z, v[at.THETA])))
+    decisions[t, :d] = x
+    decisions[t, d] = w
+    keys[t] = key_of(x)
+    s[at.PENDING] += 1.0
+    if t == 0:
+        s[at.REMOVED] = 0.0
+        m[at.WAITING] = 0.0
+        m[at.BONUS] = m[at.INVERSE]
+    add_outer(m[at.WAITING], z, w)
+    if s[at.COUNT] == 0.0:  # the scale of arms, before any reward tells it
+        count_arm(s, x, given if family == at.GAUSSIAN else 1.0)
+        choose_ridge(s, v, m, family)
+        renew_bonus(s, m)
+    else:
+        change(m[at.BONUS], z, w)
+    return 1
+
+
+@entry(int64(LINE, TABLE, STACK, TABLE, LINE, LINE), nogil=False)
+def release(s, v, m, decisions, keys, x):
+    """Take a decision on this arm off the pending ones, of several any."""
+    d, last, key, t = x.shape[0], int(s[at.PENDING]) - 1, key_of(x), 0
+    while t <= last:
+        if keys[t] == key:
+            j = 0
+            while j < d and decisions[t, j] == x[j]:
+                j += 1
+            if j == d:
+                break
+        t += 1
+    if t > last:
+        return 0
+    w, z = decisions[t, d], with_intercept(x)
+    decisions[t], keys[t] = decisions[last], keys[last]
+    decisions[last], keys[last] = 0.0, 0.0
+    s[at.PENDING] -= 1.0
+    s[at.REMOVED] += 1.0
+    if s[at.REMOVED] > 2.0 * last + OFTEN:  # the sum afresh, without what rounding has left
+        s[at.REMOVED] = 0.0
+        m[at.WAITING] = 0.0
+        for t in range(last):
+            z[:d] = decisions[t, :d]
+            add_outer(m[at.WAITING], z, decisions[t, d])
+        renew_bonus(s, m)
+        return 1
+    add_outer(m[at.WAITING], z, -w)
+    k = np.empty(d + 1)
+    left = 1.0 - w * times(m[at.BONUS], z, k)
+    if left < SOUND or s[at.REMOVED] % OFTEN == 0.0:
+        renew_bonus(s, m)
+    else:
+        add_outer(m[at.BONUS], k, w / left)
+    return 1

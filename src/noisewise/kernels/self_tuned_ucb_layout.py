@@ -1,0 +1,75 @@
+"""Where the kernels of `SelfTunedUCB` find its numbers, vectors and matrices, and its constants.
+
+D is the number of features and one more, the intercept, which stands last. The families are 0,
+Gaussian, and 1, binomial.
+"""
+
+from typing import TYPE_CHECKING
+
+GAUSSIAN, BINOMIAL = 0, 1
+TIE = 1e-12  # indices equal to this, relatively, are
+
+FIELDS = {
+    "FAMILY": "0 or 1, see above",
+    "COUNT": "rewards learnt",
+    "SINCE": "rewards since the last restart",
+    "RESTARTS": "so far",
+    "LAST_RESTART": "the count then",
+    "STORED": "rows of history",
+    "PENDING": "decisions whose rewards are pending",
+    "REMOVED": "decisions taken off their matrix since it was last summed",
+    "RECENT_ROWS": "rows since the matrix of the forgetting learner was inverted",
+    "GIVEN": "1 once a standard deviation other than 1 was given",
+    "MEAN": "of rewards less the origin",
+    "LEVEL": "of rewards less the origin, weighted",
+    "ORIGIN": "the first continuous reward, which all are taken less of",
+    "LOG_WEIGHTS": "sum of log w, continuous rewards",
+    "LOG_SQUARES": "sum of log r^2 w over the same rows as the following",
+    "LOG_SPREAD": "sum of log w over rows that tell whether the given sds are right",
+    "LOG_PRODUCTS": "sum of the product of both",
+    "NEXT": "count at which the ridge is chosen again",
+    "RIDGE": "2 lambda",
+    "INTERCEPT": "ridge of the intercept",
+    "WEIGHT": "W, the sum of weights times slopes",
+    "WEIGHTS": "sum of weights as given",
+    "SQUARES": "of rewards around their mean, summed",
+    "WEIGHTED_SQUARES": "of rewards around their level",
+    "LENGTHS": "squared norms of arms, summed",
+    "WEIGHTED_LENGTHS": "weighted by those of their rewards",
+    "LENGTH_COUNT": "how many they are",
+    "TYPICAL": "geometric mean of weights when they were last computed",
+    "DISTRUST": "b, by which the logarithms of given weights are drawn together",
+    "LOG_COUNT": "rows that tell whether the given sds are right",
+    "LOG_SPREAD_SQUARES": "sum of (log w)^2 over them",
+    "NOVEL_RESIDUALS": "squared standardised residuals times leverages, summed",
+    "NOVELTY": "leverages, summed",
+    "RESIDUALS": "squared standardised residuals, summed",
+    "RESIDUAL_COUNT": "how many they are",
+    "DISPERSION": "phi",
+    "EVIDENCE": "M of the restart test",
+    "RECENT_WEIGHT": "WEIGHT of the forgetting learner",
+    "RECENT_RESIDUALS": "RESIDUALS of the forgetting learner",
+    "RECENT_RESIDUAL_COUNT": "RESIDUAL_COUNT of the forgetting learner",
+}
+AT = {name: place for place, name in enumerate(FIELDS)}
+globals().update(AT)
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> int: ...
+
+
+SIZE = len(FIELDS)
+COUNTS = range(10)  # the whole numbers among them
+SIGNED = range(10, 17)  # those that may be negative
+
+THETA, MOMENT, RECENT_THETA, RECENT_MOMENT, PRIOR_MOMENT, VECTORS = range(6)
+(
+    GRAM,  # G, the weighted rows
+    INVERSE,  # P = (G + R)^-1
+    BONUS,  # (G + R + pending)^-1
+    WAITING,  # the pending rows, weighted
+    RECENT_GRAM,  # of the forgetting learner
+    RECENT_INVERSE,
+    PRIOR_GRAM,  # what a binomial learner took over at its last restart
+    MATRICES,
+) = range(8)

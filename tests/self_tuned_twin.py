@@ -1,0 +1,249 @@
+"""A readable twin of `SelfTunedUCB`: numpy, whole matrices, an inverse whenever one is needed."""
+
+import math
+
+import numpy as np
+from numpy.linalg import inv
+
+
+def sigmoid(z):
+    return 1 / (1 + np.exp(-z))
+
+
+def log_likelihood(score, y, n):
+    return n * (y * score - np.logaddexp(0, score))
+
+
+def implicit_step(score, h, y, n):
+    """The root of u = n (y - mean(score + h u)) by bisection."""
+    ends = sorted((0.0, n * (y - sigmoid(score))))
+    for _ in range(200):
+        u = sum(ends) / 2
+        ends[int(u > n * (y - sigmoid(score + h * u)))] = u
+    return u
+
+
+class Learner:
+    """G, b and theta of rows whose past is discounted; P where only rank one has changed it."""
+
+    def __init__(self, size, gamma):
+        self.gamma, self.G, self.b = gamma, np.zeros((size, size)), np.zeros(size)
+        self.W = self.residuals = self.residual_count = 0.0
+
+    def solve(self, R):
+        self.P = inv(self.G + R)
+        self.theta = self.P @ self.b
+
+    def add(self, z, c, b):
+        g = self.gamma
+        self.P = inv(g * inv(self.P) + c * np.outer(z, z))
+        self.G, self.b, self.W = g * self.G + c * np.outer(z, z), g * self.b + b * z, g * self.W + c
+
+    def learn_gaussian(self, z, y, w, most):
+        r, q = y - z @ self.theta, z @ self.P @ z
+        square, u = r * r / (1 / w + q), w
+        if square > most:
+            u, square = w * math.sqrt(most / square), most
+        self.theta = self.theta + u / (self.gamma + u * q) * r * self.P @ z
+        self.add(z, u, u * y)
+        self.residuals = self.gamma * self.residuals + square
+        self.residual_count = self.gamma * self.residual_count + 1
+        return r, q, square
+
+    def learn_binomial(self, z, y, n):
+        k, start = self.P @ z / self.gamma, z @ self.theta
+        u = implicit_step(start, z @ k, y, n)
+        score = start + z @ k * u
+        p = sigmoid(score)
+        c = n * max(p * (1 - p), 2e-9)
+        self.theta = self.theta + u * k
+        self.add(z, c, c * score + u)
+        return start
+
+
+class Twin:
+    """What `SelfTunedUCB` does, for one family and number of features."""
+
+    def __init__(self, family, dim):
+        self.binomial, self.d, self.D = family == "binomial", dim, dim + 1
+        self.window = max(100.0, 10.0 * dim)
+        self.full = Learner(self.D, 1.0)
+        self.recent = Learner(self.D, 1 - 1 / self.window)
+        self.prior = np.zeros((self.D, self.D)), np.zeros(self.D)
+        self.rows, self.rewards, self.weights, self.lengths, self.log_rows = [], [], [], [], []
+        self.pending, self.novel, self.novelty = [], 0.0, 0.0
+        self.phi, self.b, self.typical = 0.0, 0.0, 1.0
+        self.ridge, self.intercept = 1.0, 1.0
+        self.next = self.since = self.restarts = self.recent_rows = 0
+        self.evidence = self.origin = 0.0
+
+    @property
+    def count(self):
+        return len(self.rewards)
+
+    @property
+    def R(self):
+        return np.diag(np.append(np.full(self.d, self.ridge), self.intercept))
+
+    def trusted(self, w):
+        return self.typical * (min(w, 16 * self.typical) / self.typical) ** (1 - self.b)
+
+    def dispersion(self):
+        v = 1.0
+        if all(w == 1 for w in self.weights):
+            v = np.var(self.rewards, ddof=1) if self.count > 1 else 0.0
+        return (3 * v + self.full.residuals) / (3 + self.full.residual_count)
+
+    def distrust(self):
+        if len(self.log_rows) < 2:
+            return 0.0
+        x, y = np.array(self.log_rows).T
+        square = np.sum((x - x.mean()) ** 2)
+        if not square > 0:
+            return 0.0
+        slope = (x - x.mean()) @ (y - y.mean()) / square
+        return float(np.clip(slope - 2 * math.pi / math.sqrt(2 * square), 0, 1))
+
+    def reweigh(self):
+        def weighed():
+            u = np.array([self.trusted(w) * f for *_, w, f in self.rows])
+            z, y = (np.array([row[i] for row in self.rows]) for i in (0, 1))
+            return u, z, y, u @ (y - z @ self.full.theta) ** 2
+
+        before = weighed()[3] if self.rows else 0.0
+        self.typical = math.exp(np.mean(np.log(self.weights)))
+        self.b = self.distrust()
+        self.full.G, self.full.b = (part.copy() for part in self.prior)
+        self.full.W = self.full.G[-1, -1]
+        if not self.rows:
+            return
+        u, z, y, after = weighed()
+        self.full.G, self.full.b = self.full.G + z.T @ (u[:, None] * z), self.full.b + z.T @ (u * y)
+        self.full.W += u.sum()
+        if before > 0 and len(self.rows) > self.D:
+            self.full.residuals *= after / before
+            self.novel *= after / before
+            self.phi = self.dispersion()
+
+    def choose_ridge(self):
+        if self.binomial:
+            self.intercept = 0.04
+        lengths = np.array(self.lengths)
+        square, phi, v = lengths[:, 0].mean(), 1.0, 1.0
+        if not self.binomial:
+            phi, v = self.phi, np.var(self.rewards, ddof=1) if self.count > 1 else 0.0
+        if self.count <= 1 or not phi > 0 or not v > 0:
+            self.ridge = lengths[:, 1].mean()
+            if not self.binomial:
+                self.intercept = 1e-6 * self.ridge / square
+            return
+        if not self.binomial:
+            self.intercept = 1e-6 * phi / v
+        theta, P = self.full.theta[:-1], self.full.P[:-1, :-1]
+        gamma = max(self.d - self.ridge * np.trace(P), 0.0)
+        self.ridge = phi * (gamma + self.d / 2) / (theta @ theta + self.d / 2 * v / square)
+
+    def renew(self):
+        if not self.binomial and any(w != 1 for w in self.weights) and self.count:
+            self.reweigh()
+        self.choose_ridge()
+        if self.binomial:
+            self.solve_history()
+        else:
+            self.full.solve(self.R)
+        self.next = max(self.count + 1, math.ceil(1.1 * self.count))
+
+    def solve_history(self):
+        """Newton's method; undamped, which is enough where the data are tame."""
+        for _ in range(12):
+            G, b = self.prior
+            g, G = G @ self.full.theta - b + self.R @ self.full.theta, G.copy()
+            for z, y, n, _ in self.rows:
+                p = sigmoid(z @ self.full.theta)
+                G += n * max(p * (1 - p), 2e-9) * np.outer(z, z)
+                g = g + n * (p - y) * z
+            self.full.G, self.full.P, self.full.W = G, inv(G + self.R), G[-1, -1]
+            step = self.full.P @ g
+            self.full.theta = self.full.theta - step
+            if g @ step < 1e-4:
+                break
+
+    def restart(self):
+        self.evidence, self.since, self.restarts, self.rows = 0.0, 0, self.restarts + 1, []
+        gamma = self.full.gamma
+        vars(self.full).update(vars(self.recent), gamma=gamma)
+        self.prior = self.recent.G.copy(), self.recent.b.copy()
+        self.renew()
+
+    def update(self, x, y, sigma=1.0):
+        z, w = np.append(x, 1.0), sigma**-2.0
+        self.lengths.append((x @ x, (1.0 if self.binomial else w) * (x @ x)))
+        if not self.count:
+            self.typical, self.origin = w, 0.0 if self.binomial else y
+            self.choose_ridge()
+            self.full.solve(self.R)
+            self.recent.solve(self.R)
+        y -= self.origin
+        self.rewards.append(y)
+        self.weights.append(w)
+        self.since += 1
+        L = self.binomial_round(z, y, w) if self.binomial else self.gaussian_round(z, y, w)
+        self.evidence = (self.evidence + 1) * L
+        if self.evidence > 2e5 and self.since > self.D:
+            self.restart()
+        elif self.count >= self.next:
+            self.renew()
+        self.recent_rows += 1
+        if self.recent_rows >= self.window or self.count < 10:
+            self.recent_rows = 0
+            self.recent.solve(self.R)
+
+    def gaussian_round(self, z, y, given):
+        w, before = self.trusted(given), self.phi
+        most = 9 * self.dispersion() if self.full.residual_count >= 10 else math.inf
+        recent, recent_q, _ = self.recent.learn_gaussian(z, y, w, most)
+        W = self.full.W
+        r, q, square = self.full.learn_gaussian(z, y, w, most)
+        self.rows.append((z, y, given, (self.full.W - W) / w))
+        if self.count > 1:
+            self.novel += w * q / (1 + w * q) * square
+            self.novelty += w * q / (1 + w * q)
+        if w * q < 1 and r != 0:
+            self.log_rows.append((math.log(given), math.log(r * r * given)))
+        self.phi = self.dispersion()
+        if not before > 0:
+            return 1.0
+        scale = 2 * before * (1 / w + max(q, recent_q))
+        return ((1 + r * r / scale) / (1 + recent * recent / scale)) ** 1.5
+
+    def binomial_round(self, z, y, n):
+        recent = self.recent.learn_binomial(z, y, n)
+        score = self.full.learn_binomial(z, y, n)
+        self.rows.append((z, y, n, 1.0))
+        return math.exp(log_likelihood(recent, y, n) - log_likelihood(score, y, n))
+
+    def expect(self, x, sigma):
+        z, w = np.append(x, 1.0), sigma**-2.0
+        if self.binomial:
+            p = sigmoid(z @ self.full.theta)
+            w *= p * (1 - p)
+        self.pending.append((z, w))
+
+    def release(self, x):
+        at = [np.array_equal(z[:-1], x) for z, _ in self.pending].index(True)
+        del self.pending[at]
+
+    def index(self, x):
+        z = np.c_[x, np.ones(len(x))]
+        H = self.full.G + self.R + sum(w * np.outer(row, row) for row, w in self.pending)
+        if not self.pending:
+            H = inv(self.full.P)
+        h, phi, more = np.einsum("ij,jk,ik->i", z, inv(H), z), self.phi or 1.0, 0.0
+        share, far = 0.7, 1 / 16
+        if not self.binomial and all(w == 1 for w in self.weights):
+            share, far = 1.0, 1 / 4
+            more = max(self.novel / self.novelty - phi, 0.0) if self.novelty else 0.0
+        u = self.full.W * h / self.D
+        spread = (phi + more * u / (1 + u)) * h
+        bonus = np.sqrt(spread * (2 + share * (np.log1p(u) + np.log1p(far * u))))
+        return self.origin + z @ self.full.theta + bonus
