@@ -147,8 +147,8 @@ def test_it_is_the_plain_mixture_of_exact_refits(family, how, weight):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_shares_are_trials_and_weights(family):
     """A share of n trials with weight n has the likelihood of its trials."""
-    x, y = stream(family, count=60)
-    w = np.random.default_rng(1).integers(1, 9, size=60).astype(float)
+    x, y = stream(family, count=30)
+    w = np.random.default_rng(1).integers(1, 9, size=30).astype(float)
     y = np.round(y * w) / w
     found, state = played(nw.RidgeMixture(family), x, y, w)
     means, loss, *_ = plain(family, x, y, w)
@@ -160,7 +160,7 @@ def test_shares_are_trials_and_weights(family):
 @pytest.mark.parametrize("size", [0.0, 1.0, 4.0])
 def test_the_loss_is_within_the_logarithm_of_the_prior_of_every_expert(family, size):
     """A theorem; losses of experts alone are those of the mixture with that ridge only."""
-    x, y = stream(family, 3, count=400, dim=4, size=size)
+    x, y = stream(family, 3, count=200, dim=4, size=size)
     means, state = played(nw.RidgeMixture(family), x, y)
     for c in state.ridges:
         alone = played(nw.RidgeMixture(family, ridge=2 * c), x, y)[1].loss

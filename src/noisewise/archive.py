@@ -35,7 +35,8 @@ Arrays = dict[str, NDArray[np.generic]]
 def save(path: str | os.PathLike[str], spec: object, state: object = None) -> None:
     """Write ``spec`` and ``state`` to ``path``; an old file is replaced only once all is on disk.
 
-    An estimator is passed alone, in place of the spec; it knows its state.
+    An estimator is passed alone, in place of the spec: it holds its state.
+
     The file holds a member ``header`` (JSON) and one array a member; `numpy.load` opens it. An old
     file keeps its mode and a link its target; what a killed `save` left is removed by the next.
     """

@@ -1,4 +1,4 @@
-"""RidgeMixture: shares and counts without a number to choose, by a Bayes mixture over ridges."""
+"""RidgeMixture: shares, counts and signs with no number to choose, a Bayes mixture over ridges."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -32,7 +32,7 @@ def _expert(family: str, tolerance: float, certificate: str) -> FTRL:
 
 @dataclass(frozen=True)
 class RidgeMixture:
-    r"""Logistic, Poisson or other curved regression whose ridge is learnt; nothing is to be given.
+    r"""Regression on shares, counts or signs that learns its ridge; no number needs to be given.
 
     Experts are `FTRL` with penalty :math:`\frac12 cd\sum_i v_i\theta_i^2 + \frac18 b^2`,
     :math:`c = 4^{-5}, 4^{-4}, \ldots, 4^5`, v the running variances of the features, b the
