@@ -331,6 +331,15 @@ def test_words_of_a_file_do_nothing_on_its_page(tmp_path):
     assert "<script" not in (out / "index.html").read_text("utf-8")
 
 
+def test_odd_names_and_a_constant_target(tmp_path):
+    rng = np.random.default_rng(0)
+    names = ["cost $", "$\\frac{$", "größe", "大小"]
+    frame = pd.DataFrame(rng.normal(size=(40, 4)), columns=names).assign(y=1.0)
+    frame.to_csv(tmp_path / "f.csv", index=False)
+    _, words = fitted(tmp_path / "f.csv", "--target", "y")
+    assert "大小" in words
+
+
 def test_the_default_folder_is_named_after_the_file(csv):
     assert invoke("fit", "houses.csv", "--target", "price", "--features", "size").exit_code == 0
     assert (csv.parent / "houses-fit" / "index.html").exists()
