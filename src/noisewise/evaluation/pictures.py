@@ -44,8 +44,9 @@ def draw_losses(axis: Any, found: Evaluation) -> None:
         axis.plot(found.times[late], curve[late], color=colour, label=name)
     axis.set(xlabel="rows", title=f"{found.loss.capitalize()} so far")
     _log_axis(axis.xaxis)
-    axis.legend()
     axis.margins(x=0.02)
+    below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "fontsize": 8}
+    axis.legend(**below, ncols=len(found.names), columnspacing=1.2, handlelength=1.5)
 
 
 def draw_widths(axis: Any, found: Evaluation) -> None:

@@ -100,13 +100,16 @@ def _intervals(fit: Fit) -> str:
     if not has_widths(fit.evaluation):
         return ""
     shown = _picture("widths", 3.0, lambda axis: draw_widths(axis, fit.evaluation))
+    words = "Asked at a few times for the rows that came next: how wide intervals were."
     if fit.evaluation.looks.table[:, 3].sum():
         shown += _picture("coverage", 3.0, lambda axis: draw_coverage(axis, fit.evaluation))
+        words = (
+            "Asked at a few times for the rows that came next: how wide intervals were, and how "
+            "many observations lay inside theirs. The grey band is two standard errors wide on "
+            "each side of what was promised."
+        )
     return (
-        '<section id="intervals"><h2>Intervals</h2>'
-        "<p>Asked at a few times for the rows that came next: how wide intervals were, and how "
-        "many observations lay inside theirs. The grey band is two standard errors wide on each "
-        "side of what was promised.</p>"
+        f'<section id="intervals"><h2>Intervals</h2><p>{words}</p>'
         f'<div class="pictures">{shown}</div></section>'
     )
 
@@ -126,14 +129,13 @@ def _draw_observed(axis: Any, fit: Fit) -> None:
 
 
 def _draw_calibration(axis: Any, p: Any, y: Any) -> None:
-    """Draw the share of successes among rows of about the same predicted probability."""
+    """Draw the mean label of rows of about the same prediction, with two standard errors."""
     axis.plot([0, 1], [0, 1], color=BLACK, lw=0.8)
     for part in np.array_split(np.argsort(p, kind="stable"), min(10, max(len(p) // 20, 1))):
         if len(part):
-            share, error = (
-                y[part].mean(),
-                2 * np.sqrt(p[part].mean() * (1 - p[part].mean()) / len(part)),
+            error = 2 * (y[part] - p[part]).std() / np.sqrt(len(part))
+            axis.errorbar(
+                p[part].mean(), y[part].mean(), error, color=VERMILION, fmt="o", ms=4, lw=1
             )
-            axis.errorbar(p[part].mean(), share, yerr=error, color=VERMILION, fmt="o", ms=4, lw=1)
     axis.set(xlabel="predicted before", ylabel="share observed", title="Predicted and observed")
     axis.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
