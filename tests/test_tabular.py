@@ -267,6 +267,8 @@ def test_models_that_can_not_be_used(csv, tmp_path):
     more.assign(size="big").to_csv(tmp_path / "text.csv", index=False)
     refused(r"'size' holds text \('big' in row 1\)", "predict", out, tmp_path / "text.csv")
     refused("--keep names", "predict", out, csv, "--keep", "id")
+    more.assign(lower=1).to_csv(tmp_path / "lower.csv", index=False)
+    refused("--keep holds 'lower'", "predict", out, tmp_path / "lower.csv", "--keep", "lower")
     columns = json.loads((out / "columns.json").read_text())
     columns["model"] = "0"
     (out / "columns.json").write_text(json.dumps(columns))
