@@ -15,7 +15,6 @@ from .encoding import Encoding
 from .reading import chunks, names_of
 from .survey import survey
 
-
 WRITTEN = "prediction", "lower", "upper"
 
 
