@@ -117,8 +117,11 @@ def _module(home, shown, names):
 def _entry(module, name):
     thing = getattr(import_module(module), name)
     if isinstance(thing, type):
-        # the fields of a named tuple have no words of their own
-        less = f"   :exclude-members: {', '.join(getattr(thing, '_fields', ()))}\n"
+        # fields of a named tuple have no words of their own, scikit-learn's routing too many
+        routing = [
+            n for n in dir(thing) if re.fullmatch(r"set_\w+_request|get_metadata_routing", n)
+        ]
+        less = f"   :exclude-members: {', '.join([*getattr(thing, '_fields', ()), *routing])}\n"
         members = f"   :members:\n   :inherited-members: object, tuple\n{less}"
         return f".. autoclass:: {module}.{name}\n{members}"
     return f".. autofunction:: {module}.{name}\n"

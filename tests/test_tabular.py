@@ -267,6 +267,8 @@ def test_models_that_can_not_be_used(csv, tmp_path):
     more.assign(size="big").to_csv(tmp_path / "text.csv", index=False)
     refused(r"'size' holds text \('big' in row 1\)", "predict", out, tmp_path / "text.csv")
     refused("--keep names", "predict", out, csv, "--keep", "id")
+    more.assign(lower=1).to_csv(tmp_path / "lower.csv", index=False)
+    refused("--keep holds 'lower'", "predict", out, tmp_path / "lower.csv", "--keep", "lower")
     columns = json.loads((out / "columns.json").read_text())
     columns["model"] = "0"
     (out / "columns.json").write_text(json.dumps(columns))
@@ -329,6 +331,15 @@ def test_words_of_a_file_do_nothing_on_its_page(tmp_path):
     frame.to_csv(tmp_path / "f.csv", index=False)
     out, _ = fitted(tmp_path / "f.csv", "--target", "y")
     assert "<script" not in (out / "index.html").read_text("utf-8")
+
+
+def test_odd_names_and_a_constant_target(tmp_path):
+    rng = np.random.default_rng(0)
+    names = ["cost $", "$\\frac{$", "größe", "大小"]
+    frame = pd.DataFrame(rng.normal(size=(40, 4)), columns=names).assign(y=1.0)
+    frame.to_csv(tmp_path / "f.csv", index=False)
+    _, words = fitted(tmp_path / "f.csv", "--target", "y")
+    assert "大小" in words
 
 
 def test_the_default_folder_is_named_after_the_file(csv):

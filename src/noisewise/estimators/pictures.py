@@ -54,7 +54,7 @@ def draw_coefficients(
         label = f"{1 - delta:.0%} {name}"
         axis.hlines(at[known], *ends[:, known], color=colour, lw=width, alpha=0.9, label=label)
     axis.plot(dots[order], at, "o", color="black", ms=4, label="coefficient")
-    axis.set_yticks(at, [_short(summary.names[i]) for i in order])
+    axis.set_yticks(at, [_short(summary.names[i]) for i in order], parse_math=False)
     axis.set_ylim(-0.7, len(order) - 0.3)
     axis.set_xlim(*reach)
     unit = "unit" if spreads is None else "standard deviation"

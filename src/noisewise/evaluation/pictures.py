@@ -15,7 +15,7 @@ def draw(found: Evaluation) -> Any:
     plt = pyplot()
     looks = found.looks.table
     covered = bool(looks[:, 3].sum())
-    wide = bool(np.isfinite(looks[:, 1:3]).any())
+    wide = has_widths(found)
     count = 1 + wide + covered
     with plt.rc_context(RC):
         size = (4.2 + 3.0 * (count - 1), 3.0)
@@ -31,6 +31,12 @@ def draw(found: Evaluation) -> Any:
     return axes[0]
 
 
+def has_widths(found: Evaluation) -> bool:
+    """Return whether some interval had a width that a picture can show."""
+    widths = found.looks.table[:, 1:3]
+    return bool((np.isfinite(widths) & (widths > 0)).any())
+
+
 def draw_losses(axis: Any, found: Evaluation) -> None:
     """Draw the average loss so far of each, from where it is settled enough to be seen."""
     late = found.times >= min(10, found.rows / 2)
@@ -38,15 +44,16 @@ def draw_losses(axis: Any, found: Evaluation) -> None:
         axis.plot(found.times[late], curve[late], color=colour, label=name)
     axis.set(xlabel="rows", title=f"{found.loss.capitalize()} so far")
     _log_axis(axis.xaxis)
-    axis.legend()
     axis.margins(x=0.02)
+    below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "fontsize": 8}
+    axis.legend(**below, ncols=len(found.names), columnspacing=1.2, handlelength=1.5)
 
 
 def draw_widths(axis: Any, found: Evaluation) -> None:
     """Draw the width of intervals of the mean and of observations."""
     t, mean, label, *_ = found.looks.table.T
     for width, colour, name in ((label, VERMILION, "observation"), (mean, BLUE, "mean")):
-        seen = np.isfinite(width)
+        seen = np.isfinite(width) & (width > 0)
         if seen.any():
             axis.plot(t[seen], width[seen], color=colour, marker="o", ms=3, label=name)
     axis.set(xlabel="rows", title="Width of intervals")

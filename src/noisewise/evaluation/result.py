@@ -63,6 +63,10 @@ class Looks:
         return float(inside.sum() / n.sum()) if n.sum() else float("nan")
 
 
+def _ratio(loss: float, base: float) -> str:
+    return f"{loss / base:.3f}" if base > 0 else "–"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """How well models predicted each row before they learnt it.
@@ -132,7 +136,7 @@ class Evaluation:
         heads = ("", "all rows", f"after row {self.half:,}", f"over {self.names[-1]}")
         base = self.losses[self.names[-1]]
         rows = [
-            (name, f"{loss:.4g}", f"{self.late_losses[name]:.4g}", f"{loss / base:.3f}")
+            (name, f"{loss:.4g}", f"{self.late_losses[name]:.4g}", _ratio(loss, base))
             for name, loss in self.losses.items()
         ]
         return [heads, *rows] if len(rows) > 1 else [row[:3] for row in (heads, *rows)]

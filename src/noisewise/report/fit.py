@@ -1,6 +1,8 @@
 """The page of a model that was fitted to a file: one file, nothing fetched from outside."""
 
 import html
+import shlex
+import warnings
 from collections.abc import Callable
 from importlib.resources import files as resources
 from io import BytesIO
@@ -14,7 +16,7 @@ from matplotlib.figure import Figure
 
 from ..drawing import BLACK, BLUE, RC, VERMILION
 from ..estimators.pictures import MOST
-from ..evaluation.pictures import draw_coverage, draw_losses, draw_widths
+from ..evaluation.pictures import draw_coverage, draw_losses, draw_widths, has_widths
 from ..evaluation.textbook import NAMES
 from ..tabular.fitting import Fit
 from . import figures, table
@@ -37,9 +39,13 @@ def page(folder: Path, fit: Fit) -> str:
         "score": score(fit),
         "comparison": " ".join([*fit.evaluation.notes(), fit.comparison]),
         "promises": " ".join(fit.summary.notes),
-        "command": f"noisewise predict {folder} FILE",
-        "python": (
-            f'import noisewise as nw\nmodel = nw.load("{folder / "model.npz"}")\nmodel.predict(X)'
+        "command": f"noisewise predict {shlex.quote(str(folder))} FILE",
+        "python": "\n".join(
+            (
+                "import noisewise as nw",
+                f"model = nw.load({str(folder / 'model.npz')!r})",
+                "model.predict(X)",
+            )
         ),
     }
     return Template((resources(__package__) / "fit.html").read_text()).substitute(
@@ -75,7 +81,8 @@ def score(fit: Fit) -> str:
 
 def _picture(name: str, height: float, draw: Callable[[Any], object], width: float = WIDTH) -> str:
     """Return a figure with one axis as an element of the page."""
-    with matplotlib.rc_context({**RC, "svg.hashsalt": name}):
+    with matplotlib.rc_context({**RC, "svg.hashsalt": name}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # a name in another script
         figure = Figure(figsize=(width, height), layout="constrained")
         draw(figure.subplots())
         out = BytesIO()
@@ -90,17 +97,19 @@ def _coefficients(fit: Fit) -> str:
 
 def _intervals(fit: Fit) -> str:
     """Return the section on intervals, empty where the rows were too few for any."""
-    looks = fit.evaluation.looks.table
-    if not np.isfinite(looks[:, 1:3]).any():
+    if not has_widths(fit.evaluation):
         return ""
     shown = _picture("widths", 3.0, lambda axis: draw_widths(axis, fit.evaluation))
-    if looks[:, 3].sum():
+    words = "Asked at a few times for the rows that came next: how wide intervals were."
+    if fit.evaluation.looks.table[:, 3].sum():
         shown += _picture("coverage", 3.0, lambda axis: draw_coverage(axis, fit.evaluation))
+        words = (
+            "Asked at a few times for the rows that came next: how wide intervals were, and how "
+            "many observations lay inside theirs. The grey band is two standard errors wide on "
+            "each side of what was promised."
+        )
     return (
-        '<section id="intervals"><h2>Intervals</h2>'
-        "<p>Asked at a few times for the rows that came next: how wide intervals were, and how "
-        "many observations lay inside theirs. The grey band is two standard errors wide on each "
-        "side of what was promised.</p>"
+        f'<section id="intervals"><h2>Intervals</h2><p>{words}</p>'
         f'<div class="pictures">{shown}</div></section>'
     )
 
@@ -120,14 +129,13 @@ def _draw_observed(axis: Any, fit: Fit) -> None:
 
 
 def _draw_calibration(axis: Any, p: Any, y: Any) -> None:
-    """Draw the share of successes among rows of about the same predicted probability."""
+    """Draw the mean label of rows of about the same prediction, with two standard errors."""
     axis.plot([0, 1], [0, 1], color=BLACK, lw=0.8)
     for part in np.array_split(np.argsort(p, kind="stable"), min(10, max(len(p) // 20, 1))):
         if len(part):
-            share, error = (
-                y[part].mean(),
-                2 * np.sqrt(p[part].mean() * (1 - p[part].mean()) / len(part)),
+            error = 2 * (y[part] - p[part]).std() / np.sqrt(len(part))
+            axis.errorbar(
+                p[part].mean(), y[part].mean(), error, color=VERMILION, fmt="o", ms=4, lw=1
             )
-            axis.errorbar(p[part].mean(), share, yerr=error, color=VERMILION, fmt="o", ms=4, lw=1)
     axis.set(xlabel="predicted before", ylabel="share observed", title="Predicted and observed")
     axis.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))

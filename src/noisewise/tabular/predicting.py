@@ -1,5 +1,6 @@
 """Predictions for the rows of a file, as CSV."""
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
@@ -13,6 +14,8 @@ from .choosing import require_names
 from .encoding import Encoding
 from .reading import chunks, names_of
 from .survey import survey
+
+WRITTEN = "prediction", "lower", "upper"
 
 
 class Predictions:
@@ -34,6 +37,9 @@ class Predictions:
         names = names_of(path)
         require_names(path, "the model", encoding.columns, names)
         require_names(path, "--keep", keep, names)
+        for name in WRITTEN:
+            if name in keep:
+                raise ValueError(f"--keep holds {name!r}, a column that is written; rename yours")
         self.model, self.encoding, self.path = model, encoding, path
         self.delta, self.kind, self.keep = delta, kind, tuple(keep)
         self.empty = 0
@@ -63,7 +69,7 @@ class Predictions:
     def write(self, file: IO[str]) -> None:
         """Write CSV: kept columns, then prediction, lower and upper."""
         for i, frame in enumerate(self._frames()):
-            frame.to_csv(file, index=False, header=not i, float_format="%.8g")
+            frame.to_csv(file, index=False, header=not i)
 
     def _frames(self) -> Iterator[pd.DataFrame]:
         columns = tuple(dict.fromkeys((*self.encoding.columns, *self.keep)))
@@ -80,7 +86,8 @@ class Predictions:
                 lower, upper = self.model.predict_interval(rows, self.delta, kind=self.kind)
                 values[whole] = np.column_stack([self.model.predict(rows), lower, upper])
             out = frame[list(self.keep)].reset_index(drop=True)
-            out[["prediction", "lower", "upper"]] = values
+            for name, column in zip(WRITTEN, values.T, strict=True):
+                out[name] = ["" if math.isnan(value) else f"{value:.8g}" for value in column]
             yield out
 
     @property
