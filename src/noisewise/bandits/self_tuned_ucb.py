@@ -61,7 +61,7 @@ class SelfTunedUCB:
     - decisions whose rewards are pending, if announced by `expect`, count in H with the weight that
       they will have, so that a batch of decisions does not repeat one.
 
-    Use it by default. No regret bound is proved. Costs K d^2 a round, and d^3 or, for shares, a
+    Use it by default. No regret bound is proved. Costs K d^2 per round, and d^3 or, for shares, a
     pass over the rewards since the last restart, whenever their number has grown by a tenth.
 
     Parameters
