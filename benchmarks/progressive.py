@@ -174,7 +174,8 @@ def draw(found):
     axis.grid(axis="y", visible=False)
     axis.set_xlabel("loss / loss of the best peer (further left is better; arrows: beyond 3)")
     axis.annotate("held out", (LEAST * 1.01, gap), style="italic", va="center", fontsize=8)
-    figure.legend(loc="outside upper center", ncols=6, handletextpad=0.2, columnspacing=1.2)
+    axis.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=6, handletextpad=0.2,
+                columnspacing=1.2)  # fmt: skip
     return figure
 
 
@@ -184,7 +185,8 @@ def _dots(axis, ratios, heights, name, mark, colour, size=5.5):
     style = {"color": colour, "mec": "white", "mew": 0.6, "zorder": 3, "ls": "", "ms": size}
     far = ratios > FURTHEST
     axis.plot(np.where(far, np.nan, ratios), heights, mark, label=name, **style)
-    axis.plot(np.full(far.sum(), FURTHEST), heights[far], ">", clip_on=False, **style)
+    if far.any():  # an empty line would widen the margin
+        axis.plot(np.full(far.sum(), FURTHEST), heights[far], ">", clip_on=False, **style)
 
 
 def fill(page, found):
