@@ -28,7 +28,7 @@ class ExploreFirst:
         return int(np.argmax(nw.Ridge(0.5).predict(state, arms)))
 
     def update(self, state, arm, reward, sigma=1.0):
-        if not sigma >= 0:
+        if not 0 <= sigma < np.inf:
             raise ValueError(f"sigma is {sigma}; pass a standard deviation")
         nw.Ridge(0.5).update(state, arm, reward, weight=1 / max(sigma, 0.05) ** 2)
 
