@@ -22,10 +22,10 @@ class ExploreFirst:
         return nw.Ridge(0.5).start(dim)
 
     def select(self, state, arms, rng, sigma=None):
-        arms = np.asarray(arms, dtype=float)
+        means = nw.Ridge(0.5).predict(state, arms)  # refuses arms that are no (K, dim) matrix
         if state.count < self.rounds:
-            return int(rng.integers(len(arms)))
-        return int(np.argmax(nw.Ridge(0.5).predict(state, arms)))
+            return int(rng.integers(len(means)))
+        return int(np.argmax(means))
 
     def update(self, state, arm, reward, sigma=1.0):
         if not 0 <= sigma < np.inf:
