@@ -22,7 +22,9 @@ class ExploreFirst:
         return nw.Ridge(0.5).start(dim)
 
     def select(self, state, arms, rng, sigma=None):
-        means = nw.Ridge(0.5).predict(state, arms)  # refuses arms that are no (K, dim) matrix
+        if np.ndim(arms) != 2:
+            raise ValueError(f"arms has shape {np.shape(arms)}; pass a row per arm")
+        means = nw.Ridge(0.5).predict(state, arms)
         if state.count < self.rounds:
             return int(rng.integers(len(means)))
         return int(np.argmax(means))
