@@ -9,11 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
 
 from ..blas import matmul
 from ..inputs import generator, one_of, positive
 from ..kernels import self_tuned_ucb_layout as at
-from ..ownership import writes
+from ..ownership import writes_at_once
 from ..protocols import Array
 from .arms import block, candidates, in_form, observation
 from .self_tuned_ucb_state import SelfTunedUCBState, start
@@ -144,10 +145,17 @@ class SelfTunedUCB:
 
     def mean(self, state: SelfTunedUCBState, x: Array) -> Array:
         """Return the estimated mean reward of every arm."""
-        scores = matmul(x, state.coef) + state.intercept
-        return 1 / (1 + np.exp(-scores)) if self._kind else scores
+        return self.mean_of(self.scores(state, x))
 
-    @writes
+    def scores(self, state: SelfTunedUCBState, x: Array) -> Array:
+        """Return the estimated score of every arm."""
+        return matmul(x, state.coef) + state.intercept
+
+    def mean_of(self, scores: Array) -> Array:
+        """Return the mean reward at each score."""
+        return special.expit(scores) if self._kind else scores
+
+    @writes_at_once
     def update(
         self, state: SelfTunedUCBState, arm: ArrayLike, reward: float, sigma: float = 1.0
     ) -> None:
@@ -163,7 +171,7 @@ class SelfTunedUCB:
         if not learnt:
             self._refuse(state, arm, reward, sigma)
 
-    @writes
+    @writes_at_once
     def expect(self, state: SelfTunedUCBState, arm: ArrayLike, sigma: float | None = None) -> None:
         """Count a decision whose reward is pending; without ``sigma`` with a typical weight."""
         x = observation(arm, 0.0, 1.0, state.dim)[0]
@@ -182,7 +190,7 @@ class SelfTunedUCB:
         if not counted:
             self._refuse(state, x, 0.0, w**-0.5)
 
-    @writes
+    @writes_at_once
     def release(self, state: SelfTunedUCBState, arm: ArrayLike) -> None:
         """Count a decision on this arm as pending no more; raise where none is."""
         x = observation(arm, 0.0, 1.0, state.dim)[0]

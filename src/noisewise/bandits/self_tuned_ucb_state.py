@@ -1,6 +1,6 @@
 """What `SelfTunedUCB` knows: arrays that its kernels read and write."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -55,6 +55,13 @@ class SelfTunedUCBState:
 
     __setstate__ = restore_writable
 
+    def copy(self) -> "SelfTunedUCBState":
+        """Return a state of its own that is equal."""
+        twin = object.__new__(type(self))
+        held = {each.name: getattr(self, each.name) for each in fields(self)}
+        vars(twin).update({k: np.array(v) if k != "dim" else v for k, v in held.items()})
+        return twin
+
     @property
     def count(self) -> int:
         """The number of rewards learnt."""
@@ -64,6 +71,11 @@ class SelfTunedUCBState:
     def pending(self) -> int:
         """The number of decisions whose rewards are pending."""
         return int(self.numbers[at.PENDING])
+
+    @property
+    def pending_arms(self) -> Array:
+        """The arms of those decisions, (n, dim), in no order."""
+        return self.decisions[: self.pending, :-1].copy()
 
     @property
     def restarts(self) -> int:
