@@ -380,7 +380,7 @@ def test_the_command_prints_and_writes_a_page(tmp_path, suffix):
         (lambda log: log.assign(reward=np.nan), "holds nan"),
         (lambda log: log.assign(age=np.nan), "context 'age' holds nan"),
         (lambda log: log[:0], "has no rows"),
-        (lambda log: log[[]], "can't be read as a table"),
+        (lambda log: log[[]], "is empty"),
     ],
 )
 def test_the_command_names_what_is_wrong(change, words, tmp_path):
@@ -395,4 +395,4 @@ def test_the_command_names_what_is_wrong(change, words, tmp_path):
 def test_the_command_needs_a_file(tmp_path):
     done = invoke(tmp_path / "none.csv")
     assert done.exit_code == 2
-    assert "is no file" in done.output
+    assert "can't be read" in done.output
