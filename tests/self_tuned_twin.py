@@ -189,7 +189,7 @@ class Twin:
         self.since += 1
         L = self.binomial_round(z, y, w) if self.binomial else self.gaussian_round(z, y, w)
         self.evidence = (self.evidence + 1) * L
-        if self.evidence > 2e5 and self.since > self.D:
+        if self.evidence > (2e5 if self.binomial else 1e5) and self.since > self.D:
             self.restart()
         elif self.count >= self.next:
             self.renew()
