@@ -63,6 +63,7 @@ def _rows(mixture: RidgeMixture, state: RidgeMixtureState) -> tuple[Array, Array
             np.concatenate([each[i] for each in blocks] or [np.zeros((0, d) if i == 0 else 0)])
             for i in range(3)
         )
+    x, pull, w = (each[state.prior_rows :] for each in (x, pull, w))
     units = state.units / math.sqrt(state.ridges[0])
     return np.divide(x, units, np.zeros_like(x), where=units > 0), pull / w, w
 
