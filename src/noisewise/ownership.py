@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
+from importlib import import_module
 from threading import get_ident
 from typing import TypeVar, cast
 
@@ -75,14 +76,32 @@ class Interrupted:
 
 def writes(update: Update) -> Update:
     """Make a method ``update(self, state, ...)`` exclusive, and a state it leaves torn unusable."""
+    return _guarded(update, refused)
 
+
+def writes_at_once(update: Update) -> Update:
+    """Do the same for a method that writes in one compiled call, which no interrupt divides."""
+    return _guarded(update, whole)
+
+
+def whole(error: BaseException) -> bool:
+    """Whether a state is right though its update ended with this, if it is written at once."""
+    return refused(error) or (isinstance(error, KeyboardInterrupt) and _compiled())
+
+
+def _compiled() -> bool:
+    compiled: bool = import_module("noisewise.kernels.compile_options").COMPILED
+    return compiled
+
+
+def _guarded(update: Update, harmless: Callable[[BaseException], bool]) -> Update:
     @wraps(update)
     def guarded(self: object, state: object, *args: object, **kwargs: object) -> object:
         with Owned(state):
             try:
                 return update(self, state, *args, **kwargs)
             except BaseException as error:
-                if not refused(error):
+                if not harmless(error):
                     state.__class__ = Interrupted
                 raise
 
