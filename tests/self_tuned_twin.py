@@ -141,7 +141,8 @@ class Twin:
             self.intercept = 1e-6 * phi / v
         theta, P = self.full.theta[:-1], self.full.P[:-1, :-1]
         gamma = max(self.d - self.ridge * np.trace(P), 0.0)
-        self.ridge = phi * (gamma + self.d / 2) / (theta @ theta + self.d / 2 * v / square)
+        share = min(self.d / 2, 5)
+        self.ridge = phi * (gamma + share) / (theta @ theta + share * v / square)
 
     def renew(self):
         if not self.binomial and any(w != 1 for w in self.weights) and self.count:
@@ -189,7 +190,7 @@ class Twin:
         self.since += 1
         L = self.binomial_round(z, y, w) if self.binomial else self.gaussian_round(z, y, w)
         self.evidence = (self.evidence + 1) * L
-        if self.evidence > 2e5 and self.since > self.D:
+        if self.evidence > (2e5 if self.binomial else 1e5) and self.since > self.D:
             self.restart()
         elif self.count >= self.next:
             self.renew()

@@ -49,7 +49,7 @@ class SelfTunedUCB:
 
     - an intercept that is almost free, so that rewards may have any offset;
     - the ridge of the other coefficients, by empirical Bayes whenever rewards have grown by a
-      tenth: :math:`2\lambda = \phi(\gamma + d/2)/(\|\hat\theta\|^2 + \tfrac d2 v/A^2)`,
+      tenth: :math:`2\lambda = \phi(\gamma + p)/(\|\hat\theta\|^2 + pv/A^2)`, p = min(d/2, 5),
       :math:`\gamma = d - 2\lambda\,\mathrm{tr}_x H^{-1}`, v the variance of rewards (1 for
       shares), :math:`A^2` the mean squared norm of the arms;
     - the dispersion :math:`\phi` of continuous rewards, from one-step-ahead residuals; one of more

@@ -16,7 +16,7 @@ from .dense import invert, times
 
 GROWTH = 1.1  # of the count, before the ridge is chosen again
 FREE, INTERCEPT_RIDGE = 1e-6, 0.04  # of the intercept: relative, continuous; logistic
-PRIOR_SHARE = 0.5  # of d, that the prior counts in the choice of the ridge
+PRIOR_SHARE, MOST_SHARE = 0.5, 5.0  # what the prior of the ridge counts: of d, and at most
 TINIEST = 1e-80  # squared norm of an arm; smaller ones are 0
 PRIOR_ROWS = 3.0  # that the prior dispersion counts
 OUTLIER = 9.0  # squared standardised residual
@@ -100,7 +100,7 @@ def choose_ridge(s, v, m, family):
         return
     if family == at.GAUSSIAN:
         s[at.INTERCEPT] = FREE * phi / variance
-    trace, size, share = 0.0, 0.0, PRIOR_SHARE * d
+    trace, size, share = 0.0, 0.0, min(PRIOR_SHARE * d, MOST_SHARE)
     for i in range(d):
         trace += m[at.INVERSE, i, i]
         size += v[at.THETA, i] * v[at.THETA, i]

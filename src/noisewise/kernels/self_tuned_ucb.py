@@ -32,7 +32,7 @@ from .self_tuned_learning import (
 SHARE, FAR, SHARE_KNOWN, FAR_KNOWN = 1.0, 0.25, 0.7, 0.0625
 LONGEST, LARGEST = 1e60, 1e100  # squared norm of an arm; products of what is learnt
 WINDOW, WINDOW_PER_FEATURE = 100.0, 10.0  # of the forgetting learner, in rewards
-ALARM, MOST_EVIDENCE = 2e5, 1e100
+ALARM, BINOMIAL_ALARM, MOST_EVIDENCE = 1e5, 2e5, 1e100
 SOUND, OFTEN = 0.1, 50.0  # least 1 - w h of a rank-one subtraction, and how many in a row
 LINE, TABLE, STACK = float64[::1], float64[:, ::1], float64[:, :, ::1]
 
@@ -139,7 +139,8 @@ def learn(s, v, m, rows, x, y, w, family):
     if s[at.PENDING] > 0.0:
         change(m[at.BONUS], z, u)
     s[at.EVIDENCE] = min((s[at.EVIDENCE] + 1.0) * L, MOST_EVIDENCE)
-    if s[at.EVIDENCE] > ALARM and s[at.SINCE] > D:
+    alarm = ALARM if family == at.GAUSSIAN else BINOMIAL_ALARM
+    if s[at.EVIDENCE] > alarm and s[at.SINCE] > D:
         take_over(s, v, m, rows, family)
     elif s[at.COUNT] >= s[at.NEXT]:
         renew(s, v, m, rows, family)
