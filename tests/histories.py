@@ -4,6 +4,7 @@ import numpy as np
 from instances import sphere
 
 import noisewise as nw
+from noisewise.agent.reward_scale import LEAST_NOISE
 from noisewise.theory import lemmas
 from noisewise.turns import turns
 
@@ -50,6 +51,23 @@ def played(agent, count=12):
         if t > 1 and t % 3:
             agent.learn(t - 2, y[t], s[t])
     return agent
+
+
+def practical_agent(dim, seed=0, *, feature_bound=1.0, parameter_bound=None):
+    """An agent of the practical index for continuous rewards, whose size or noise is not given."""
+    glm = nw.GLM("identity", feature_bound, 1.0 if parameter_bound is None else parameter_bound)
+    size = glm.score_bound
+    policy = nw.FTRLUCB(glm, noise_floor=0.05 * size, radius="practical")
+    agent = nw.Agent(policy, dim, seed, sigma="estimated")
+    agent.scale = nw.ResidualScale(size * size, floor=LEAST_NOISE * size)
+    agent.unit = 0.0 if parameter_bound is None else None
+    return agent
+
+
+def practical_shares(dim, seed=0):
+    """The same for rewards 0 or 1, and shares of them."""
+    policy = nw.FTRLUCB(nw.GLM("logistic"), "likelihood", radius="practical")
+    return nw.Agent(policy, dim, seed, rewards=(0.0, 1.0))
 
 
 def estimates(glm, ridge, x, y):

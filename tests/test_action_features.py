@@ -84,15 +84,15 @@ def test_a_value_that_prints_compares_and_is_saved(tmp_path):
     assert hash(again) == hash(arms)
     assert arms != nw.Arms({"a": 1.0, "b": 2.5}, "full", context=KINDS, reserve=2)
     assert "country" in repr(arms)
-    agent = nw.Agent.for_binary_rewards(arms=arms, feature_bound=100.0)
+    agent = nw.Agent.for_binary_rewards(arms=arms)
     agent.save(tmp_path / "agent.npz")
     assert nw.Agent.load(tmp_path / "agent.npz").arms == arms
 
 
 def test_an_agent_takes_contexts_and_names_actions():
     arms = nw.Arms(["a", "b"], context=["age"])
-    agent = nw.Agent.for_continuous_rewards(arms=arms, feature_bound=50.0)
-    other = nw.Agent.for_continuous_rewards(dim=arms.dim, feature_bound=50.0)
+    agent = nw.Agent.for_continuous_rewards(arms=arms)
+    other = nw.Agent.for_continuous_rewards(dim=arms.dim)
     rng = np.random.default_rng(0)
     for t in range(30):
         age = float(rng.integers(20, 40))
@@ -106,7 +106,7 @@ def test_an_agent_takes_contexts_and_names_actions():
     one, two = agent.explain({"age": 30.0})
     assert (one.action, two.action) == ("a", "b")
     assert {name for name, _ in one.parts} == {"a", "a:age"}
-    assert sum(part for _, part in one.parts) == pytest.approx(one.index - one.bonus)
+    assert sum(part for _, part in one.parts) == pytest.approx(one.estimate - agent.state.intercept)
     assert one.estimate == other.explain(arms({"age": 30.0}))[0].estimate
     agent.arms = arms
 
@@ -125,7 +125,7 @@ BAD_CALLS = {
 @pytest.mark.parametrize("words", BAD_CALLS)
 def test_bad_contexts_are_named(words):
     arms = nw.Arms(["a", "b"], context=KINDS)
-    agent = nw.Agent.for_binary_rewards(arms=arms, feature_bound=100.0)
+    agent = nw.Agent.for_binary_rewards(arms=arms)
     for ask in (arms, agent.choose, agent.explain):
         with pytest.raises(ValueError, match=words):
             ask(BAD_CALLS[words])

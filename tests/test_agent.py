@@ -4,7 +4,7 @@ import copy
 
 import numpy as np
 import pytest
-from histories import arm_sets, choose, outcomes, played
+from histories import arm_sets, choose, outcomes, played, practical_agent, practical_shares
 from instances import CAUCHIT, POLICIES, sphere
 
 import noisewise as nw
@@ -122,8 +122,9 @@ def test_trials_divide_the_agents_own_sigma():
     np.testing.assert_allclose(agent.state.theta, 16 * 0.7 / 17 * np.array([0.6, 0.8]))
 
 
-def test_a_batch_is_its_rows_one_by_one():
-    rng, agents = RNG(2), [nw.Agent.for_continuous_rewards(dim=3) for _ in range(3)]
+@pytest.mark.parametrize("make", [practical_agent, nw.Agent.for_continuous_rewards])
+def test_a_batch_is_its_rows_one_by_one(make):
+    rng, agents = RNG(2), [make(dim=3) for _ in range(3)]
     x, y, n = sphere(rng, 30, 3), rng.normal(size=30), rng.integers(1, 9, size=30)
     agents[0].learn(x, y, trials=n)
     agents[1].learn(x[:11], y[:11], trials=n[:11])
@@ -295,17 +296,18 @@ def test_a_row_only_the_policy_refuses_spoils_no_batch():
     assert unchanged(agent, before)
 
 
+@pytest.mark.parametrize("make", [practical_shares, nw.Agent.for_means])
 @pytest.mark.parametrize("count", [100, 2500])
-def test_a_batch_given_up_leaves_a_long_history_alone(count):
+def test_a_batch_given_up_leaves_a_long_history_alone(count, make):
     """The copy it was learnt on has moved rows and made passes; the agent goes on without."""
-    rng, agents = RNG(5), [nw.Agent.for_means(dim=3) for _ in range(2)]
+    rng, agents = RNG(5), [make(dim=3) for _ in range(2)]
     x, y = sphere(rng, 2 * count, 3), np.round(rng.random(2 * count))
     for agent in agents:
         agent.learn(x[:count], y[:count])
     before = snapshot(agents[0])
     trials = np.ones(count)
     trials[-1] = 1e200  # weighs more than can be computed with
-    with pytest.raises(ValueError, match=r"weight|trials"):
+    with pytest.raises(ValueError, match=r"weight|sigma is .* too small"):
         agents[0].learn(x[count:], 1 - y[count:], sigma=trials**-0.5)
     assert unchanged(agents[0], before)
     for agent in agents:
@@ -313,18 +315,20 @@ def test_a_batch_given_up_leaves_a_long_history_alone(count):
     assert same(agents[0].state, agents[1].state)
 
 
-def test_an_interrupt_leaves_a_batch_unlearnt():
-    agent, update = nw.Agent.for_means(dim=2), nw.FTRLUCB.update
-    before = snapshot(agent)
+@pytest.mark.parametrize("make", [practical_shares, nw.Agent.for_means])
+def test_an_interrupt_leaves_a_batch_unlearnt(make):
+    agent = make(dim=2)
+    kind, before = type(agent.policy), snapshot(agent)
+    update = kind.update
 
     def once(policy, state, arm, reward, sigma):
-        if state.rounds == 2:
+        if state.count == 2:
             raise KeyboardInterrupt
         update(policy, state, arm, reward, sigma)
 
     rows = [0.6 * np.eye(2)[i % 2] for i in range(4)], [1.0, 0.0, 0.0, 1.0]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nw.FTRLUCB, "update", once)
+        patch.setattr(kind, "update", once)
         with pytest.raises(KeyboardInterrupt):
             agent.learn(*rows)
     assert unchanged(agent, before)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from histories import play
+from histories import play, practical_agent
 
 import noisewise as nw
 from noisewise import environments as env
@@ -34,30 +34,34 @@ def test_the_sigma_of_an_agent_is_kept_in_the_file(tmp_path):
 
 
 def test_doors_say_what_is_guaranteed_before_the_first_reward():
-    def note(**known):
-        return nw.Agent.for_continuous_rewards(2, **known).explain(np.eye(2))[0].note
+    def explained(make, **known):
+        return make(2, **known).explain(np.eye(2))
 
-    assert "largest reward" in note()
-    assert note(parameter_bound=2.0) == note(guaranteed=True) == ""
+    assert "largest reward" in explained(practical_agent)[0].note
+    assert explained(practical_agent, parameter_bound=2.0)[0].note == ""
+    for make in (nw.Agent.for_continuous_rewards, nw.Agent.for_means):
+        assert "approximate" in explained(make).promise
+        assert "approximate" not in explained(make, guaranteed=True).promise
+        assert explained(make, guaranteed=True)[0].note == ""
 
 
 def test_a_mean_of_trials_counts_so_many_times_where_the_sd_is_estimated():
     """s^2 = 1 + 2/3 (16/4 - 1) = 3 for one trial, so the weight is 16/3; 2 lambda = 1."""
-    agent = nw.Agent.for_continuous_rewards(1, parameter_bound=1.0)
+    agent = practical_agent(1, parameter_bound=1.0)
     agent.learn([1.0], 0.5, trials=16)
     assert agent.scale.square == pytest.approx(3.0)
     assert agent.state.theta[0] == pytest.approx(0.5 * (16 / 3) / (1 + 16 / 3))
 
 
 def test_the_bound_that_stands_in_is_for_features_of_their_length():
-    agent = nw.Agent.for_continuous_rewards(2, feature_bound=4.0)
+    agent = practical_agent(2, feature_bound=4.0)
     agent.learn([2.0, 3.0], 10.0)
     assert agent.policy.glm.parameter_bound == 2.5
     assert agent.policy.glm.score_bound == 10.0
 
 
 def test_an_arm_of_length_zero_contradicts_nothing():
-    reason = nw.Agent.for_means(2).explain(np.zeros((1, 2)))[0]
+    reason = nw.Agent.for_means(2, guaranteed=True).explain(np.zeros((1, 2)))[0]
     assert (reason.lower, reason.estimate, reason.upper) == (0.5, 0.5, 0.5)
     assert reason.note == ""
 
@@ -156,7 +160,7 @@ def test_waiting_keys_are_not_taken_for_features():
 
 def test_a_bound_that_stands_in_does_not_cut_the_interval():
     """Arms shorter than the bound: the largest reward says little of the parameter."""
-    rng, agent = np.random.default_rng(0), nw.Agent.for_continuous_rewards(dim=2)
+    rng, agent = np.random.default_rng(0), practical_agent(dim=2)
     for _ in range(300):
         x = rng.uniform(-0.5, 0.5, 2)
         agent.learn(x, x @ [0.8, -0.5] + 0.01 * rng.normal(), sigma=0.01)

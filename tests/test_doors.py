@@ -12,17 +12,21 @@ from noisewise.theory import bandit_regret
 RNG = np.random.default_rng
 
 
-def test_doors_hold_the_policies_they_promise():
-    for door in ("for_binary_rewards", "for_means", "for_continuous_rewards"):
-        for guaranteed, radius in ((False, "practical"), (True, "adaptive")):
-            bounds = {"feature_bound": 2.0, "parameter_bound": 3.0}
-            agent = getattr(nw.Agent, door)(3, 1, **bounds, guaranteed=guaranteed)
-            assert agent.policy.radius == radius
-            glm = agent.policy.glm
-            assert (agent.dim, glm.feature_bound, glm.parameter_bound) == (3, 2.0, 3.0)
-    assert nw.Agent.for_means(3).policy == nw.Agent.for_binary_rewards(3).policy
-    assert nw.Agent.for_means(3).policy.noise == "likelihood"
-    assert nw.Agent.for_continuous_rewards(3).policy.glm.linear
+@pytest.mark.parametrize("door", ["for_binary_rewards", "for_means", "for_continuous_rewards"])
+def test_doors_hold_the_policies_they_promise(door):
+    make, linear = getattr(nw.Agent, door), door == "for_continuous_rewards"
+    agent = make(3, 1, feature_bound=2.0, parameter_bound=3.0, guaranteed=True)
+    glm = agent.policy.glm
+    assert (agent.dim, glm.feature_bound, glm.parameter_bound) == (3, 2.0, 3.0)
+    assert agent.policy.radius == "adaptive"
+    assert glm.linear == linear
+    assert linear or agent.policy.noise == "likelihood"
+    default = make(3, 1, feature_bound=0.1)  # not used
+    assert default.policy == nw.SelfTunedUCB("gaussian" if linear else "binomial")
+    assert default.choose([[30.0, 0.0, 1.0]]) == 0
+    assert default.scale is default.unit is None
+    with pytest.raises(ValueError, match="parameter_bound"):
+        make(3, parameter_bound=-1.0)
 
 
 def regret(agent, rounds, tell):

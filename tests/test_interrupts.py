@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from histories import practical_agent, practical_shares
 from instances import CAUCHIT, close, sphere
 
 import noisewise as nw
@@ -200,6 +201,13 @@ def teach_on(interrupted, hits, agent, other):
         assert not agent.waiting
         assert agent.state.count == other.state.count
     assert (agent.unit, agent.policy) == (other.unit, other.policy)
+    if isinstance(agent.policy, nw.SelfTunedUCB):
+        arms = sphere(rng, 3, D)
+        close(*(each.policy.index(each.state, arms) for each in (agent, other)), 1e-9)
+        assert [row.index for row in agent.explain(arms)] == pytest.approx(
+            [row.index for row in other.explain(arms)], rel=1e-9
+        )
+        return
     for one, two in zip(agent.state.layers, other.state.layers, strict=True):
         assert one.count == two.count
     if agent.scale is not None:
@@ -216,7 +224,7 @@ def nested(dim):
     return nw.Agent(nw.MORUCB(LOGISTIC, nested=True), dim, sigma=0.1)
 
 
-@pytest.mark.parametrize("make", [nw.Agent.for_continuous_rewards, nested])
+@pytest.mark.parametrize("make", [practical_agent, nested, nw.Agent.for_continuous_rewards])
 def test_an_interrupted_reward_changes_nothing_else(interrupted, make):
     """Unit, scale, policy and every layer are those of an agent left in peace."""
     teach_on(interrupted, 30, *agents(make))
@@ -234,12 +242,14 @@ def test_an_interrupt_stays_one_where_the_state_is_lost(interrupted):
 
 
 def test_an_interrupted_reward_is_learnt_once(interrupted):
-    teach_on(interrupted, 20, *agents(nw.Agent.for_binary_rewards))
+    for make in (practical_shares, nw.Agent.for_binary_rewards):
+        teach_on(interrupted, 20, *agents(make))
 
 
 @pytest.mark.slow
 def test_many_interrupted_rewards_are_learnt_once(interrupted):
-    for make in (nw.Agent.for_binary_rewards, nw.Agent.for_continuous_rewards, nested):
+    doors = (nw.Agent.for_binary_rewards, nw.Agent.for_continuous_rewards)
+    for make in (*doors, practical_shares, practical_agent, nested):
         teach_on(interrupted, 200, *agents(make))
 
 

@@ -6,10 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from histories import practical_agent, practical_shares
 from instances import close, exact, sphere
 
 import noisewise as nw
 from noisewise.agent import agent as home
+from noisewise.kernels import self_tuned_ucb_layout as at
 from noisewise.ownership import claim, release
 
 
@@ -53,19 +55,34 @@ def serial(make, order):
     return agent
 
 
-@pytest.mark.parametrize("make", [nw.Agent.for_binary_rewards, nw.Agent.for_continuous_rewards])
+def serial_state(agent):
+    """What rewards have led to, whatever is pending."""
+    if isinstance(agent.policy, nw.SelfTunedUCB):
+        s, last = agent.state, [at.INVERSE, at.GRAM, at.RECENT_INVERSE]
+        return [np.delete(s.numbers, at.REMOVED), s.vectors, s.matrices[last]]
+    return [agent.state.theta, agent.state.layers[0].array[:56]]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        practical_agent,
+        practical_shares,
+        nw.Agent.for_binary_rewards,
+        nw.Agent.for_continuous_rewards,
+    ],
+)
 @pytest.mark.parametrize("count", [150, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_eight_threads_share_an_agent(make, count):
     """What they have taught it is what one thread teaches it in the same order, to the bit."""
-    agent = make(4)
-    order = share(agent, count)
+    agent, first = make(4), (np.full(4, 0.5), 1.0, None, 1.0)
+    agent._learn_row(first)  # before it decisions count for the scale of arms
+    order = [first, *share(agent, count)]
     alone = serial(make, order)
-    assert agent.state.count == len(order) == 8 * count
+    assert agent.state.count == len(order) == 8 * count + 1
     assert not agent.waiting
-    np.testing.assert_array_equal(agent.state.theta, alone.state.theta)
-    np.testing.assert_array_equal(
-        agent.state.layers[0].array[:56], alone.state.layers[0].array[:56]
-    )
+    for one, two in zip(serial_state(agent), serial_state(alone), strict=True):
+        np.testing.assert_array_equal(one, two)
 
 
 @pytest.mark.parametrize("link", ["identity", "logistic"])

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from histories import practical_agent, practical_shares
 from instances import sphere
 
 import noisewise as nw
@@ -43,7 +44,7 @@ def test_the_running_sd_converges():
     The relative variance of s^2 is 2 * 4/(3T); the estimate's own error adds about d log T / T, a
     tenth of the tolerance. False alarm below 1e-7.
     """
-    agent, rng, T = nw.Agent.for_continuous_rewards(dim=4, parameter_bound=1.0), RNG(12), 3000
+    agent, rng, T = practical_agent(dim=4, parameter_bound=1.0), RNG(12), 3000
     theta = sphere(rng, 1, 4)[0]
     assert agent.explain(np.eye(4))[0].note == ""
     for _ in range(T):
@@ -62,7 +63,7 @@ def test_the_running_sd_converges():
 @pytest.mark.parametrize(("reward", "told"), [(50.0, True), (1.08, True), (1.02, False)])
 def test_an_estimate_beyond_the_bound_is_told(reward, told):
     """By more than a twentieth, which an estimate at the bound may be off by chance."""
-    agent = nw.Agent.for_continuous_rewards(2, parameter_bound=1.0)
+    agent = practical_agent(2, parameter_bound=1.0)
     for _ in range(200):
         agent.learn([0.6, 0.8], reward, sigma=0.1)
     reason = agent.explain(np.array([[0.6, 0.8]]))[0]
@@ -72,13 +73,13 @@ def test_an_estimate_beyond_the_bound_is_told(reward, told):
 
 
 def test_an_estimate_beyond_the_bound_by_noise_keeps_it():
-    lucky = nw.Agent.for_means(1)
+    lucky = practical_shares(1)
     lucky.learn([1.0], 1.0, trials=5)  # five of five
     reason = lucky.explain([[1.0]])[0]
     assert lucky.state.theta[0] > 1.05
     assert "parameter_bound is 1" in reason.note
     assert reason.estimate == reason.upper
-    shares = nw.Agent.for_means(1)
+    shares = practical_shares(1)
     shares.learn([1.0], 0.02, trials=5000)  # of score -3.9
     reason = shares.explain([[1.0]])[0]
     assert "outgrown parameter_bound" in reason.note
@@ -91,7 +92,7 @@ def test_the_unit_of_rewards_does_not_matter(told, tmp_path):
     rounds = replace(env.WORLDS["fixed-linear"], rounds=400).draw(RNG(5))
     played = []
     for unit in (1.0, 2.0**-20, 2.0**20):
-        agent = nw.Agent.for_continuous_rewards(dim=10)
+        agent = practical_agent(dim=10)
         played.append([])
         for t in range(400):
             k = agent.choose(rounds.arms)
@@ -136,7 +137,7 @@ def test_a_bound_found_later_is_as_if_known_from_the_start():
 
 def test_a_refused_arm_leaves_units_alone():
     """A reward larger than all before, of an arm that is too long: nothing has moved."""
-    agent = nw.Agent.for_continuous_rewards(2)
+    agent = practical_agent(2)
     agent.learn([0.6, 0.8], 1.0)
     before = pickle.dumps((agent.state, agent.policy, agent.unit, agent.scale))
     with pytest.raises(ValueError, match="feature_bound"):
@@ -148,7 +149,7 @@ def test_purchases_that_begin_with_none_have_no_unit_either():
     """First rewards of zero tell no unit: they count as soon as the first other one tells it."""
     played, estimates = [], []
     for unit in (1.0, 2.0**-20, 2.0**20):
-        rng, agent = RNG(8), nw.Agent.for_continuous_rewards(dim=3)
+        rng, agent = RNG(8), practical_agent(dim=3)
         played.append([])
         for t in range(300):
             k = agent.choose(np.eye(3))
@@ -163,7 +164,7 @@ def test_purchases_that_begin_with_none_have_no_unit_either():
 
 def test_rewards_without_sd_count_with_one_sd():
     """The first residual is small by accident; its reward weighs no more than the later ones."""
-    rng, agent = RNG(9), nw.Agent.for_continuous_rewards(dim=2)
+    rng, agent = RNG(9), practical_agent(dim=2)
     agent.learn([1.0, 0.0], 1e-4)
     for _ in range(200):
         agent.learn([0.0, 1.0], 1.0 + 0.3 * rng.normal())
@@ -181,7 +182,9 @@ def test_a_bound_that_was_passed_sets_the_unit(guaranteed):
     played = []
     for unit in (1.0, 2.0**-20, 2.0**20):
         rng = RNG(10)
-        agent = nw.Agent.for_continuous_rewards(2, parameter_bound=unit, guaranteed=guaranteed)
+        agent = practical_agent(2, parameter_bound=unit)
+        if guaranteed:
+            agent = nw.Agent.for_continuous_rewards(2, parameter_bound=unit, guaranteed=True)
         played.append([])
         for t in range(100):
             k = agent.choose(np.eye(2))
@@ -192,7 +195,7 @@ def test_a_bound_that_was_passed_sets_the_unit(guaranteed):
 
 
 def test_a_reward_next_to_nothing_is_one_of_zero():
-    agent, other = (nw.Agent.for_continuous_rewards(2) for _ in range(2))
+    agent, other = (practical_agent(2) for _ in range(2))
     agent.learn([0.6, 0.8], 1e-200)
     other.learn([0.6, 0.8], 0.0)
     for each in (agent, other):
@@ -202,7 +205,7 @@ def test_a_reward_next_to_nothing_is_one_of_zero():
 
 
 def test_a_told_sd_is_a_unit_until_there_is_a_reward():
-    agent = nw.Agent.for_continuous_rewards(2)
+    agent = practical_agent(2)
     agent.learn([0.6, 0.8], 0.0, sigma=1e3)
     assert agent.unit == 1e3
     agent.learn([0.6, 0.8], 0.0, sigma=1e6)
@@ -237,10 +240,32 @@ def test_scores_played_under_a_bound_found_later_are_cut_there():
     assert second.forms.radii[0] == pytest.approx(np.sqrt(2 * level), rel=1e-6)
 
 
-def test_an_agent_without_bounds_tells_an_interval_of_use():
+@pytest.mark.parametrize("make", [practical_agent, nw.Agent.for_continuous_rewards])
+def test_an_agent_without_bounds_tells_an_interval_of_use(make):
     """Prices of 100, noise 5: within ten sds of the mean after a thousand of them, not hundreds."""
-    rng, agent = RNG(14), nw.Agent.for_continuous_rewards(2)
+    rng, agent = RNG(14), make(2)
     for k in rng.integers(2, size=1000):
         agent.learn(np.eye(2)[k], [95.0, 105.0][k] + 5 * rng.normal())
     for reason, price in zip(agent.explain(np.eye(2)), (95.0, 105.0), strict=True):
         assert reason.lower < price < reason.upper < reason.lower + 50
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_choices_of_the_default_do_not_see_units_and_offsets(given, tmp_path):
+    """Rewards a y + b, sds a sigma, features c x: the same choices, saved and loaded on the way."""
+    rounds = replace(env.WORLDS["fixed-linear"], rounds=300).draw(RNG(5))
+    played = []
+    for a, b, c in ((1.0, 0.0, 1.0), (37.0, -1e4, 0.01), (1e-3, 5.0, 300.0)):
+        agent = nw.Agent.for_continuous_rewards(dim=10)
+        played.append([])
+        for t in range(300):
+            k = agent.choose(c * rounds.arms, key=t)
+            played[-1].append(k)
+            sigma = a * rounds.sigma[t] if given else None
+            if t >= 3:  # three rewards are always pending
+                agent.learn(t - 3, a * rounds.rewards[t - 3, played[-1][t - 3]] + b, sigma=sigma)
+            if t == 100:
+                agent.save(tmp_path / "agent")
+                agent = nw.Agent.load(tmp_path / "agent")
+    assert played[0] == played[1] == played[2]
+    assert len(set(played[0][:50])) > 5

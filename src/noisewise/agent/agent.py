@@ -15,18 +15,22 @@ from ..bandits.arms import norm_bound, observation, spreads
 from ..bandits.ftrl_ucb import FTRLUCB
 from ..bandits.optimism_state import OptimismState
 from ..bandits.optimistic import OptimisticPolicy
+from ..bandits.self_tuned_ucb import SelfTunedUCB
+from ..bandits.self_tuned_ucb_state import SelfTunedUCBState
 from ..glm import GLM
 from ..inputs import integer, numbers, positive
 from ..links import Link
 from ..ownership import Interrupted, refused
-from ..protocols import Array, Policy, trait
+from ..protocols import Policy, trait
 from . import agent_state
 from .action_features import Arms
 from .decision_log import CAPACITY, DecisionLog
+from .explanation import Explanation, explanation
 from .observations import Key, Observations, checked_key, is_key, limits_of, parse, refuse_unknown
 from .offers import Options, dimension_of, read_offer
+from .pending import Pending
 from .randomisation import randomisation
-from .reasons import Reason, means, named, reasons
+from .reasons import means
 from .residuals import ResidualScale
 from .reward_scale import LEAST_NOISE, Known, Row, prepare, stand_ins
 
@@ -95,7 +99,7 @@ class Agent:
         self.record = DecisionLog((CAPACITY if randomise else 0) if record is None else record)
         self.rng = np.random.default_rng(integer("seed", seed, least=0, most=2**128))
         self.capacity, self.dropped = integer("capacity", capacity), 0
-        self._waiting: dict[Key, Array] = {}
+        self._pending = Pending(policy)
         self._unfinished: str | None = None  # a `learn` that was interrupted once all was learnt
         self._next: Known | None = None  # what is known once the reward in hand is learnt
         self._lock = RLock()
@@ -121,16 +125,17 @@ class Agent:
         guaranteed: bool = False,
         **options: Unpack[Options],
     ) -> "Agent":
-        """Return an agent for rewards 0 or 1, or shares of them: logistic `FTRLUCB`.
+        """Return an agent for rewards 0 or 1, or shares of them: `SelfTunedUCB` of shares.
 
-        It plays the practical index, which has no regret proof; with ``guaranteed`` the index of
-        the confidence sets, which explores more. Intervals are guaranteed either way. `for_means`
-        is the same: there each reward is the mean of ``trials`` rewards 0 or 1, and a share of n
-        trials counts n times. ``options`` are those of `Agent`, such as ``arms``.
+        It needs no number from its user, whatever the size of features, and has no regret proof.
+        With ``guaranteed`` it is logistic `FTRLUCB`, which explores more and has one, for arms of
+        norm at most ``feature_bound`` and a parameter of norm at most ``parameter_bound``; without,
+        these bounds are not used. `for_means` is the same: there each reward is the mean of
+        ``trials`` rewards 0 or 1, and a share of n trials counts n times. ``options`` are those of
+        `Agent`, such as ``arms``.
         """
         glm = GLM("logistic", feature_bound, parameter_bound)
-        radius = "adaptive" if guaranteed else "practical"
-        policy = FTRLUCB(glm, "likelihood", radius=radius)
+        policy = FTRLUCB(glm, "likelihood") if guaranteed else SelfTunedUCB("binomial")
         return cls(policy, dim, seed, rewards=(0.0, 1.0), **options)
 
     for_means = for_binary_rewards
@@ -142,31 +147,26 @@ class Agent:
         seed: int = 0,
         *,
         feature_bound: float = 1.0,
-        parameter_bound: float | None = None,
+        parameter_bound: float = 1.0,
         guaranteed: bool = False,
         **options: Unpack[Options],
     ) -> "Agent":
-        """Return an agent for rewards linear in the features with sub-Gaussian noise.
+        """Return an agent for rewards whose mean is linear in the features: `SelfTunedUCB`.
 
-        Pass the sd of each reward to `learn` where it is known; without, the running sd of the
-        residuals stands in, one for all rewards as long as none came with its own. Pass
-        ``parameter_bound``, the largest norm of the parameter, where it is known; without, the
-        largest reward so far stands in, so that the unit of rewards does not matter; with
-        ``guaranteed`` it is 1, so pass it unless rewards are of that size. Intervals are
-        guaranteed where both were passed and are right; `explain` says where one stands in.
+        Units and offsets of rewards do not matter. Pass the sd of each reward to `learn` where it
+        is known, if only up to a common factor; without, all rewards count alike and their sd is
+        learnt. No regret bound is proved. With ``guaranteed`` it is `FTRLUCB`, for sub-Gaussian
+        noise, arms of norm at most ``feature_bound`` and a parameter of norm at most
+        ``parameter_bound``: pass that unless rewards are of size 1. There a running sd of residuals
+        stands in for one that is not given, and `explain` says so. Without, bounds are not used.
         """
-        known = guaranteed or parameter_bound is not None
-        glm = GLM("identity", feature_bound, 1.0 if parameter_bound is None else parameter_bound)
+        glm = GLM("identity", feature_bound, parameter_bound)
+        if not guaranteed:
+            return cls(SelfTunedUCB("gaussian"), dim, seed, **options)
         size, ridge = glm.score_bound, glm.ridge / glm.parameter_bound**2
-        policy = FTRLUCB(
-            glm,
-            noise_floor=0.05 * size,
-            radius="adaptive" if guaranteed else "practical",
-            ridge=ridge if guaranteed else None,
-        )
+        policy = FTRLUCB(glm, noise_floor=0.05 * size, ridge=ridge)
         agent = cls(policy, dim, seed, sigma="estimated", **options)
         agent.scale = ResidualScale(size * size, floor=LEAST_NOISE * size)
-        agent.unit = None if known else 0.0
         return agent
 
     def choose(
@@ -190,18 +190,19 @@ class Agent:
         x = offer.x if offer else numbers("arms", arms, check=False)  # the policy looks at values
         sigma = None if sigma is None else spreads(sigma, len(np.atleast_1d(x)))
         with self._lock:
-            if key is not None and key in self._waiting:
+            if key is not None and key in self._pending.arms:
                 raise ValueError(
                     f"key {key!r} is pending already; learn or forget it, or pass another key"
                 )
+            self._pending.announce(self.policy, self.state, key)
             k, p = self.policy.select(self.state, x, self.rng, sigma), None
             if self.randomisation.share or self.record.capacity or with_probabilities:
                 k, p = self.randomisation.draw(self.policy, self.state, x, k, self.rng)
             if key is None:
-                self._waiting.pop(None, None)
-            if len(self._waiting) >= self.capacity:
+                self._pending.remove(self.policy, self.state, None)
+            if len(self._pending.arms) >= self.capacity:
                 self._drop()
-            self._waiting[key] = x[k].copy()
+            self._pending.add(key, x[k].copy())
             if p is not None:
                 self.record.decide(key, offer.kept() if offer else x.copy(), k, p)
         chosen = offer.names[k] if offer and offer.names else k
@@ -233,7 +234,7 @@ class Agent:
         finished: list[bool] = []
         try:
             with self._lock:
-                given.refuse_keys_as_features(arm_or_key, self._waiting)
+                given.refuse_keys_as_features(arm_or_key, self._pending.arms)
                 self._learn(given, finished)
         except BaseException:
             if finished:  # an interrupt on the way out
@@ -243,20 +244,21 @@ class Agent:
     def _learn(self, given: Observations, finished: list[bool]) -> None:
         if self._unfinished is not None and self._unfinished == given.content:
             finished.append(True)
+            self._settle(given)
             self._unfinished = None
             return  # the same call was interrupted after all was learnt
-        refuse_unknown(given.keys, self._waiting)
+        refuse_unknown(given.keys, self._pending.arms)
         longest = norm_bound(self.policy, "feature_bound")
         rows = [
             (*observation(x, y, 1.0, self.dim, longest or math.inf)[:2], sd, n)
-            for x, y, sd, n in given.rows(self._waiting)
+            for x, y, sd, n in given.rows(self._pending.arms)
         ]
         before, self._next = self._count(), None
         try:
             if given.single:
                 self._learn_row(rows[0])
             else:
-                self._learn_batch(rows)
+                self._learn_batch(rows, given.whose)
             self._settle(given)
             self._unfinished = None
             finished.append(True)
@@ -273,28 +275,34 @@ class Agent:
         for key, reward in zip(given.whose, given.rewards, strict=True):
             if is_key(key):
                 self.record.settle(key, reward)
-                self._waiting.pop(key, None)
+                self._pending.remove(self.policy, self.state, key)
 
     def _learn_row(self, row: Row) -> None:
         """Learn one reward, and what follows from it for unit and scale."""
+        if self.scale is None and self.unit is None:
+            x, y, sd, n = row
+            self.policy.update(self.state, x, y, self.sigma / math.sqrt(n) if sd is None else sd)
+            return
         prepared = prepare(self.policy, self.state, row, self.sigma, self.unit, self.scale)
         if prepared is None:  # its past is reweighted
-            self._learn_batch([row])
+            self._learn_batch([row], [None])
             return
         self._next, sigma = prepared
         self._next.policy.update(self.state, row[0], row[1], sigma)
         vars(self).update(self._next._asdict())
 
-    def _learn_batch(self, rows: list[Row]) -> None:
+    def _learn_batch(self, rows: list[Row], whose: list[Any]) -> None:
         """Learn rewards on a copy of the state, which takes its place in one step."""
-        cheap = isinstance(self.state, OptimismState)
+        cheap = isinstance(self.state, OptimismState | SelfTunedUCBState)
         state = self.state.copy() if cheap else copy.deepcopy(self.state)
         known = Known(self.policy, self.unit, self.scale)
-        for row in rows:
+        for row, key in zip(rows, whose, strict=True):
             prepared = prepare(known.policy, state, row, self.sigma, *known[1:], copied=True)
             assert prepared is not None
             known, sigma = prepared
             known.policy.update(state, row[0], row[1], sigma)
+            if is_key(key) and self._pending.counts(key):
+                self.policy.release(state, row[0])  # type: ignore[attr-defined]
         vars(self).update(known._asdict(), state=state)
 
     def _count(self) -> int:
@@ -306,8 +314,8 @@ class Agent:
     def forget(self, key: Key) -> None:
         """Give up waiting for the reward of a decision."""
         with self._lock:
-            refuse_unknown([key], self._waiting)
-            del self._waiting[key]
+            refuse_unknown([key], self._pending.arms)
+            self._pending.remove(self.policy, self.state, key)
             self.record.forget(key)
 
     def log(self) -> dict[str, Any]:
@@ -330,29 +338,35 @@ class Agent:
     def __repr__(self) -> str:
         """Return the policy, and how many rewards were learnt and are waited for."""
         learnt: object = trait(self.state, "count", "?")
-        return f"<Agent of {self.policy}, {learnt} rewards learnt, {len(self._waiting)} awaited>"
+        return (
+            f"<Agent of {self.policy}, {learnt} rewards learnt, {len(self._pending.arms)} awaited>"
+        )
 
     @property
     def waiting(self) -> tuple[Key, ...]:
         """The keys of the decisions that wait for their rewards, oldest first."""
-        return tuple(self._waiting)
+        return tuple(self._pending.arms)
 
-    def explain(self, arms: object, actions: Sequence[str] | None = None) -> list[Reason]:
-        """Return for each arm its estimate, interval, bonus, index and layer: see `Reason`.
+    def explain(self, arms: object, actions: Sequence[str] | None = None) -> Explanation:
+        """Return why each arm is ranked as it is, a list of `Reason` that prints as a table.
 
-        As for `choose`, a context may be given where the agent has `Arms`: then reasons name the
-        action and what each feature adds to its score.
+        The table has the estimate of each mean, its interval and what the index adds, all on the
+        scale of rewards; below it stands what was learnt on the way. As for `choose`, a context may
+        be given where the agent has `Arms`: then actions and their features have names.
         """
         offer = read_offer(self.arms, arms, actions)
         with self._lock:
-            rows = reasons(self.policy, self.state, offer.x, self.unit is None)
-            theta, notes = trait(self.state, "theta", None), stand_ins(self.unit, self.scale)
-        return named(rows, offer, self.arms, theta, notes)
+            self._pending.announce(self.policy, self.state)
+            return explanation(
+                self.policy, self.state, offer, self.arms, self.unit is None,
+                stand_ins(self.unit, self.scale),
+            )  # fmt: skip
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write policy, state, generator, waiting decisions and the record to one file."""
         with self._lock:
-            agent_state.save(self, path, self._waiting)
+            self._pending.announce(self.policy, self.state)
+            agent_state.save(self, path, self._pending.arms)
 
     @classmethod
     def load(
@@ -365,8 +379,8 @@ class Agent:
 
         A link of your own is passed again, and so are dataclasses of your own, as ``types``.
         """
-        agent, waiting = agent_state.load(cls, path, link, types)
-        agent._waiting = waiting
+        agent, pending = agent_state.load(cls, path, link, types)
+        agent._pending = pending
         return agent
 
     def _drop(self) -> None:
@@ -377,6 +391,6 @@ class Agent:
                 stacklevel=3,
             )
         self.dropped += 1
-        oldest = next(iter(self._waiting))
-        del self._waiting[oldest]
+        oldest = next(iter(self._pending.arms))
+        self._pending.remove(self.policy, self.state, oldest)
         self.record.forget(oldest)

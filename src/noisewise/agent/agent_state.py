@@ -26,6 +26,7 @@ from ..states import (
 from .action_features import Arms
 from .decision_log import Decision, DecisionLog
 from .observations import Key, is_key, limits_of
+from .pending import Pending
 from .randomisation import AMONG, check_share
 from .reasons import means
 from .residuals import ResidualScale
@@ -94,8 +95,8 @@ def load(
     path: str | os.PathLike[str],
     link: Link | None,
     types: tuple[type, ...],
-) -> tuple[AnyAgent, dict[Key, Array]]:
-    """Return an agent, created by its class ``kind``, and the decisions that wait."""
+) -> tuple[AnyAgent, Pending]:
+    """Return an agent, created by its class ``kind``, and its pending decisions."""
     policy, given = archive.load(path, link, types)
     if not isinstance(given, AgentState):
         raise ValueError(f"{str(path)!r} holds no agent; open it with noisewise.load")
@@ -111,11 +112,13 @@ def load(
             raise ValueError(f"{policy} has no unit of rewards")
         if given.scale and means(policy, agent.state, np.zeros((1, dim))) is None:
             raise ValueError(f"{policy} predicts nothing, but has a scale of residuals")
+        # copies, as `choose` makes them: the product of a view may round differently
+        rows = [row.copy() for row in given.features]
+        pending = Pending(policy, dict(zip(given.keys, rows, strict=True)))
+        pending.check(given.state)
     except ValueError as error:
         raise archive.damaged(path, error) from None
     agent.state, agent.scale, agent.dropped = given.state, given.scale, given.dropped
     agent.unit = given.unit
     agent.rng.bit_generator.state = json.loads(given.generator)
-    # copies, as `choose` makes them: the product of a view may round differently
-    rows = [row.copy() for row in given.features]
-    return agent, dict(zip(given.keys, rows, strict=True))
+    return agent, pending

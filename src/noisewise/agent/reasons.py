@@ -1,6 +1,6 @@
 """Why a policy ranks arms as it does: estimate, interval, bonus, index and layer of each."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -10,11 +10,9 @@ from ..bandits.arms import candidates, model_of, norm_bound
 from ..bandits.ftrl_ucb import FTRLUCB
 from ..bandits.mor_ucb import MORUCB
 from ..blas import matmul
-from ..confidence import Confident, score_bounds
+from ..confidence import Confident, Interval, score_bounds
 from ..glm import GLM
-from ..protocols import Array, Policy
-from .action_features import Arms
-from .offers import Offer
+from ..protocols import Array, Policy, trait
 
 Part = tuple[str, float]
 
@@ -49,7 +47,9 @@ class Reason:
         Of the mean reward, held within the interval unless that is known not to hold.
     lower, upper : float
         The interval of the mean from the policy's confidence sets and its parameter bound: for all
-        arms and rounds at once with its 1 - delta.
+        arms and rounds at once with its 1 - delta. That of `SelfTunedUCB` is approximate.
+    exploration : float
+        What the index adds to the estimate, on the scale of rewards.
     bonus, index : float
         The policy plays the largest index, which is the estimated score plus the bonus; both are
         scores. A greedy policy, or one that draws, has none.
@@ -60,13 +60,15 @@ class Reason:
     action : str
         The name of the arm, where the agent has `Arms`.
     parts : tuple of (str, float)
-        What each feature adds to the estimated score, most first, where features have names.
+        What the estimate would lose without each feature, most first, where features have names;
+        an intercept that the policy adds is none of them.
     """
 
     arm: int
     estimate: float | None = None
     lower: float | None = None
     upper: float | None = None
+    exploration: float | None = None
     bonus: float | None = None
     index: float | None = None
     layer: int | None = None
@@ -90,15 +92,39 @@ class IndexedByMean(Indexed, Protocol):
     index_of: str
 
 
+@runtime_checkable
+class SelfAccounting(Protocol):
+    """A policy that has a link and intervals of its own, and tells what it has learnt."""
+
+    def scores(self, state: Any, x: Array) -> Array:
+        """Return the estimated score of every arm."""
+
+    def mean_of(self, scores: Array) -> Array:
+        """Return the mean reward at each score."""
+
+    def interval(self, state: Any, x: Array) -> Interval:
+        """Return an interval of the mean of every arm."""
+
+    def learnt(self, state: Any) -> dict[str, float]:
+        """Return what was learnt on the way, by name."""
+
+
 def means(policy: Policy[Any], state: Any, x: Array) -> Array | None:
     """Return the estimated mean of each arm, or None where the policy estimates nothing."""
-    scores = _scores(state, x, _layers(policy, state, x))
-    return None if scores is None else np.asarray((model_of(policy) or GLM()).mean(scores))
+    scores = _scores(policy, state, x, _layers(policy, state, x))
+    return None if scores is None else mean_of(policy, scores)
+
+
+def mean_of(policy: Policy[Any], scores: Array) -> Array:
+    """Return the mean reward at each score."""
+    if isinstance(policy, SelfAccounting):
+        return policy.mean_of(scores)
+    return np.asarray((model_of(policy) or GLM()).mean(scores))
 
 
 def ranked(policy: Policy[Any], state: Any, x: Array) -> tuple[Array | None, Array | None]:
     """Return the estimated score and the index of each arm, None where the policy has none."""
-    return _scores(state, x, _layers(policy, state, x)), _index(policy, state, x)
+    return _scores(policy, state, x, _layers(policy, state, x)), _index(policy, state, x)
 
 
 def _index(policy: Policy[Any], state: Any, x: Array) -> Array | None:
@@ -110,26 +136,20 @@ def _index(policy: Policy[Any], state: Any, x: Array) -> Array | None:
     return index
 
 
-def named(
-    rows: list[Reason], offer: Offer, arms: Arms | None, theta: Array | None, notes: list[str]
-) -> list[Reason]:
-    """Return reasons with more notes, and names of actions and features where these are known."""
-    rows = [replace(each, note="; ".join(filter(None, (each.note, *notes)))) for each in rows]
-    if arms is None or not offer.names:
-        return rows
+def parts(
+    policy: Policy[Any], state: Any, names: tuple[str, ...], x: Array
+) -> list[tuple[Part, ...]]:
+    """Return what the mean of each arm would lose without each of its features, most first."""
+    theta: Array = trait(state, "coef", trait(state, "theta", np.empty(0)))
+    scores = _scores(policy, state, x, None)
+    if scores is None or theta.shape != x.shape[1:]:
+        return [()] * len(x)
+    lost = mean_of(policy, scores)[:, None] - mean_of(policy, scores[:, None] - x * theta)
+    order = np.argsort(-np.abs(lost), axis=1, kind="stable").tolist()
     return [
-        replace(each, action=action, parts=_parts(arms.names, x, theta))
-        for each, action, x in zip(rows, offer.names, offer.x, strict=True)
+        tuple((names[i], float(row[i])) for i in at if arm[i] != 0)
+        for row, at, arm in zip(lost, order, x, strict=True)
     ]
-
-
-def _parts(names: tuple[str, ...], x: Array, theta: Array | None) -> tuple[Part, ...]:
-    """Return what each feature adds to the score, most first; those of value 0 are left out."""
-    if theta is None or theta.shape != x.shape:
-        return ()
-    added = x * theta
-    order = np.argsort(-np.abs(added), kind="stable")
-    return tuple((names[i], float(added[i])) for i in order if x[i] != 0)
 
 
 def reasons(policy: Policy[Any], state: Any, arms: ArrayLike, bounded: bool = True) -> list[Reason]:
@@ -138,40 +158,50 @@ def reasons(policy: Policy[Any], state: Any, arms: ArrayLike, bounded: bool = Tr
     Intervals are cut to the policy's parameter bound only where the parameter is so ``bounded``.
     """
     x = candidates(arms, state.dim, norm_bound(policy, "feature_bound") or np.inf)
-    columns: dict[str, Array] = {}
-    glm, layer = model_of(policy) or GLM(), _layers(policy, state, x)
-    scores, notes = _scores(state, x, layer), [""] * len(x)
-    if layer is not None:
-        columns["layer"] = layer
+    layer = _layers(policy, state, x)
+    columns: dict[str, Array] = {} if layer is None else {"layer": layer}
+    scores, notes = _scores(policy, state, x, layer), [""] * len(x)
     if scores is not None:
-        columns["estimate"] = glm.mean(scores)
+        columns["estimate"] = mean_of(policy, scores)
     if scores is not None and (index := _index(policy, state, x)) is not None:
         columns["index"], columns["bonus"] = index, index - scores
-    if isinstance(policy, Confident):
-        bound = norm_bound(policy, "parameter_bound") if bounded else None
-        valid = PRINTED if isinstance(policy, MORUCB) and policy.as_printed else ""
-        valid = ESTIMATED if isinstance(policy, FTRLUCB) and policy.noise == "estimated" else valid
-        if bound is not None and scores is not None:
-            length = float(np.linalg.norm(state.theta))
-            if _outgrown(policy, state, x, scores, bound):
-                valid, bound = OUTGROWN.format(bound), None
-            elif length > CLOSE * bound:
-                valid = NEAR.format(length, bound)
-        sets = policy.confidence(state)
-        lower, upper = score_bounds(sets, x, bound)
-        apart = lower > upper
-        if apart.any():  # nothing holds in all sets: what holds in any
-            lower[apart] = np.min(np.array([each.lower(x) for each in sets]), axis=0)[apart]
-            upper[apart] = np.max(np.array([each.upper(x) for each in sets]), axis=0)[apart]
-        lower, upper = glm.prediction(lower), glm.prediction(upper)
+        columns["exploration"] = mean_of(policy, index) - columns["estimate"]
+    if isinstance(policy, SelfAccounting):
+        lower, upper = policy.interval(state, x)
+        columns["lower"], columns["upper"] = np.asarray(lower), np.asarray(upper)
+    elif isinstance(policy, Confident):
+        lower, upper, notes = _bounds(policy, state, x, scores, bounded)
         columns["lower"], columns["upper"] = lower, upper
         if scores is not None:
             columns["estimate"] = np.clip(columns["estimate"], lower, upper)
-        notes = [DISJOINT if each else valid for each in apart]
     return [
         Reason(arm, note=note, **{name: _finite(column[arm]) for name, column in columns.items()})
         for arm, note in enumerate(notes)
     ]
+
+
+def _bounds(
+    policy: Any, state: Any, x: Array, scores: Array | None, bounded: bool
+) -> tuple[Array, Array, list[str]]:
+    """Return bounds of means over the confidence sets, and why not to rely on each."""
+    glm, bound = model_of(policy) or GLM(), norm_bound(policy, "parameter_bound")
+    bound = bound if bounded else None
+    valid = PRINTED if isinstance(policy, MORUCB) and policy.as_printed else ""
+    valid = ESTIMATED if isinstance(policy, FTRLUCB) and policy.noise == "estimated" else valid
+    if bound is not None and scores is not None:
+        length = float(np.linalg.norm(state.theta))
+        if _outgrown(policy, state, x, scores, bound):
+            valid, bound = OUTGROWN.format(bound), None
+        elif length > CLOSE * bound:
+            valid = NEAR.format(length, bound)
+    sets = policy.confidence(state)
+    lower, upper = score_bounds(sets, x, bound)
+    apart = lower > upper
+    if apart.any():  # nothing holds in all sets: what holds in any
+        lower[apart] = np.min(np.array([each.lower(x) for each in sets]), axis=0)[apart]
+        upper[apart] = np.max(np.array([each.upper(x) for each in sets]), axis=0)[apart]
+    notes = [DISJOINT if each else valid for each in apart]
+    return np.asarray(glm.prediction(lower)), np.asarray(glm.prediction(upper)), notes
 
 
 def _outgrown(policy: object, state: Any, x: Array, scores: Array, bound: float) -> bool:
@@ -196,8 +226,10 @@ def _layers(policy: Policy[Any], state: Any, x: Array) -> Array | None:
     return np.asarray(bounds.argmin(axis=0))
 
 
-def _scores(state: Any, x: Array, layer: Array | None) -> Array | None:
+def _scores(policy: Policy[Any], state: Any, x: Array, layer: Array | None) -> Array | None:
     """Return the estimated score of each arm, in the layer behind its index."""
+    if isinstance(policy, SelfAccounting):
+        return policy.scores(state, x)
     if layer is not None:
         thetas = np.array([each.theta for each in state.layers] + [np.zeros(state.dim)])
         return np.einsum("ij,ij->i", x, thetas[layer])

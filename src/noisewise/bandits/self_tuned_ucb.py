@@ -9,17 +9,20 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
+from scipy.special import expit
 
 from ..blas import matmul
-from ..inputs import generator, one_of, positive
+from ..confidence import Interval
+from ..inputs import generator, one_of, positive, probability
 from ..kernels import self_tuned_ucb_layout as at
 from ..ownership import writes_at_once
 from ..protocols import Array
 from .arms import block, candidates, in_form, observation
+from .self_tuned_account import half_widths, learnt
 from .self_tuned_ucb_state import SelfTunedUCBState, start
 
 FAMILIES = ("gaussian", "binomial")
+LEAST, SMALLEST = 1e-150, 1e-20  # sd whose weight is a number, and can be computed with
 ROOM = 256  # rows of history, and of pending decisions, at first
 
 
@@ -153,7 +156,24 @@ class SelfTunedUCB:
 
     def mean_of(self, scores: Array) -> Array:
         """Return the mean reward at each score."""
-        return special.expit(scores) if self._kind else scores
+        return expit(scores) if self._kind else scores
+
+    def interval(self, state: SelfTunedUCBState, x: Array, delta: float = 0.05) -> Interval:
+        """Return an approximate interval of the mean reward of every checked arm.
+
+        It is that of a normal mixture for one arm and all times, whose ever missing has probability
+        ``delta`` for a design that does not look at rewards. A policy does look: so there is no
+        proof. In 550 simulated worlds of 2000 rounds at 0.05 it missed an arm at any of nine times
+        with frequency 0.001 to 0.007, the best arm at the end with at most 0.007.
+        """
+        score, half = self.scores(state, x), half_widths(state, x, probability("delta", delta))
+        lower, upper = self.mean_of(score - half), self.mean_of(score + half)
+        promise = f"{100 * (1 - delta):g} % for each arm at all times, approximate"
+        return Interval(lower, upper, promise, "the model that was learnt")
+
+    def learnt(self, state: SelfTunedUCBState) -> dict[str, float]:
+        """Return what was learnt on the way: scale, dispersion, restarts, pending decisions."""
+        return learnt(state)
 
     @writes_at_once
     def update(
@@ -164,7 +184,9 @@ class SelfTunedUCB:
             arm, reward, sigma = observation(arm, reward, sigma, state.dim)
         if state.numbers[at.STORED] == len(state.rows):
             state.rows = np.concatenate([state.rows, np.zeros_like(state.rows)])
-        learnt = sigma > 0 and kernels().learn(
+        if state.numbers[at.COUNT] == 0 and state.pending and sigma > SMALLEST and not self._kind:
+            state.weigh_pending(sigma**-2.0)
+        learnt = sigma > LEAST and kernels().learn(
             state.numbers, state.vectors, state.matrices, state.rows, arm, reward, sigma**-2.0,
             self._kind,
         )  # fmt: skip
@@ -182,8 +204,9 @@ class SelfTunedUCB:
             w = positive("sigma", sigma) ** -2.0
         if s[at.PENDING] == len(state.keys):
             more = max(ROOM, len(state.keys))
-            state.decisions = np.concatenate([state.decisions, np.zeros((more, state.dim + 1))])
-            state.keys = np.concatenate([state.keys, np.zeros(more)])
+            decisions = np.concatenate([state.decisions, np.zeros((more, state.dim + 1))])
+            keys = np.concatenate([state.keys, np.zeros(more)])
+            vars(state).update(decisions=decisions, keys=keys)  # both, or neither
         counted = kernels().expect(
             s, state.vectors, state.matrices, state.decisions, state.keys, x, w, self._kind
         )
@@ -206,6 +229,8 @@ class SelfTunedUCB:
         observation(arm, reward, sigma, state.dim)
         if sigma == 0:
             raise ValueError("sigma is 0; pass a standard deviation > 0")
+        if sigma < SMALLEST:
+            raise ValueError(f"sigma is {sigma:g}, too small to compute with; rescale rewards")
         low, high = self.reward_range
         if not low <= reward <= high:
             raise ValueError(

@@ -4,6 +4,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from ..blas import matmul
 from ..inputs import dimension
 from ..kernels import self_tuned_ucb_layout as at
 from ..protocols import Array
@@ -61,6 +62,19 @@ class SelfTunedUCBState:
         held = {each.name: getattr(self, each.name) for each in fields(self)}
         vars(twin).update({k: np.array(v) if k != "dim" else v for k, v in held.items()})
         return twin
+
+    def weigh_pending(self, weight: float) -> None:
+        """Give pending decisions, counted before the unit of weights was known, that weight."""
+        decisions, numbers, matrices = (
+            np.array(each) for each in (self.decisions, self.numbers, self.matrices)
+        )
+        z = decisions[: self.pending].copy()
+        w = decisions[: self.pending, -1]  # a view
+        w[w == 1.0] = weight
+        z[:, -1] = 1.0
+        matrices[at.WAITING] = matmul(z.T * w, z)
+        numbers[at.WEIGHTED_LENGTHS] = weight * numbers[at.LENGTHS]
+        vars(self).update(decisions=decisions, numbers=numbers, matrices=matrices)  # all, or none
 
     @property
     def count(self) -> int:

@@ -1,0 +1,90 @@
+"""Decisions whose rewards are pending, and those of them that the policy counts."""
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..protocols import Array, Policy, trait
+from .observations import Key
+
+
+@runtime_checkable
+class Anticipating(Protocol):
+    """A policy that counts decisions whose rewards are pending."""
+
+    def expect(self, state: Any, arm: ArrayLike, sigma: float | None = None) -> None:
+        """Count a decision."""
+
+    def release(self, state: Any, arm: ArrayLike) -> None:
+        """Count it no more."""
+
+
+class Pending:
+    """Arms that were decided for, by key, oldest first.
+
+    A policy that anticipates is told of a decision when the next one is taken: where rewards come
+    at once it never is. So it counts all of them, or all but the newest. If it counts others, a
+    call was interrupted, and `announce` repairs that.
+    """
+
+    def __init__(self, policy: Policy[Any], arms: dict[Key, Array] | None = None) -> None:
+        self.anticipates = isinstance(policy, Anticipating)
+        self.arms: dict[Key, Array] = {} if arms is None else arms
+        self.newest: tuple[Key, ...] = ()  # its key, while the policy does not count it
+
+    def announce(self, policy: Any, state: Any, successor: Key = "") -> None:
+        """Let the policy count all decisions, unless the newest is about to be given up.
+
+        That is where it has no key, and neither has its ``successor``.
+        """
+        if not self.anticipates:
+            return
+        if trait(state, "pending", self._counted()) != self._counted():
+            self._repair(policy, state)
+        for key in self.newest:
+            if key in self.arms and not (key is None and successor is None):
+                policy.expect(state, self.arms[key])
+                self.newest = ()
+
+    def _counted(self) -> int:
+        return len(self.arms) - (bool(self.newest) and self.newest[0] in self.arms)
+
+    def _repair(self, policy: Any, state: Any) -> None:
+        for x in state.pending_arms:
+            policy.release(state, x)
+        self.newest = ()
+        for x in self.arms.values():
+            policy.expect(state, x)
+
+    def add(self, key: Key, arm: Array) -> None:
+        """Add a decision, of which the policy is not told yet."""
+        self.newest = (key,)
+        self.arms[key] = arm
+
+    def counts(self, key: Key) -> bool:
+        """Whether the policy counts this decision."""
+        return self.anticipates and key in self.arms and key not in self.newest
+
+    def remove(self, policy: Any, state: Any, key: Key) -> None:
+        """Take a decision out, and let the policy count it no more unless it already does not."""
+        if key not in self.arms:
+            return
+        if self.counts(key) and trait(state, "pending", self._counted()) == self._counted():
+            policy.release(state, self.arms[key])
+        del self.arms[key]
+        if key in self.newest:
+            self.newest = ()
+
+    def check(self, state: object) -> None:
+        """Raise unless a policy counts all of these decisions and no other."""
+        if not self.anticipates or not hasattr(state, "pending_arms"):
+            return
+        counted: Array = state.pending_arms
+        own = np.array(list(self.arms.values())).reshape(-1, counted.shape[1])
+        if not np.array_equal(_sorted(counted), _sorted(own)):
+            raise ValueError("the policy counts other decisions than those that are pending")
+
+
+def _sorted(rows: Array) -> Array:
+    return rows[np.lexsort(rows.T)]
