@@ -4,12 +4,14 @@ import math
 
 from numba import njit
 
+from .compile_options import EXACT
+
 LOG2 = math.log(2.0)
 ROOT = 1.0 / math.sqrt(2.0 * math.pi)
 HALF = math.sqrt(0.5)
 
 
-@njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**EXACT)
 def transcend(code, c):
     """Return the two expensive functions of the score that a link is made of."""
     if code == 1:
@@ -25,7 +27,7 @@ def transcend(code, c):
     return 0.0, 0.0
 
 
-@njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**EXACT)
 def within(code, mean):
     """Return the mean held within the range of the link, which its extension leaves."""
     if code == 1 or code == 2:
@@ -35,7 +37,7 @@ def within(code, mean):
     return max(mean, 0.0) if code == 5 else mean
 
 
-@njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**EXACT)
 def parts(code, c, e, v):
     """Return mean, slope, potential and |phi''|/phi' at score ``c``; `transcend` gave e and v."""
     if code == 1:

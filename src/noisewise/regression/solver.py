@@ -216,11 +216,14 @@ class CompiledSolver(Solver):
 
     def step(self) -> Step:
         """Return the compiled step."""
-        return cast(Step, self.kernels.step)
+        step = self.kernels.step
+        return cast(Step, step.compile() if hasattr(step, "compiled") else step)
 
     def begin(self, state: "FTRLState") -> None:
-        """Certify the first estimate."""
-        self.kernels.restep(state.array)
+        """Certify the first estimate, as the kernel `restep` does where the gradient is 0."""
+        h = state.head
+        h.rounding = adaptive_set.EPS / math.sqrt(h.ridge)
+        h.nearness, h.loss = h.concordance, float(state.dim)
 
     def fits(self, state: "FTRLState", x: Array, y: Array, w: Array) -> bool:
         """Whether the compiled step takes all rows."""
