@@ -183,10 +183,13 @@ class FTRL:
         self.check_state(state)
         x, single = features(x, state.dim, check=False)
         y = column("y", y, len(x), single)
-        w = weights(weight, len(x), single)
-        self._refuse(state, x, y, w)
+        w = weights(weight, len(x) if np.ndim(weight) else 1, single)
         with Session(self.glm, state):
-            out = state.solver.learn(self.glm, state, x, y, w, scores)
+            out = state.solver.learn_unchecked(self.glm, state, x, y, w, scores)
+        if out is None:
+            self._refuse(state, x, y, w)
+            with Session(self.glm, state):
+                out = state.solver.learn(self.glm, state, x, y, w, scores)
         return float(out[0]) if single else out
 
     def _refuse(self, state: FTRLState, x: Array, y: Array, w: Array) -> None:
@@ -203,7 +206,7 @@ class FTRL:
             if self.oversize == "raise" or not np.isfinite(square[row]):
                 raise ValueError(f"{words}; scale the features or pass a larger feature_bound")
             warnings.warn(f"{words}; the guarantees do not cover such rows", stacklevel=3)
-        check_magnitude(x, y, w)
+        check_magnitude(x, y, np.broadcast_to(w, len(x)))
 
     def solve(self, state: FTRLState) -> None:
         """Drive the gap to rounding error now."""

@@ -10,7 +10,8 @@ from ..inputs import dimension
 from ..protocols import Array
 from ..states import COUNT, FLAG, check_fields, check_finite, check_layout, check_list, check_rows
 
-FIRST, LARGEST = 2048, 4096
+FIRST = 2048  # rows of the first block
+HUGE = 1 << 19  # numbers from which on an array has large pages, which cost less to fill
 
 
 class Block(NamedTuple):
@@ -34,7 +35,8 @@ class Block(NamedTuple):
 class Rows:
     """Features with weight, weighted label and two curvatures, in blocks that are never moved.
 
-    Blocks hold 2048 and then 4096 rows, so a short history is small and a long one wastes little.
+    The first block holds 2048 rows, the next four times as many each until they have 4 MB, so a
+    short history is small and a long one wastes little.
     With ``merge`` equal features share one row, whose numbers are summed.
     """
 
@@ -47,6 +49,7 @@ class Rows:
     def __post_init__(self) -> None:
         self._check()
         self.absorbed = self.stored  # rows learnt, of which merged ones share a place
+        self.shared = False  # whether `freeze` has handed the blocks out
         self._place: dict[bytes, tuple[int, int]] = {}
         if self.merge:
             for i, block in enumerate(self):
@@ -77,7 +80,7 @@ class Rows:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields; scratch numbers and the free room of the last block are cleared."""
-        fields = {k: v for k, v in vars(self).items() if k not in ("_place", "absorbed")}
+        fields = {k: v for k, v in vars(self).items() if k not in ("_place", "absorbed", "shared")}
         fields["numbers"] = [
             np.vstack([each[:3], np.zeros(each.shape[1])]) for each in self.numbers
         ]
@@ -97,6 +100,19 @@ class Rows:
         numbers = [each.copy() for each in self.numbers]  # passes write them
         vars(twin).update(vars(self), numbers=numbers, _place=dict(self._place))
         return twin
+
+    def freeze(self) -> "Rows":
+        """Return the history as it is, which stays that while this one goes on."""
+        twin = object.__new__(Rows)
+        lists = {"x": [*self.x], "numbers": [*self.numbers]}
+        vars(twin).update({**vars(self), **lists, "_place": dict(self._place)})
+        self.shared = True
+        return twin
+
+    def own_curvatures(self) -> None:
+        """Copy what renewing the factor writes, if it was handed out."""
+        if self.shared:
+            self.numbers, self.shared = [each.copy() for each in self.numbers], False
 
     def extend(self, x: Array, numbers: Array) -> None:
         """Copy rows to the end, or add them to their equals: all of them, or none if interrupted.
@@ -148,7 +164,9 @@ class _Held:
         done = 0
         while done < len(x):
             if self.free == 0:
-                size = min(2 * len(self.x[-1]), LARGEST) if self.x else FIRST
+                size = FIRST
+                if self.x:
+                    size = len(self.x[-1]) * (1 if self.x[-1].size >= HUGE else 4)
                 self.x.append(np.empty((size, dim)))
                 self.numbers.append(np.empty((4, size)))
                 self.free = size
