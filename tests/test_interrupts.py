@@ -41,6 +41,14 @@ def interrupted():
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
 
     def call(seconds, function, *args):
+        try:
+            return attempt(seconds, function, *args)
+        except KeyboardInterrupt:  # on the way out, with an answer or an error
+            return False
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def attempt(seconds, function, *args):
         began = False
         try:
             signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6))

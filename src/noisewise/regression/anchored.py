@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from .state import FTRLState
 
 GROWTH = 1.25  # of the count, between two bounds of the eigenvalues
-SOME = 512  # rows of which leverages are computed at a time
 
 
 class AnchoredNewton(CompiledSolver):
@@ -155,9 +154,10 @@ class AnchoredNewton(CompiledSolver):
         H = h.ridge * np.eye(state.dim)
         state.rows.own_curvatures()
         for block in state.blocks():
-            root = block.x * np.sqrt(block.trial)[:, None]
-            H += root.T @ root
             block.curvature[:] = block.trial
+            for some in block.pieces():
+                root = block.x[some] * np.sqrt(block.trial[some])[:, None]
+                H += root.T @ root
         P = linalg.invert(linalg.factor(H))
         state.views.inverse[:] = P
         h.leverage /= h.stale_low  # the new H is at least that share of the old one
@@ -234,8 +234,8 @@ def _largest_leverage(state: "FTRLState", P: Array, enough: float = math.inf) ->
     """Return the largest x'Px of a row, rounded up; one that is ``enough`` ends the search."""
     most = 0.0
     for block in state.blocks():
-        for first in range(0, len(block.x), SOME):
-            x = block.x[first : first + SOME]
+        for some in block.pieces():
+            x = block.x[some]
             most = max(most, float(np.vecdot(x @ P, x).max()) * (1 + 1e-9))
             if most >= enough:
                 return most

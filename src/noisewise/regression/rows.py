@@ -11,7 +11,8 @@ from ..protocols import Array
 from ..states import COUNT, FLAG, check_fields, check_finite, check_layout, check_list, check_rows
 
 FIRST = 2048  # rows of the first block
-HUGE = 1 << 19  # numbers from which on an array has large pages, which cost less to fill
+LARGEST = 1 << 21  # numbers of a block: memory in large pages costs a quarter to fill
+PIECE = 512  # rows that are multiplied at once, so that sums do not depend on where blocks end
 
 
 class Block(NamedTuple):
@@ -30,13 +31,17 @@ class Block(NamedTuple):
         weight, pull, curvature, trial = numbers[:, :n]
         return cls(x[:n], weight, pull, curvature, trial, numbers)
 
+    def pieces(self) -> Iterator[slice]:
+        """Yield the rows by pieces."""
+        return (slice(first, first + PIECE) for first in range(0, len(self.x), PIECE))
+
 
 @dataclass(eq=False)
 class Rows:
     """Features with weight, weighted label and two curvatures, in blocks that are never moved.
 
-    The first block holds 2048 rows, the next four times as many each until they have 4 MB, so a
-    short history is small and a long one wastes little.
+    The first block has room for 2048 rows and a new one for four times what is held, up to 16 MB,
+    so a short history is small and a long one wastes little. A file has no room in it.
     With ``merge`` equal features share one row, whose numbers are summed.
     """
 
@@ -79,16 +84,13 @@ class Rows:
         return sum(map(len, self.x)) - self.free
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the fields; scratch numbers and the free room of the last block are cleared."""
-        fields = {k: v for k, v in vars(self).items() if k not in ("_place", "absorbed", "shared")}
-        fields["numbers"] = [
-            np.vstack([each[:3], np.zeros(each.shape[1])]) for each in self.numbers
-        ]
+        """Return the fields, without free room; scratch numbers are cleared."""
+        x, numbers = [*self.x], [each.copy() for each in self.numbers]
         if self.free:
-            x = self.x[-1].copy()
-            x[-self.free :] = fields["numbers"][-1][:, -self.free :] = 0.0
-            fields["x"] = [*self.x[:-1], x]
-        return fields
+            x[-1], numbers[-1] = x[-1][: -self.free].copy(), numbers[-1][:, : -self.free].copy()
+        for each in numbers:
+            each[3] = 0.0
+        return {"dim": self.dim, "merge": self.merge, "free": 0, "x": x, "numbers": numbers}
 
     def __setstate__(self, fields: dict[str, Any]) -> None:
         vars(self).update(fields)
@@ -164,9 +166,8 @@ class _Held:
         done = 0
         while done < len(x):
             if self.free == 0:
-                size = FIRST
-                if self.x:
-                    size = len(self.x[-1]) * (1 if self.x[-1].size >= HUGE else 4)
+                most = min(4 * sum(map(len, self.x)), LARGEST // dim)
+                size = max(most // FIRST * FIRST, FIRST)
                 self.x.append(np.empty((size, dim)))
                 self.numbers.append(np.empty((4, size)))
                 self.free = size

@@ -175,8 +175,9 @@ class Solver(ABC):
         """Return the matrix whose inverse the state keeps, made anew."""
         H = state.head.ridge * np.eye(state.dim)
         for block in state.blocks():
-            root = block.x * np.sqrt(block.curvature)[:, None]
-            H += root.T @ root
+            for some in block.pieces():
+                root = block.x[some] * np.sqrt(block.curvature[some])[:, None]
+                H += root.T @ root
         return H
 
     def curvature_inverse(self, glm: GLM, state: "FTRLState") -> Array:
