@@ -8,7 +8,16 @@ import numpy as np
 
 from ..inputs import dimension
 from ..protocols import Array
-from ..states import COUNT, FLAG, check_fields, check_finite, check_layout, check_list, check_rows
+from ..states import (
+    ADDED,
+    COUNT,
+    FLAG,
+    check_fields,
+    check_finite,
+    check_layout,
+    check_list,
+    check_rows,
+)
 
 FIRST = 2048  # rows of the first block
 LARGEST = 1 << 21  # numbers of a block: memory in large pages costs a quarter to fill
@@ -50,9 +59,16 @@ class Rows:
     free: int = 0
     x: list[Array] = field(default_factory=list)
     numbers: list[Array] = field(default_factory=list)
+    room: int = field(default=0, metadata=ADDED)  # of the last block, left out of a file
 
     def __post_init__(self) -> None:
         self._check()
+        if self.room:
+            size, used = len(self.x[-1]) + self.room, len(self.x[-1]) - self.free
+            x, numbers = np.empty((size, self.dim)), np.empty((4, size))
+            x[:used], numbers[:, :used] = self.x[-1][:used], self.numbers[-1][:, :used]
+            self.x, self.numbers = [*self.x[:-1], x], [*self.numbers[:-1], numbers]
+            self.free, self.room = size - used, 0
         self.absorbed = self.stored  # rows learnt, of which merged ones share a place
         self.shared = False  # whether `freeze` has handed the blocks out
         self._place: dict[bytes, tuple[int, int]] = {}
@@ -62,7 +78,7 @@ class Rows:
 
     def _check(self) -> None:
         """Raise if what was given is no history."""
-        check_fields(self, merge=FLAG, free=COUNT)
+        check_fields(self, merge=FLAG, free=COUNT, room=COUNT)
         check_list("Rows.x", self.x, np.ndarray)
         check_list("Rows.numbers", self.numbers, np.ndarray)
         dimension(self.dim)
@@ -74,6 +90,8 @@ class Rows:
             check_rows("Rows", x, numbers)
         if self.free > max(len(self.x[-1]) - 1 if self.x else 0, 0):
             raise ValueError(f"Rows.free is {self.free}, more than the last block has")
+        if self.room > (max(FIRST, LARGEST // self.dim) if self.x else 0):
+            raise ValueError(f"Rows.room is {self.room}, more than a block has")
         for block in self:
             for each in block[:4]:
                 check_finite("Rows", each)
@@ -90,7 +108,8 @@ class Rows:
             x[-1], numbers[-1] = x[-1][: -self.free].copy(), numbers[-1][:, : -self.free].copy()
         for each in numbers:
             each[3] = 0.0
-        return {"dim": self.dim, "merge": self.merge, "free": 0, "x": x, "numbers": numbers}
+        fields = {"dim": self.dim, "merge": self.merge, "free": 0, "x": x, "numbers": numbers}
+        return {**fields, "room": self.free}
 
     def __setstate__(self, fields: dict[str, Any]) -> None:
         vars(self).update(fields)
