@@ -212,8 +212,7 @@ def _survey_inverse(state: "FTRLState") -> None:
 
     Both only gain as rows are added. The eigenvalues are bounded anew when the count has grown by a
     quarter. The largest leverage takes a product with every row: it is looked for when the count
-    has tripled, or grown ninefold if it did not help, which the first rows show, as on isotropic
-    ones.
+    has grown ninefold, and no further than to a row that shows that it does not help.
     """
     h = state.head
     if h.count < min(h.bounding, h.survey):
@@ -227,7 +226,7 @@ def _survey_inverse(state: "FTRLState") -> None:
         q = _largest_leverage(state, P, enough)
         if 0 < q < enough:  # else rounding has spoilt the inverse, which is about to be renewed
             h.leverage = min(h.leverage, q)
-        h.survey = (3 if h.leverage < enough else 9) * h.count
+        h.survey = 9 * h.count
 
 
 def _largest_leverage(state: "FTRLState", P: Array, enough: float = math.inf) -> float:

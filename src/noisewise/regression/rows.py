@@ -140,13 +140,20 @@ class Rows:
 
         What is written before the last step lies in free room or in copies.
         """
+        n = len(x)
+        if n <= self.free and not self.merge:
+            end = len(self.x[-1]) - self.free + n
+            self.x[-1][end - n : end] = x
+            self.numbers[-1][:, end - n : end] = numbers
+            vars(self).update(free=self.free - n, absorbed=self.absorbed + n)  # one step
+            return
         held, added = _Held([*self.x], [*self.numbers], self.free), {}
         if not self.merge:
             held.append(x, numbers, self.dim)
         else:
             added = self._merge(held, x + 0.0, numbers)  # -0.0 becomes 0.0: equal bytes
         fields = {"x": held.x, "numbers": held.numbers, "free": held.free}
-        vars(self).update(fields, absorbed=self.absorbed + len(x))  # one step
+        vars(self).update(fields, absorbed=self.absorbed + n)  # one step
         self._place.update(added)
 
     def _merge(self, held: "_Held", x: Array, numbers: Array) -> dict[bytes, tuple[int, int]]:

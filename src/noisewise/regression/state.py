@@ -178,8 +178,8 @@ class FTRLState:
 
     def flush(self) -> None:
         """Move the buffered rows to the blocks."""
-        for block in self.buffer():
-            self.rows.extend(block.x, block.numbers[:, : len(block.x)])
+        if n := int(self.head.buffered):
+            self.rows.extend(self.views.x[:n], self.views.numbers[:, :n])
         self.head.buffered = 0  # until here, `absorbed` says that these rows are held
 
     def restore(self) -> None:
