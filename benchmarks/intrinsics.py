@@ -19,15 +19,11 @@ from numba.core import config
 import noisewise as nw
 
 from .clock import interleave
+from .processors import PROCESSORS
 from .streams import isotropic, labels
 
 ROOM = "noisewise.kernels"
 DIMS = (5, 20, 50, 100)
-PROCESSORS = {
-    "this one": {},
-    "AVX2": {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+avx2,+fma"},
-    "SSE2": {"NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": ""},
-}
 
 
 def kernels(folder, without=""):

@@ -164,6 +164,7 @@ class AnchoredNewton(CompiledSolver):
         h.stale_low = h.stale_high = 1.0
         h.stale_sum = 0.0
         h.smallest = max(1 / linalg.largest_eigenvalue_bound(P), h.ridge)
+        h.bounding = GROWTH * h.count
         h.loss = 0.0
         h.factors += 1
         self.kernels.restep(state.array)
