@@ -229,9 +229,8 @@ class CompiledSolver(Solver):
         return cast(tuple[type[Exception], ...], self.kernels.UNFIT)
 
     def step(self) -> Step:
-        """Return the compiled step."""
-        step = self.kernels.step
-        return cast(Step, step.compile() if hasattr(step, "compiled") else step)
+        """Return the compiled step, or what compiles it when it is called."""
+        return cast(Step, self.kernels.step)
 
     def begin(self, state: "FTRLState") -> None:
         """Certify the first estimate, as the kernel `restep` does where the gradient is 0."""
@@ -321,4 +320,6 @@ class Session:
 def settle(glm: GLM, state: "FTRLState") -> None:
     """Do what a step has asked for, or bring a state to rest that an interrupt left unfinished."""
     with Session(glm, state):
-        pass
+        state.step = (
+            state.solver.step()
+        )  # by now it is compiled, which takes a detour off each call

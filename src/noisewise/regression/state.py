@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from .anchored import AnchoredNewton, OwnLinkNewton
 from .least_squares import LeastSquares
 from .newton import ExactNewton
 from .rows import Block, Rows
-from .solver import Solver, Step
+from .solver import Solver
 
 COMPILED = AnchoredNewton()
 SOLVERS: dict[float, Solver] = {
@@ -64,6 +63,7 @@ class FTRLState:
         self.array = align(self.array)
         self.views, self.head = Views(self.array, self.dim), Header(self.array)
         self.solver = SOLVERS.get(self.head.code, COMPILED)
+        self.step = self.solver.step()
         self.model: GLM | None = None  # that was found to be its own
         self.warned = False  # of an estimate beyond the norm bound
         if self.solver.keeps_rows:
@@ -109,11 +109,6 @@ class FTRLState:
     def __setstate__(self, fields: dict[str, Any]) -> None:
         vars(self).update(fields)
         self.__post_init__()
-
-    @cached_property
-    def step(self) -> Step:
-        """The compiled call that learns a row, compiled when it is first asked for."""
-        return self.solver.step()
 
     def remember(self, **memo: Any) -> None:
         """Set what the confidence methods keep, in one step."""
