@@ -218,3 +218,17 @@ def test_a_terminal_is_told_why_nothing_happens(monkeypatch, capsys):
             with compile_note.noted():
                 time.sleep(0.2)
         assert capsys.readouterr().err.count("once per machine") == terminal
+
+
+def test_a_row_compiles_the_step_alone_and_a_choice_one_index(tmp_path):
+    code = (
+        "import numpy as np, noisewise as nw\n"
+        "f = nw.FTRL(nw.GLM('logistic')); s = f.start(3)\n"
+        "f.update(s, np.eye(3)[0], 1.0); f.update(s, [0, 1, 0], 1)\n"
+        "nw.FTRLUCB(radius='practical').select(nw.FTRLUCB(radius='practical').start(3), np.eye(3),"
+        " np.random.default_rng(0))"
+    )
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code], env=env, check=True)
+    made = {path.name.rpartition("-")[0] for path in tmp_path.rglob("*.bin")}
+    assert made == {"step.step", "optimism.choose_practical"}

@@ -16,6 +16,7 @@ from ..confidence import Ellipsoid, Interval, score_bounds
 from ..glm import GLM
 from ..inputs import (
     FLOAT,
+    as_contiguous,
     check_magnitude,
     column,
     dimension,
@@ -176,14 +177,15 @@ class FTRL:
                 if mean < INFINITE:
                     return mean
                 if mean == INFINITE:
-                    mean = state.head.mean
-                    with suppress(InUse):  # whoever has it does what was asked for
-                        settle(self.glm, state)
-                    return mean
+                    return self._settled(state)
         self.check_state(state)
         x, single = features(x, state.dim, check=False)
         y = column("y", y, len(x), single)
         w = weights(weight, len(x) if np.ndim(weight) else 1, single)
+        if single and not scores:
+            mean = state.step(state.array, as_contiguous(x[0]), float(y[0]), float(w[0]))
+            if mean <= INFINITE:
+                return mean if mean < INFINITE else self._settled(state)
         with Session(self.glm, state):
             out = state.solver.learn_unchecked(self.glm, state, x, y, w, scores)
         if out is None:
@@ -191,6 +193,13 @@ class FTRL:
             with Session(self.glm, state):
                 out = state.solver.learn(self.glm, state, x, y, w, scores)
         return float(out[0]) if single else out
+
+    def _settled(self, state: FTRLState) -> float:
+        """Return the mean of the last row, what its step asked for being done."""
+        mean = state.head.mean
+        with suppress(InUse):  # whoever has it does what was asked for
+            settle(self.glm, state)
+        return mean
 
     def _refuse(self, state: FTRLState, x: Array, y: Array, w: Array) -> None:
         """Raise, or warn, if a row is too long; raise if numbers are not finite or overflow."""
