@@ -272,5 +272,21 @@ def check(target: str) -> None:
         sys.exit(1)
 
 
+@main.command("warm-up")
+def warm_up() -> None:
+    """Compile all kernels ahead, so that no first call on this machine waits for them.
+
+    The code is kept on disk, in NUMBA_CACHE_DIR if that is set, for this version and processor.
+    """
+    from .kernels import warm_up as kernels
+
+    for module, compiled, found in kernels.warm_up():
+        click.echo(f"{module:<12}  {compiled:>2} compiled  {found:>2} found")
+    folder = kernels.kept_in()
+    if folder is None:
+        raise click.ClickException("nothing was kept on disk, so every process compiles again")
+    click.echo(f"kept in {folder}")
+
+
 for command in (fit, predict, evaluate):
     main.add_command(command)
