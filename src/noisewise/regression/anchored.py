@@ -211,7 +211,7 @@ class OwnLinkNewton(RowSolver, AnchoredNewton):
 def _survey_inverse(state: "FTRLState") -> None:
     """Bound the eigenvalues of H from below and the leverages from above, as they are now.
 
-    Both only gain as rows are added. The eigenvalues are bounded again when the count has grown by a
+    Both only gain as rows are added. The eigenvalues are bounded again once the count grew by a
     quarter. The largest leverage takes a product with every row: it is looked for when the count
     has grown ninefold, and no further than to a row that shows that it does not help.
     """
