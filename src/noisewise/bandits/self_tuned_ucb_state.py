@@ -51,7 +51,7 @@ class SelfTunedUCBState:
             or s[at.PENDING] > places
             or self.decisions[:, d].min(initial=0.0) < 0
             or self.rows[:, d + 1 :].min(initial=0.0) < 0
-            or self.vectors[[at.SQUARES_OF, at.NONZERO]].min() < 0
+            or self.vectors[[at.SQUARES_OF, at.LARGEST_OF]].min() < 0
             or self.vectors[at.SCALE].min() <= 0
         ):
             raise ValueError(f"{name} holds a number that no rewards lead to")

@@ -16,7 +16,7 @@ from .dense import invert, times
 
 GROWTH = 1.1  # of the count, before the ridge is chosen again
 FREE, INTERCEPT_RIDGE = 1e-6, 0.04  # of the intercept: relative, continuous; logistic
-SETTLED = 5.0  # arms after which half of what is seen of a feature's size is believed
+ALIKE = math.log(9.0)  # squares of features that differ by less are taken for equal
 PRIOR_SHARE, MOST_SHARE = 0.5, 5.0  # what the prior of the ridge counts: of d, and at most
 TINIEST = 1e-80  # squared norm of an arm; smaller ones are 0
 PRIOR_ROWS = 3.0  # that the prior dispersion counts
@@ -86,20 +86,23 @@ def implicit_step(score, h, y, n):
 def set_scales(s, v):
     """Set the scale of each feature; return the mean squared norm of arms in units of them.
 
-    A scale is the mean square of a feature where it is not 0, over the geometric mean of those of
-    all features.
+    A scale is the largest square of a feature over the median of those of all features, drawn
+    towards 1 by a factor of 9: chance makes differences of that size. Of squares means would be
+    those of the arms that are played most.
     """
-    d, total, seen, square = v.shape[1] - 1, 0.0, 0, 0.0
+    d, square = v.shape[1] - 1, 0.0
+    logs = np.empty(d)
+    seen = 0
     for j in range(d):
-        if v[at.SQUARES_OF, j] > 0.0:
-            total += math.log(v[at.SQUARES_OF, j] / v[at.NONZERO, j])
+        if v[at.LARGEST_OF, j] > 0.0:
+            logs[seen] = math.log(v[at.LARGEST_OF, j])
             seen += 1
+    middle = np.median(logs[:seen])
     for j in range(d):
         v[at.SCALE, j] = 1.0
-        if v[at.SQUARES_OF, j] > 0.0:
-            n = v[at.NONZERO, j]
-            away = math.log(v[at.SQUARES_OF, j] / n) - total / seen
-            v[at.SCALE, j] = math.exp(away * n / (n + SETTLED))
+        if v[at.LARGEST_OF, j] > 0.0:
+            away = math.log(v[at.LARGEST_OF, j]) - middle
+            v[at.SCALE, j] = math.exp(math.copysign(max(abs(away) - ALIKE, 0.0), away))
             square += v[at.SQUARES_OF, j] / v[at.SCALE, j]
     return square / s[at.LENGTH_COUNT]
 
@@ -302,9 +305,8 @@ def count_arm(s, v, x, w):
     """Count an arm in the mean squared norm, and each of its features."""
     square = product(x, x)
     for j in range(x.shape[0]):
-        if x[j] != 0.0:
-            v[at.SQUARES_OF, j] += x[j] * x[j]
-            v[at.NONZERO, j] += 1.0
+        v[at.SQUARES_OF, j] += x[j] * x[j]
+        v[at.LARGEST_OF, j] = max(v[at.LARGEST_OF, j], x[j] * x[j])
     s[at.LENGTHS] += square
     s[at.WEIGHTED_LENGTHS] += w * square
     s[at.LENGTH_COUNT] += 1.0

@@ -69,7 +69,7 @@ SIGNED = range(10, 17)  # those that may be negative
     RECENT_MOMENT,
     PRIOR_MOMENT,
     SQUARES_OF,  # of each feature, summed over arms
-    NONZERO,  # arms in which a feature is not 0
+    LARGEST_OF,  # square of each feature
     SCALE,  # what the ridge of a feature is multiplied by
     VECTORS,
 ) = range(9)
