@@ -149,10 +149,10 @@ class Twin:
         self.ridge = phi * (gamma + share) / (self.scale @ theta**2 + share * v / square)
 
     def set_scale(self, arms):
-        largest = (arms**2).max(axis=0)
+        largest, alike = (arms**2).max(axis=0), math.log(9) * (1 + self.d / len(arms))
         away = np.log(largest, out=np.zeros(self.d), where=largest > 0)
         away = np.where(largest > 0, away - np.median(away[largest > 0]), 0.0)
-        self.scale = np.exp(np.sign(away) * np.maximum(np.abs(away) - math.log(9), 0.0))
+        self.scale = np.exp(np.sign(away) * np.maximum(np.abs(away) - alike, 0.0))
 
     def renew(self):
         if not self.binomial and any(w != 1 for w in self.weights) and self.count:

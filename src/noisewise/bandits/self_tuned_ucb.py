@@ -51,7 +51,9 @@ class SelfTunedUCB:
     - the ridge of the other coefficients, by empirical Bayes whenever rewards have grown by a
       tenth: :math:`2\lambda = \phi(\gamma + p)/(\|\hat\theta\|^2 + pv/A^2)`, p = min(d/2, 5),
       :math:`\gamma = d - 2\lambda\,\mathrm{tr}_x H^{-1}`, v the variance of rewards (1 for
-      shares), :math:`A^2` the mean squared norm of the arms;
+      shares), :math:`A^2` the mean squared norm of the arms, all in units of the features: a
+      coefficient's ridge is :math:`2\lambda` times the largest square of its feature over the
+      median of those of all features, where these differ by more than a factor of 9;
     - the dispersion :math:`\phi` of continuous rewards, from one-step-ahead residuals; one of more
       than three standard deviations counts less (Huber weights). Where sds are not given, in
       directions that were seldom tried (u large) it is at least that of residuals weighted by

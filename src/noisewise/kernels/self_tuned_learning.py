@@ -87,10 +87,11 @@ def set_scales(s, v):
     """Set the scale of each feature; return the mean squared norm of arms in units of them.
 
     A scale is the largest square of a feature over the median of those of all features, drawn
-    towards 1 by a factor of 9: chance makes differences of that size. Of squares means would be
-    those of the arms that are played most.
+    towards 1 by a factor of 9, and more while arms are few: chance makes such differences. Means in
+    place of the largest would be those of the arms that are played most.
     """
-    d, square = v.shape[1] - 1, 0.0
+    d, square, n = v.shape[1] - 1, 0.0, s[at.LENGTH_COUNT]
+    alike = ALIKE * (1.0 + d / n)  # few arms have small features by chance
     logs = np.empty(d)
     seen = 0
     for j in range(d):
@@ -102,7 +103,7 @@ def set_scales(s, v):
         v[at.SCALE, j] = 1.0
         if v[at.LARGEST_OF, j] > 0.0:
             away = math.log(v[at.LARGEST_OF, j]) - middle
-            v[at.SCALE, j] = math.exp(math.copysign(max(abs(away) - ALIKE, 0.0), away))
+            v[at.SCALE, j] = math.exp(math.copysign(max(abs(away) - alike, 0.0), away))
             square += v[at.SQUARES_OF, j] / v[at.SCALE, j]
     return square / s[at.LENGTH_COUNT]
 
