@@ -21,8 +21,10 @@ Make = Callable[[str, int, float, int], Agent]
 
 
 def default_agent(family: str, dim: int, longest: float, seed: int) -> Agent:
-    """Return the agent as it comes, for features of norm at most ``longest``."""
-    return earlier_agent(family, dim, longest, seed)
+    """Return the agent as it comes, which needs no bound on features."""
+    if family == "binomial":
+        return Agent.for_means(dim, seed)
+    return Agent.for_continuous_rewards(dim, seed)
 
 
 def earlier_agent(family: str, dim: int, longest: float, seed: int) -> Agent:
