@@ -79,11 +79,12 @@ class Agent:
     --------
     >>> agent = Agent.for_means(dim=2)
     >>> offers = np.array([[1.0, 0.0], [0.0, 1.0]])
-    >>> agent.choose(offers, key="monday"), agent.choose(offers, key="tuesday")
-    (0, 0)
+    >>> first, second = agent.choose_many([offers, offers], keys=["monday", "tuesday"])
+    >>> first != second  # a decision whose reward is pending counts
+    True
     >>> agent.learn("tuesday", reward=0.2, trials=50)  # ten of fifty visitors
-    >>> agent.choose(offers), agent.waiting
-    (1, ('monday', None))
+    >>> agent.choose(offers) == first, agent.waiting
+    (True, ('monday', None))
     >>> agent.learn(offers[1], reward=0.6, trials=20)  # an arm may be given by its features
     """
 
