@@ -3,9 +3,12 @@
 import json
 import os
 import platform
+import tempfile
 from pathlib import Path
 
 import click
+
+from .processors import PROCESSORS
 
 COLUMNS = ["section", "stream", "dim", "rounds", "what", "us", "ratio", "passes", "factors",
            "certificate", "error", "seconds", "bytes", "regret", "worst", "lead", "asked",
@@ -16,9 +19,23 @@ COLUMNS = ["section", "stream", "dim", "rounds", "what", "us", "ratio", "passes"
 @click.argument("names", nargs=-1)
 @click.option("--repeats", default=15, show_default=True, help="Rounds of interleaved timing.")
 @click.option("--largest", default=1e6, show_default=True, help="Longest stream.")
+@click.option(
+    "--processor",
+    default="host",
+    show_default=True,
+    type=click.Choice([*PROCESSORS]),
+    help="Compile as for this kind, into a folder of its own.",
+)
 @click.option("--out", default="results/bench/rows.json", type=click.Path(path_type=Path))
-def main(names, repeats, largest, out):
+def main(names, repeats, largest, processor, out):
     """Measure speed against the limit and against peers (all sections, or those named)."""
+    with tempfile.TemporaryDirectory() as folder:
+        if processor != "host":  # read when the compiler is imported
+            os.environ |= {**PROCESSORS[processor], "NUMBA_CACHE_DIR": folder}
+        measure(names, repeats, largest, processor, out)
+
+
+def measure(names, repeats, largest, processor, out):
     from .sections import SECTIONS
 
     known = {section.__name__: section for section in SECTIONS}
@@ -29,6 +46,7 @@ def main(names, repeats, largest, out):
     for name in names or known:
         click.echo(f"\n{name}: {known[name].__doc__}")
         for row in known[name](repeats, largest):
+            row["processor"] = processor
             rows.append(row)
             click.echo("  " + "  ".join(_show(c, row[c]) for c in COLUMNS[1:] if c in row))
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -19,15 +19,11 @@ from numba.core import config
 import noisewise as nw
 
 from .clock import interleave
+from .processors import PROCESSORS
 from .streams import isotropic, labels
 
 ROOM = "noisewise.kernels"
 DIMS = (5, 20, 50, 100)
-PROCESSORS = {
-    "this one": {},
-    "AVX2": {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+avx2,+fma"},
-    "SSE2": {"NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": ""},
-}
 
 
 def kernels(folder, without=""):
@@ -42,6 +38,8 @@ def kernels(folder, without=""):
 
     with patch.object(simd, "make_intrinsic", choose), patch.object(config, "CACHE_DIR", folder):
         room = {each: import_module(f"{ROOM}.{each}") for each in ("step", "gram", "arms")}
+        for entry in (room["step"].run, room["gram"].add_gram, room["arms"].forms_of):
+            entry.compile()
     sys.modules |= kept
     return room
 
@@ -50,7 +48,7 @@ def stream(room, rows, d):
     """Least squares row by row, the Gram matrix added up whenever the buffer is full."""
     rng = np.random.default_rng(d)
     x = isotropic(rng, rows, d)
-    y, w, out = labels(rng, x, "identity"), np.ones(rows), np.empty(rows)
+    y, w, out, scratch = labels(rng, x, "identity"), np.ones(1), np.empty(rows), np.empty(384)
     start = nw.FTRL(nw.GLM("identity", 1.0, 3.0), ridge=0.5).start(d).array
     ld = -(-d // 8) * 8
     run, add_gram = room["step"].run, room["gram"].add_gram
@@ -58,7 +56,7 @@ def stream(room, rows, d):
     def play():
         a, gram, done = start.copy(), np.zeros((d, d)), 0
         while done < rows:
-            done = run(a, x.reshape(-1), y, w, done, 0, out)
+            done = run(a, x.reshape(-1), y, w, done, np.inf, 0, out, scratch)
             add_gram(a, gram, np.empty(ld * ld))
 
     return play

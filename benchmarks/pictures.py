@@ -1,6 +1,7 @@
-"""The pictures of docs/streaming.md: python -m benchmarks.pictures results/bench/rows.json
+"""The pictures of docs/streaming.md: python -m benchmarks.pictures ROWS...
 
-What was drawn is kept beside the picture, in docs/pictures/bench.json.
+ROWS are files that `python -m benchmarks` wrote, one for each kind of processor. What was drawn is
+kept beside the picture, in docs/pictures/bench.json.
 """
 
 import json
@@ -55,7 +56,7 @@ def gap(_):
 
 def drawn(rows):
     """Return of the rows measured those that `bench` draws, with what it needs of them."""
-    kept = ("section", "stream", "dim", "rounds", "what", "ratio")
+    kept = ("processor", "section", "stream", "dim", "rounds", "what", "ratio")
     return [
         {key: row[key] for key in kept}
         for row in rows
@@ -64,12 +65,16 @@ def drawn(rows):
 
 
 def bench(rows):
-    """Cost of a round against the limit, identity and logistic streams."""
-    figure, (row,) = plotting.panels(1, 2, width=10.0, height=3.4)
-    linear, curved = ([r for r in rows if r["section"] == section] for section in SHOWN)
-    _bars(row[0], linear, lambda r: r["what"], "identity link, 100,000 rows")
-    _bars(row[1], curved, lambda r: f"{r['what']}, {r['stream']}", "logistic link, 100,000 rows")
-    row[0].set_ylabel("CPU time of a round / limit")
+    """Cost of a round against the limit, identity and logistic streams, by kind of processor."""
+    kinds = list(dict.fromkeys(row["processor"] for row in rows))
+    figure, axes = plotting.panels(len(kinds), 2, width=10.0, height=3.4 * len(kinds))
+    for kind, (left, right) in zip(kinds, axes, strict=True):
+        own = [row for row in rows if row["processor"] == kind]
+        linear, curved = ([r for r in own if r["section"] == section] for section in SHOWN)
+        words = "this processor" if kind == "host" else f"as on one with {kind} alone"
+        _bars(left, linear, lambda r: r["what"], f"identity link, {words}")
+        _bars(right, curved, lambda r: f"{r['what']}, {r['stream']}", f"logistic link, {words}")
+        left.set_ylabel("CPU time of a round / limit")
     return figure
 
 
@@ -94,8 +99,8 @@ def _bars(axis, rows, name, title):
     axis.legend(fontsize=7)
 
 
-def main(path):
-    rows = drawn(json.loads(Path(path).read_text())["rows"])
+def main(*paths):
+    rows = [row for path in paths for row in drawn(json.loads(Path(path).read_text())["rows"])]
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / "bench.json").write_text(json.dumps({"rows": rows}, indent=1) + "\n")
     plotting.write(gap, None, FOLDER / "gap.svg")

@@ -49,7 +49,7 @@ SCALINGS = {"running": running, "frozen": frozen}
 
 
 def loss(family, y, means):
-    """Return the mean loss of predictions; infinite if one is not a number."""
+    """Return the mean loss of all rows, and of those after the first ten."""
     if family == "gaussian":
         found = (means - y) ** 2
     elif family == "binomial":
@@ -58,7 +58,7 @@ def loss(family, y, means):
     else:
         p = np.maximum(means, CLIP)
         found = p - y * np.log(p) + gammaln(y + 1)
-    return float(np.nan_to_num(np.mean(found), nan=np.inf))
+    return np.nan_to_num([np.mean(found), np.mean(found[FROZEN:])], nan=np.inf)
 
 
 def forecasts(peer, x, y, family):
@@ -83,15 +83,17 @@ def compare(name):
             for peer in PEERS:
                 for model, means in forecasts(peer, scale(u), v, family).items():
                     losses.setdefault((model, scaling), []).append(loss(family, v, means))
-    peers = {}
+    mine, peers = np.mean(mine, axis=0).tolist(), {}
     for (model, scaling), each in losses.items():
-        found = {"loss": float(np.mean(each)), "scaling": scaling}
+        whole, later = np.mean(each, axis=0).tolist()
+        found = {"loss": whole, "later": later, "scaling": scaling}
         peers[model] = min(peers.get(model, found), found, key=lambda f: f["loss"])
     best = min(peers, key=lambda model: peers[model]["loss"])
     return {
         "data": name, "family": family, "rows": len(y), "dim": x.shape[1], "orders": len(met),
-        "ours": float(np.mean(mine)), "peers": peers, "best": best,
-        "ratio": float(np.mean(mine)) / peers[best]["loss"],
+        "ours": mine[0], "later": mine[1], "peers": peers, "best": best,
+        "ratio": mine[0] / peers[best]["loss"],
+        "later_ratio": mine[1] / min(each["later"] for each in peers.values()),
     }  # fmt: skip
 
 
@@ -129,11 +131,12 @@ def short(value):
 def lines(found):
     """Return the rows of the table as text: ours, each peer, and ours over the best peer."""
     names = models(found)
-    yield ["data", "rows", "features", "noisewise", *names, "ratio"]
+    yield ["data", "rows", "features", "noisewise", *names, "ratio", "after ten"]
     for row in found:
         peers = [short(row["peers"].get(name, {}).get("loss")) for name in names]
         size = [f"{row['rows']:,}", str(row["dim"])]
-        yield [row["data"], *size, short(row["ours"]), *peers, f"{row['ratio']:.3f}"]
+        ratios = [f"{row[each]:.3f}" for each in ("ratio", "later_ratio")]
+        yield [row["data"], *size, short(row["ours"]), *peers, *ratios]
 
 
 def markdown(found):
@@ -171,7 +174,8 @@ def draw(found):
     axis.grid(axis="y", visible=False)
     axis.set_xlabel("loss / loss of the best peer (further left is better; arrows: beyond 3)")
     axis.annotate("held out", (LEAST * 1.01, gap), style="italic", va="center", fontsize=8)
-    figure.legend(loc="outside upper center", ncols=6, handletextpad=0.2, columnspacing=1.2)
+    axis.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=6, handletextpad=0.2,
+                columnspacing=1.2)  # fmt: skip
     return figure
 
 
@@ -181,7 +185,8 @@ def _dots(axis, ratios, heights, name, mark, colour, size=5.5):
     style = {"color": colour, "mec": "white", "mew": 0.6, "zorder": 3, "ls": "", "ms": size}
     far = ratios > FURTHEST
     axis.plot(np.where(far, np.nan, ratios), heights, mark, label=name, **style)
-    axis.plot(np.full(far.sum(), FURTHEST), heights[far], ">", clip_on=False, **style)
+    if far.any():  # an empty line would widen the margin
+        axis.plot(np.full(far.sum(), FURTHEST), heights[far], ">", clip_on=False, **style)
 
 
 def fill(page, found):

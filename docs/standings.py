@@ -70,7 +70,7 @@ class Gallery(Written):
             )
             if lines
         ]
-        return "\n\n".join([*parts, verdicts(run), console(run)])
+        return "\n\n".join([*parts, console(run)])
 
 
 def gallery(columns, data):

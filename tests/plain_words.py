@@ -1,4 +1,5 @@
-"""Refuse words that readers stumbled over: in pages, docstrings, comments and messages.
+"""Refuse words that readers stumbled over, in pages, docstrings, comments and messages, and
+sentences of more than 35 words in the pages for new readers.
 
 `make check` runs it over all files; a line that needs one of the words is an exception, named here.
 """
@@ -10,6 +11,7 @@ import tokenize
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+LONGEST = 35  # words of a sentence
 EACH = "round|row|cell|trial|panel|link|line|world|decision|policy|study|seed|run|stream|call"
 REFUSED = {
     r"\b(is|are|was|were|be|being|not|they|when|if|sds?|deviations?) told\b": "given, known",
@@ -43,6 +45,30 @@ def main() -> int:
     return found
 
 
+def long_sentences() -> int:
+    """Print every sentence of the first pages that is too long; return how many there are."""
+    found = 0
+    for path in [ROOT / "README.md", ROOT / "docs/tour.md", *(ROOT / "docs/howto").glob("*.md")]:
+        for sentence in sentences(path.read_text(encoding="utf-8")):
+            count = len(re.findall(r"[\w'%×.,/-]+", sentence))
+            if count > LONGEST:
+                found += 1
+                print(f"{path.relative_to(ROOT)}: {count} words: {sentence[:80]}...")
+    return found
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a page, without code, tables, formulas and headings."""
+    text = re.sub(r"```.*?```|<!--.*?-->", "\n\n", text, flags=re.DOTALL)
+    found = []
+    for paragraph in re.split(r"\n\s*\n|\n(?=[-|#*] |\d+\. )", text):
+        if not paragraph.lstrip().startswith(("|", "#", "![", "$$")):
+            words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", paragraph)
+            words = " ".join(re.sub(r"`[^`]*`|\$[^$]*\$", "x", words).split())
+            found += re.split(r"(?<=[.!?:;])\s+(?=[A-Z*\"x(])", words)
+    return found
+
+
 def files() -> list[Path]:
     """Return pages and sources."""
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.rst")]
@@ -65,4 +91,4 @@ def prose(path: Path) -> list[tuple[int, str]]:
 
 
 if __name__ == "__main__":
-    sys.exit(1 if main() else 0)
+    sys.exit(1 if main() + long_sentences() else 0)

@@ -70,7 +70,8 @@ class Twin:
         self.full = Learner(self.D, 1.0)
         self.recent = Learner(self.D, 1 - 1 / self.window)
         self.prior = np.zeros((self.D, self.D)), np.zeros(self.D)
-        self.rows, self.rewards, self.weights, self.lengths, self.log_rows = [], [], [], [], []
+        self.rows, self.rewards, self.weights, self.arms, self.log_rows = [], [], [], [], []
+        self.scale = np.ones(dim)
         self.pending, self.novel, self.novelty = [], 0.0, 0.0
         self.phi, self.b, self.typical = 0.0, 0.0, 1.0
         self.ridge, self.intercept = 1.0, 1.0
@@ -83,7 +84,7 @@ class Twin:
 
     @property
     def R(self):
-        return np.diag(np.append(np.full(self.d, self.ridge), self.intercept))
+        return np.diag(np.append(self.ridge * self.scale, self.intercept))
 
     def trusted(self, w):
         return self.typical * (min(w, 16 * self.typical) / self.typical) ** (1 - self.b)
@@ -128,21 +129,31 @@ class Twin:
     def choose_ridge(self):
         if self.binomial:
             self.intercept = 0.04
-        lengths = np.array(self.lengths)
-        square, phi, v = lengths[:, 0].mean(), 1.0, 1.0
+        arms, weights = (np.array(each) for each in zip(*self.arms, strict=True))
+        P, before = self.full.P[:-1, :-1] if self.count > 1 else None, self.scale
+        self.set_scale(arms)
+        square, phi, v = np.sum(arms**2 / self.scale, axis=1).mean(), 1.0, 1.0
         if not self.binomial:
             phi, v = self.phi, np.var(self.rewards, ddof=1) if self.count > 1 else 0.0
         if self.count <= 1 or not phi > 0 or not v > 0:
-            self.ridge = lengths[:, 1].mean()
+            lengths = np.sum(arms**2, axis=1)
+            self.ridge = square * (weights @ lengths) / lengths.sum()
             if not self.binomial:
                 self.intercept = 1e-6 * self.ridge / square
             return
         if not self.binomial:
             self.intercept = 1e-6 * phi / v
-        theta, P = self.full.theta[:-1], self.full.P[:-1, :-1]
-        gamma = max(self.d - self.ridge * np.trace(P), 0.0)
+        theta = self.full.theta[:-1]
+        gamma = max(self.d - self.ridge * before @ np.diag(P), 0.0)
         share = min(self.d / 2, 5)
-        self.ridge = phi * (gamma + share) / (theta @ theta + share * v / square)
+        self.ridge = phi * (gamma + share) / (self.scale @ theta**2 + share * v / square)
+
+    def set_scale(self, arms):
+        counts = (arms != 0).sum(axis=0)
+        seen = counts > 0
+        size = np.log((arms**2).sum(axis=0)[seen] / counts[seen])
+        self.scale = np.ones(self.d)
+        self.scale[seen] = np.exp((size - size.mean()) * counts[seen] / (counts[seen] + 5))
 
     def renew(self):
         if not self.binomial and any(w != 1 for w in self.weights) and self.count:
@@ -178,7 +189,7 @@ class Twin:
 
     def update(self, x, y, sigma=1.0):
         z, w = np.append(x, 1.0), sigma**-2.0
-        self.lengths.append((x @ x, (1.0 if self.binomial else w) * (x @ x)))
+        self.arms.append((x, 1.0 if self.binomial else w))
         if not self.count:
             self.typical, self.origin = w, 0.0 if self.binomial else y
             self.choose_ridge()

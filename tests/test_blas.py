@@ -45,7 +45,7 @@ def test_finds_the_pools_of_numpy_and_scipy():
     built = np.show_config(mode="dicts")["Build Dependencies"]["blas"]["name"]
     if built != "scipy-openblas":
         pytest.skip(f"numpy is built with {built}")
-    out = child("-c", "from noisewise import blas; print([get() for get, _ in blas.POOLS])")
+    out = child("-c", "from noisewise import blas; print([get() for get, _ in blas.pools()])")
     assert json.loads(out) == [CORES] * 2
 
 
@@ -60,7 +60,7 @@ def pool(monkeypatch):
     def put(number):
         count[0] = number
 
-    monkeypatch.setattr(blas, "POOLS", ((get, put),))
+    monkeypatch.setattr(blas, "pools", lambda: ((get, put),))
     return count
 
 
@@ -164,7 +164,7 @@ import os, threading
 import numpy as np
 from noisewise import blas, linalg
 
-for _, put in blas.POOLS:
+for _, put in blas.pools():
     put(2)
 inside, go = threading.Event(), threading.Event()
 
@@ -174,7 +174,7 @@ def hold():
     go.wait()
 
 def counts():
-    return [get() for get, _ in blas.POOLS]
+    return [get() for get, _ in blas.pools()]
 
 thread = threading.Thread(target=hold)
 thread.start()

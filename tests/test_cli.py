@@ -325,15 +325,15 @@ def test_a_regressor_of_your_own_is_checked_and_takes_part_by_name(tmp_path, mon
 
 
 def test_another_version_of_your_regressor_is_played_anew(tmp_path, monkeypatch):
-    from noisewise.experiments.runner import Run, user_regressors
+    from noisewise.experiments.runner import Run, user_algorithms
 
     monkeypatch.syspath_prepend(tmp_path)
     places = []
     for line in ("", "# changed"):
         (tmp_path / "mine_changing.py").write_text(EXAMPLE.read_text() + line)
         monkeypatch.delitem(sys.modules, "mine_changing", raising=False)
-        told = user_regressors(["mine_changing:Average"])
-        places.append(Run("regressors", tmp_path, user_regressors=told).parts)
+        own = user_algorithms("--regressor", ["mine_changing:Average"])
+        places.append(Run("regressors", tmp_path, own=own).parts)
     assert len({*places, Run("regressors", tmp_path).parts}) == 3
 
 

@@ -172,7 +172,7 @@ def test_the_level_holds_the_whole_set_of_direct_integration(family, n):
     c, m, finite = math.log(4 / 0.05), float(fit.theta[0]), 0
     sd = float((fit.fit.design.lift @ np.sqrt(fit.fit.inverse))[0, 0])
     grid = m + np.linspace(-12 * sd, 12 * sd, 6001)
-    rises = np.array([fit.fit.design.rise(x[:, 0] * t, fit.fit.scores) for t in grid])
+    rises = np.array([fit.fit.rise(x[:, 0] * t) for t in grid])
     growth = candidate_mixture._growth(fit.fit, 1.0)
     for rho in GRID * unit:
         level = candidate_mixture._level(fit.fit, rho, c, 1.0, growth)
@@ -213,7 +213,7 @@ def test_two_parameters_by_direct_integration(family):
         def integral(beta, rho=rho):
             away = points - beta
             logs = -losses - 0.5 * rho * np.einsum("ij,jk,ik->i", away, D, away)
-            logs += fit.fit.design.rise(design.u @ beta, fit.fit.scores)
+            logs += fit.fit.rise(design.u @ beta)
             area = np.logaddexp.reduce(logs) + math.log(cell)
             return area + 0.5 * np.linalg.slogdet(rho * D / (2 * math.pi))[1]
 
@@ -227,7 +227,7 @@ def test_two_parameters_by_direct_integration(family):
             while reach < 8 and integral(m + reach * ray) <= c:
                 reach += 0.2
             edge = m + (reach - 0.2) * ray
-            rise = design.rise(design.u @ edge, fit.fit.scores)
+            rise = fit.fit.rise(design.u @ edge)
             assert rise <= level
             if rho == GRID[0] * unit:
                 assert rise > 0.8 * level

@@ -80,6 +80,10 @@ def test_the_page_of_tools_shows_the_figures_of_its_run(monkeypatch):
     first, most = progressive.summary(found["tables"])
     assert f"best on {first} of the eleven" in page
     assert f"at most {100 * (most - 1):.1f} % behind" in page
+    assert f"best on {progressive.summary(found['held_out'])[0]} of the three" in page
+    ratios = {row["data"]: row["ratio"] for row in found["held_out"]}
+    assert f"On grunfeld its error is {100 * ratios['grunfeld'] - 100:.0f} % larger" in page
+    assert f"SolarFlare {100 * ratios['SolarFlare'] - 100:.1f} % larger" in page
     assert first >= progressive.BEST
     assert most <= progressive.MOST
     for row in [*found["tables"], *found["held_out"]]:

@@ -1,3 +1,4 @@
+import pickle
 from fractions import Fraction
 
 import mpmath
@@ -8,6 +9,7 @@ from scipy.optimize import minimize
 
 import noisewise as nw
 from noisewise.regression.sets import uniform
+from noisewise.regression.solver import LARGE
 
 X = np.array([[1, 0], [0.6, 0.8], [-0.8, 0.6], [0, 1.0]])
 Y = np.array([1, -2, 3, 0.5])
@@ -218,3 +220,49 @@ def test_messages_name_argument_value_and_remedy():
         with pytest.raises(ValueError) as error:
             call()
         assert all(word in str(error.value) for word in words), str(error.value)
+
+
+@pytest.mark.parametrize("aggregate", [False, True])
+@pytest.mark.parametrize("link", ["identity", "logistic"])
+def test_a_large_block_with_a_bad_row_leaves_the_state_as_it_was(link, aggregate):
+    """Its rows are checked as they are learnt: passes, renewed factors and folds are taken back."""
+    rng, d = np.random.default_rng(3), 3
+    ftrl = nw.FTRL(nw.GLM(link, 1.0, 2.0), ridge=0.5, aggregate=aggregate)
+    few = sphere(rng, 40, d)
+    x, y = few[rng.integers(40, size=30_000)], rng.random(30_000)
+    state = ftrl.start(d)
+    ftrl.update(state, x[:3000], y[:3000])
+    assert x.size > LARGE * len(state.array)
+    before = pickle.dumps(state)
+    passes, factors = state.passes, state.factors
+    for name, bad in (("norm", np.full(d, 2.0)), ("holds", np.full(d, np.nan))):
+        worse = x.copy()
+        worse[-1] = bad
+        with pytest.raises(ValueError, match=f"x {'has ' if name == 'norm' else ''}{name}"):
+            ftrl.update(state, worse, y)
+        assert pickle.dumps(state) == before
+    with pytest.raises(ValueError, match="too large to compute with"):
+        ftrl.update(state, x, np.append(y[:-1], 1e120))
+    assert pickle.dumps(state) == before
+    means = ftrl.update(state, x, y)
+    other = pickle.loads(before)
+    np.testing.assert_array_equal(ftrl.update(other, x, y), means)
+    assert state.factors > factors
+    assert link == "identity" or state.passes > passes
+    # one by one, in pieces that are checked beforehand
+    third = pickle.loads(before)
+    pieces = [
+        ftrl.update(third, x[i : i + 500], y[i : i + 500], 1.0) for i in range(0, 30_000, 500)
+    ]
+    np.testing.assert_allclose(np.concatenate(pieces), means, atol=1e-9)
+
+
+def test_oversized_rows_of_a_large_block_are_learnt_with_a_warning():
+    rng = np.random.default_rng(4)
+    x, y = 1.5 * sphere(rng, 20_000, 2), rng.random(20_000)
+    ftrl = nw.FTRL(nw.GLM(), ridge=0.5, oversize="warn")
+    state = ftrl.start(2)
+    with pytest.warns(UserWarning, match="above feature_bound"):
+        ftrl.update(state, x, y)
+    theta = np.linalg.solve(np.eye(2) + x.T @ x, x.T @ y)
+    np.testing.assert_allclose(state.theta, theta, atol=1e-12)

@@ -1,5 +1,6 @@
 """Compiled code: every loop and link as the readable one, in threads, and from the cache."""
 
+import math
 import os
 import subprocess
 import sys
@@ -7,9 +8,11 @@ import sys
 import numpy as np
 import pytest
 from instances import CAUCHIT, sphere
+from numba import njit
 
 import noisewise as nw
 from noisewise.kernels import layout as at
+from noisewise.kernels.compile_options import COMPILED
 
 
 @pytest.mark.parametrize("d", [1, 3, 4, 5, 7, 8, 9, 12, 17, 20, 33])
@@ -37,17 +40,24 @@ def test_compiled_links_equal_the_readable_ones(name):
     glm = nw.GLM(name, 1.0, 2.0)
     from noisewise.kernels import step
 
-    a = at.allocate(3)
-    a[at.DIM], a[at.PADDED], a[at.CODE], a[at.BOUND] = 3, 8, glm.link.compiled.code, 2.0
-    a[at.TRIAL_STALE_LOW] = a[at.TRIAL_STALE_HIGH] = 1.0
-    z = np.append(rng.normal(size=60) * 3, [-2.0, 2.0, 0.0, 1e-9])
-    w, wy, old = rng.uniform(0.1, 10, (3, 64))
-    numbers = np.stack([w, wy, old, np.zeros(64)])
-    residual = z.copy()
-    step.scan(
-        a, residual, *glm.link.compiled.transcend(np.clip(z, -2, 2)), numbers.reshape(-1), 0, 64
-    )
-    np.testing.assert_allclose(residual, w * glm.mean(z) - wy, rtol=1e-12, atol=1e-13)
+    a, n = at.allocate(2), 300  # rows (z, 1): two whole chunks of a pass, and a broken one
+    views = at.Views(a, 2)
+    a[at.DIM], a[at.PADDED], a[at.CODE], a[at.BOUND] = 2, 8, glm.link.compiled.code, 2.0
+    a[at.TRIAL_STALE_LOW] = a[at.TRIAL_STALE_HIGH] = views.trial[0] = 1.0
+    z = np.append(rng.normal(size=n - 4) * 3, [-2.0, 2.0, 0.0, 1e-9])
+    w, wy, old = rng.uniform(0.1, 10, (3, n))
+    numbers, x = np.stack([w, wy, old, np.zeros(n)]), np.stack([z, np.ones(n)], axis=1)
+    room = np.empty(3 * at.CHUNK)
+    step.scan(a, x.reshape(-1), numbers.reshape(-1), n, room)
+    residual = w * glm.mean(z) - wy
+    np.testing.assert_allclose(views.trial_gradient, residual @ x, rtol=1e-11)
+    for i in range(0, n, 7):  # and each residual alone
+        one = a.copy()
+        at.Views(one, 2).trial_gradient[:] = 0.0
+        step.scan(one, x[i].copy(), numbers[:, i].copy(), 1, room)
+        assert at.Views(one, 2).trial_gradient[1] == pytest.approx(
+            residual[i], rel=1e-11, abs=1e-12
+        )
     np.testing.assert_allclose(numbers[3], w * glm.slope(z), rtol=1e-12)
     value = w @ glm.potential(z) - wy @ z
     assert a[at.TRIAL_VALUE] == pytest.approx(value, rel=1e-12)
@@ -59,6 +69,31 @@ def test_compiled_links_equal_the_readable_ones(name):
     c, h = np.clip(z, -2 + 1e-5, 2 - 1e-5), 1e-5
     bend = np.abs(glm.link.slope(c + h) - glm.link.slope(c - h)) / (2 * h * glm.link.slope(c))
     assert a[at.TRIAL_SKEW] == pytest.approx(bend.max(), abs=1e-4)
+
+
+def test_exponential_and_logarithm_are_those_of_the_library():
+    """Within two units in the last place, also at the ends and at the seam of the two branches."""
+    from noisewise.kernels.exponential import LEAST, MOST, ROOT, exponential, log_one_plus
+
+    exp = njit(lambda x: exponential(x)) if COMPILED else exponential
+    log = njit(lambda x: log_one_plus(x)) if COMPILED else log_one_plus
+    rng = np.random.default_rng(2)
+    for x in [LEAST, MOST, 0.0, 1e-300, *rng.uniform(-700, 700, 500), *rng.normal(size=500)]:
+        assert abs(exp(x) - math.exp(x)) <= 2 * math.ulp(math.exp(x))
+    for x in [0.0, 1.0, ROOT, ROOT + 1e-15, *rng.random(500), *10 ** rng.uniform(-300, 0, 500)]:
+        assert abs(log(x) - math.log1p(x)) <= 2 * math.ulp(math.log1p(x))
+    assert exp(-1e4) == exp(LEAST) < 1e-300
+    assert math.isnan(exp(math.nan))
+
+
+@pytest.mark.parametrize("name", ["identity", "logistic", "probit"])
+def test_a_fresh_state_is_what_the_kernel_would_make_it(name):
+    from noisewise.kernels import step
+
+    state = nw.FTRL(nw.GLM(name, 1.0, 2.0), ridge=0.3).start(5)
+    before = state.array.copy()
+    step.restep(state.array)
+    np.testing.assert_array_equal(state.array, before)
 
 
 def test_trials_in_threads_equal_trials_one_by_one():
@@ -81,7 +116,7 @@ def test_a_second_process_finds_the_cache_and_rounds_alike(tmp_path):
         "print(f.update(s, x, r.random(200)).tobytes().hex())\n"
         "from noisewise.kernels import step as k\n"
         "for n in ('step', 'run', 'first_refused', 'scan', 'propose', 'judge', 'restep'):\n"
-        " t = getattr(k, n).stats\n"
+        " e = getattr(k, n); t = (e.compile() if hasattr(e, 'compiled') else e).stats\n"
         " print(sum(t.cache_hits.values()), sum(t.cache_misses.values()))\n"
     )
     env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}

@@ -205,6 +205,21 @@ def test_warns_of_weights_and_of_what_had_probability_zero():
         nw.off_policy_value({name: column[:6] for name, column in log.items()}, "a")
 
 
+def test_probabilities_follow_their_actions_in_any_order():
+    """The arms' order is not that of the table, and one of them was never on offer."""
+    agent = nw.Agent(nw.LinUCB(), arms=nw.Arms(["c", "a", "b"], None), randomise=0.5, among="all")
+    for key in range(60):
+        agent.choose(None, key=key, actions=["c", "a"])
+        agent.learn(key, 0.5)
+    log = agent.log()
+    found = nw.off_policy_value(pd.DataFrame(log), greedy=True)
+    assert found.actions == ("a", "c")  # those on offer
+    assert not any("probability 0" in each for each in found.warnings)
+    found = nw.off_policy_value(log, actions=["c", "b", "a"])
+    assert found.actions == ("c", "b", "a")
+    assert [each[:1] for each in found.warnings if "100% of what" in each] == ["b"]
+
+
 def test_no_anytime_interval_without_a_range():
     log = logged(RNG(7), 100)
     log["reward"] = 10 * log["reward"]
@@ -365,7 +380,7 @@ def test_the_command_prints_and_writes_a_page(tmp_path, suffix):
         (lambda log: log.assign(reward=np.nan), "holds nan"),
         (lambda log: log.assign(age=np.nan), "context 'age' holds nan"),
         (lambda log: log[:0], "has no rows"),
-        (lambda log: log[[]], "can't be read as a table"),
+        (lambda log: log[[]], "is empty"),
     ],
 )
 def test_the_command_names_what_is_wrong(change, words, tmp_path):
@@ -380,4 +395,4 @@ def test_the_command_names_what_is_wrong(change, words, tmp_path):
 def test_the_command_needs_a_file(tmp_path):
     done = invoke(tmp_path / "none.csv")
     assert done.exit_code == 2
-    assert "is no file" in done.output
+    assert "can't be read" in done.output

@@ -65,8 +65,8 @@ def test_the_record_is_bounded_and_holds_what_was_rewarded():
     assert log["reward"].tolist() == [0.2, 0.1]
     assert len(agent.record.decisions) == 3
     assert all(np.array_equal(arms, ARMS) for arms in log["arms"])
-    picked = log["probabilities"][np.arange(2), log["action"]]
-    assert picked.tolist() == log["probability"].tolist()
+    picked = [p[str(k)] for p, k in zip(log["probabilities"], log["action"], strict=True)]
+    assert picked == log["probability"].tolist()
     assert agent.record.probabilities(2).sum() == pytest.approx(1)
     assert agent.record.probabilities(1) is None
 

@@ -69,6 +69,9 @@ def plain(family, x, y, w):
     posterior = dict(enumerate(prior / prior.sum()))
     thetas, losses = np.zeros((11, d + 1)), np.zeros(11)
     z = np.column_stack([x - x[0], np.ones(len(x))])
+    more, free = (0, 0.25) if family == "poisson" else (1, 64.0**-2)  # rows before the first
+    half = np.full(more, 0.0 if family in SIGNS else 0.5)
+    rows = np.vstack([np.eye(d + 1)[d + 1 - more :], z]), np.append(half, y), np.append(half**0, w)
     used, means, total = np.zeros(d), [], 0.0
     for t in range(len(x)):
         v = x[: t + 1].var(axis=0)
@@ -77,8 +80,8 @@ def plain(family, x, y, w):
             used = v
         mixed = density = 0.0
         for k, weight in posterior.items():
-            ridge = np.append(np.where(used > 0, grid[k] * d * used, 1.0), 0.25)
-            thetas[k] = refit(family, z[:t], y[:t], w[:t], ridge, thetas[k])
+            ridge = np.append(np.where(used > 0, grid[k] * d * used, 1.0), free)
+            thetas[k] = refit(family, *(each[: t + more] for each in rows), ridge, thetas[k])
             mean = parts(family, np.clip(z[t] @ thetas[k], -S, S))[1]
             log = w[t] * log_density(family, y[t], mean)
             losses[k] -= log

@@ -1,2 +1,3 @@
 """One file per library. Each offers ``rounds(x, y)``, a function that predicts and learns every row
-of a linear stream one by one, or ``refit(x, y)``, a function that fits a logistic model once."""
+of a linear stream one by one, ``refit(x, y)``, a function that fits a logistic model once, or
+``forecasts(x, y, family)``, what its models predict for each row before they learn it."""

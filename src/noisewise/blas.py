@@ -10,7 +10,7 @@ an OpenBLAS each. One built with OpenMP, or another library, is left alone.
 import ctypes
 import os
 from collections.abc import Callable, Iterator
-from functools import wraps
+from functools import cache, wraps
 from importlib import import_module
 from itertools import product
 from pathlib import Path
@@ -55,7 +55,12 @@ def _pools() -> Iterator[Pool]:
                     yield get, put
 
 
-POOLS = tuple(_pools())
+@cache
+def pools() -> tuple[Pool, ...]:
+    """Return the pools of the process, looked for when needed: scipy takes a while to import."""
+    return tuple(_pools())
+
+
 _lock = RLock()  # a signal handler may call us while this thread holds it
 _holders: set[int] = set()  # threads that are inside
 _before: list[tuple[Callable[[int], None], int]] = []
@@ -69,7 +74,7 @@ def _enter(caller: int) -> None:
             _holders.add(caller)
             return
         before = []
-        for get, put in POOLS:
+        for get, put in pools():
             if (count := get()) > 1:
                 before.append((put, count))
         _before = before

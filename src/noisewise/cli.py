@@ -36,6 +36,13 @@ def main() -> None:
     help="Your own, beside the others in the study regressors; may be repeated.",
 )
 @click.option(
+    "--policy",
+    "own_policies",
+    multiple=True,
+    metavar="MODULE:NAME",
+    help="Your own, beside the others in the study bandits; may be repeated.",
+)
+@click.option(
     "--policies",
     type=click.Choice(["all"]),
     help="In the study bandits: every policy, also slow ones, and worlds that some need.",
@@ -49,6 +56,7 @@ def reproduce(
     out: Path,
     listing: bool,
     own: tuple[str, ...],
+    own_policies: tuple[str, ...],
     policies: str | None,
 ) -> None:
     """Run the studies (all by default) and write tables, figures and a page.
@@ -61,14 +69,15 @@ def reproduce(
     from time import perf_counter
 
     if listing:
-        for name in EXPERIMENTS:
-            click.echo(name)
+        for name, home in EXPERIMENTS.items():
+            click.echo(f"{name:<18}{_title(home)}")
         return
     for name in names:
         if name not in EXPERIMENTS:
             raise click.UsageError(f"no study {name!r}; there are {', '.join(EXPERIMENTS)}")
     for option, given, name in (
         ("--regressor", own, "regressors"),
+        ("--policy", own_policies, "bandits"),
         ("--policies", policies, "bandits"),
     ):
         if given and names and name not in names:
@@ -81,7 +90,10 @@ def reproduce(
             f"studies need {error.name}; install them with: pip install 'noisewise[studies]'"
         ) from None
     try:
-        user_regressors = runner.user_regressors(own)
+        added = {
+            "regressors": runner.user_algorithms("--regressor", own),
+            "bandits": runner.user_algorithms("--policy", own_policies),
+        }
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     writable(out)
@@ -89,9 +101,9 @@ def reproduce(
     failed = []
     try:
         for name in names or EXPERIMENTS:
-            added = user_regressors if name == "regressors" else ()
             wanted = policies if name == "bandits" else None
-            run = runner.Run(name, out, trials, rounds, seed, jobs, added, wanted)
+            mine = added.get(name, ())
+            run = runner.Run(name, out, trials, rounds, seed, jobs, mine, wanted)
             if not names and (missing := run.missing_requirement):
                 click.echo(f"{name}: left out, {missing}")
                 continue
@@ -107,10 +119,28 @@ def reproduce(
         raise click.UsageError(f"--out {out} can't be written ({error})") from None
     except RuntimeError as error:
         raise click.ClickException(str(error)) from None
+    except KeyboardInterrupt:
+        click.echo("\ninterrupted; the same command continues where it stopped", err=True)
+        sys.exit(130)
     click.echo(f"page: {page}")
     mark = click.style(f"{len(failed)} of {claims} claims failed", fg="red" if failed else "green")
     rest = f", {undecided} undecided" if undecided else ""
     click.echo(f"{mark}{rest}; {perf_counter() - began:.0f} s")
+
+
+def _title(home: str) -> str:
+    """Return the title of a study, read from its source: importing it would take a while."""
+    import ast
+    from importlib.util import find_spec
+
+    spec = find_spec(home)
+    if spec is None or spec.origin is None:
+        return ""
+    tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "TITLE":
+            return str(ast.literal_eval(node.value))
+    return ""
 
 
 def _verdicts(name: str, summary: Record) -> None:
@@ -240,6 +270,22 @@ def check(target: str) -> None:
     click.echo(f"{len(named) - failed} passed, {failed} failed")
     if failed:
         sys.exit(1)
+
+
+@main.command("warm-up")
+def warm_up() -> None:
+    """Compile all kernels ahead, so that no first call on this machine waits for them.
+
+    The code is kept on disk, in NUMBA_CACHE_DIR if that is set, for this version and processor.
+    """
+    from .kernels import warm_up as kernels
+
+    for module, compiled, found in kernels.warm_up():
+        click.echo(f"{module:<12}  {compiled:>2} compiled  {found:>2} found")
+    folder = kernels.kept_in()
+    if folder is None:
+        raise click.ClickException("nothing was kept on disk, so every process compiles again")
+    click.echo(f"kept in {folder}")
 
 
 for command in (fit, predict, evaluate):

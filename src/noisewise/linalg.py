@@ -1,16 +1,25 @@
 """Symmetric positive definite matrices: factors, inverses, norms, projections."""
 
 import math
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from .blas import SMALL, SMALL_PRODUCT, matmul, one_thread_beyond
 from .protocols import Array
 
 EPS = float(np.finfo(np.float64).eps)
 DOUBT = 1e-8  # relative error of an inverse above which it is widened
+
+
+@cache
+def lapack() -> Any:
+    """Return scipy's LAPACK, imported when needed: it takes a while."""
+    from scipy.linalg import lapack
+
+    return lapack
 
 
 @one_thread_beyond(SMALL_PRODUCT)
@@ -21,7 +30,7 @@ def factor(H: Array) -> Array:
     """
     for lift in (0.0, 1e-15, 1e-14, 1e-13, 1e-12):
         lifted = H + lift * np.max(np.diag(H)) * np.eye(len(H)) if lift else H
-        c, info = lapack.dpotrf(lifted, lower=1, clean=1)
+        c, info = lapack().dpotrf(lifted, lower=1, clean=1)
         if info == 0:
             return np.asarray(c)
     raise np.linalg.LinAlgError("matrix is not positive definite to working precision")
@@ -30,13 +39,13 @@ def factor(H: Array) -> Array:
 @one_thread_beyond(SMALL_PRODUCT)
 def solve(c: Array, v: Array) -> Array:
     """Solve ``H u = v`` from the factor ``c`` of H."""
-    return np.asarray(lapack.dpotrs(c, v, lower=1)[0])
+    return np.asarray(lapack().dpotrs(c, v, lower=1)[0])
 
 
 @one_thread_beyond(SMALL)
 def invert(c: Array) -> Array:
     """Return the inverse of H from its factor ``c``."""
-    lower = lapack.dpotri(c, lower=1)[0]  # zeros above the diagonal, as in c
+    lower = lapack().dpotri(c, lower=1)[0]  # zeros above the diagonal, as in c
     return np.asarray(lower + lower.T * (1 - np.eye(len(c))))
 
 
@@ -179,7 +188,7 @@ def gains(x: Array, ridge: float, slope: float = 1.0) -> Array:
         X = x[start : start + 64]
         XP = X @ P
         c = factor(np.eye(len(X)) / slope + X @ XP.T)
-        part = lapack.dtrtrs(c, XP, lower=1)[0]
+        part = lapack().dtrtrs(c, XP, lower=1)[0]
         g[start : start + 64] = np.diag(c)[:, None] * part
         P -= part.T @ part
     return g

@@ -31,12 +31,9 @@ class Family:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A link in the kernels: its ``code`` in kernels/links.py, and the expensive functions that it
-    is made of there in numpy, which is faster for many scores.
-    """
+    """A link in the kernels: its ``code`` in kernels/links.py."""
 
     code: int
-    transcend: Callable[[Array], tuple[Array, Array]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -186,30 +183,6 @@ def _probit_third(score_bound: float) -> float:
 # the expensive functions of a link, as kernels/links.py has them
 
 
-def _nothing(z: Array) -> tuple[Array, Array]:
-    return z, z
-
-
-def _powers(z: Array) -> tuple[Array, Array]:
-    e = np.exp(z)
-    return e, e
-
-
-def _decays(z: Array) -> tuple[Array, Array]:
-    e = np.exp(-np.abs(z))
-    return e, np.log1p(e)
-
-
-def _double_decays(z: Array) -> tuple[Array, Array]:
-    return _decays(2 * z)
-
-
-def _normal_decays(z: Array) -> tuple[Array, Array]:
-    from scipy.special import erfc
-
-    return np.exp(-0.5 * z * z), erfc(-math.sqrt(0.5) * z)
-
-
 # name; mean, slope, potential; bound of the second derivative, turning points, bound of the third;
 # family; code in the kernels
 LINKS: dict[str, Link] = {
@@ -217,29 +190,29 @@ LINKS: dict[str, Link] = {
     for link in (
         Link(
             "identity", _identity, _one, _half_square, 0.0, (), 0.0,
-            Family("gaussian", 1.0), Compiled(0, _nothing),
+            Family("gaussian", 1.0), Compiled(0),
         ),
         Link(
             "logistic", _logistic, _logistic_slope, _logistic_potential,
             _logistic_concordance, (0.0,), 1.0,
-            Family("bernoulli", 0.5), Compiled(1, _decays),
+            Family("bernoulli", 0.5), Compiled(1),
         ),
         Link(
             "probit", _normal_distribution, _normal_density, _probit_potential,
             _probit_concordance, (0.0,), _probit_third,
-            Family("bernoulli", 0.5, canonical=False, score_limit=3.0), Compiled(2, _normal_decays),
+            Family("bernoulli", 0.5, canonical=False, score_limit=3.0), Compiled(2),
         ),
         Link(
             "tanh", np.tanh, _tanh_slope, _tanh_potential, _tanh_concordance, (0.0,), 4.0,
-            Family("signs", 1.0), Compiled(3, _double_decays),
+            Family("signs", 1.0), Compiled(3),
         ),
         Link(
             "algebraic", _algebraic, _algebraic_slope, _algebraic_potential,
-            _algebraic_concordance, (0.0,), 3.0, None, Compiled(4, _nothing),
+            _algebraic_concordance, (0.0,), 3.0, None, Compiled(4),
         ),
         Link(
             "exponential", np.exp, np.exp, np.expm1, 1.0, (), 1.0,
-            Family("poisson", None), Compiled(5, _powers),
+            Family("poisson", None), Compiled(5),
         ),
     )
 }  # fmt: skip

@@ -369,7 +369,7 @@ class Agent:
         """Return the recorded decisions that have their rewards as columns, oldest first.
 
         ``arms`` or the fields of the context; ``action``, ``reward``, ``probability`` of the action
-        and ``probabilities`` of all, (n, K): a log for `off_policy_value`.
+        and ``probabilities`` of all, by name: a log for `off_policy_value`.
         """
         with self._lock:
             return self.record.columns(self.arms)

@@ -97,18 +97,18 @@ class DecisionLog:
             fields = () if arms.interactions is None else arms.context or ()
             for i, (name, _) in enumerate(fields):
                 log[name] = [offer[0][i] for _, offer, *_ in done]
-            all_p = np.zeros((len(done), len(arms.actions)))
-            for row, (_, offer, _, p, _) in zip(all_p, done, strict=True):
-                row[list(offer[1])] = p
+            on_offer = [[arms.actions[i] for i in offer[1]] for _, offer, *_ in done]
             log["action"] = [arms.actions[offer[1][chosen]] for _, offer, chosen, *_ in done]
         else:
-            most = max((len(each[3]) for each in done), default=0)
-            all_p = np.array([[*each[3], *[0.0] * (most - len(each[3]))] for each in done])
+            on_offer = [[str(i) for i in range(len(each[3]))] for each in done]
             log["arms"] = [each[1] for each in done]
             log["action"] = [each[2] for each in done]
         log["reward"] = np.array([each[4] for each in done], dtype=np.float64)
         log["probability"] = np.array([each[3][each[2]] for each in done])
-        log["probabilities"] = all_p
+        log["probabilities"] = [
+            dict(zip(names, each[3], strict=True))
+            for names, each in zip(on_offer, done, strict=True)
+        ]
         return log
 
 

@@ -23,8 +23,8 @@ class Anticipating(Protocol):
 class Pending:
     """Arms that were decided for, by key, oldest first.
 
-    A policy that anticipates is told of a decision when the next one is taken: where rewards come
-    at once it never is. So it counts all of them, or all but the newest. If it counts others, a
+    A policy that anticipates hears of a decision when the next one is taken: where rewards come
+    at once it never does. So it counts all of them, or all but the newest. If it counts others, a
     call was interrupted, and `announce` repairs that.
     """
 
@@ -63,7 +63,7 @@ class Pending:
             policy.expect(state, x)
 
     def add(self, key: Key, arm: Array) -> None:
-        """Add a decision, of which the policy is not told yet."""
+        """Add a decision, of which the policy does not know yet."""
         self.newest = (key,)
         self.arms[key] = arm
 

@@ -51,6 +51,8 @@ class SelfTunedUCBState:
             or s[at.PENDING] > places
             or self.decisions[:, d].min(initial=0.0) < 0
             or self.rows[:, d + 1 :].min(initial=0.0) < 0
+            or self.vectors[[at.SQUARES_OF, at.NONZERO]].min() < 0
+            or self.vectors[at.SCALE].min() <= 0
         ):
             raise ValueError(f"{name} holds a number that no rewards lead to")
 
@@ -130,7 +132,8 @@ def start(dim: int, room: int, family: int) -> SelfTunedUCBState:
     numbers[at.FAMILY] = family
     matrices = np.zeros((at.MATRICES, D, D))
     matrices[[at.INVERSE, at.BONUS, at.RECENT_INVERSE]] = np.eye(D)
+    vectors = np.zeros((at.VECTORS, D))
+    vectors[at.SCALE] = 1.0
     return SelfTunedUCBState(
-        dim, numbers, np.zeros((at.VECTORS, D)), matrices, np.zeros((room, D + 2)),
-        np.zeros((0, D)), np.zeros(0),
-    )  # fmt: skip
+        dim, numbers, vectors, matrices, np.zeros((room, D + 2)), np.zeros((0, D)), np.zeros(0)
+    )

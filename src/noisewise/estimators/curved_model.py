@@ -111,6 +111,17 @@ class CurvedModel:
         """Return the coefficients, averaged over the mixture, and the intercept."""
         return self.state.theta, self.state.intercept
 
+    def __getstate__(self) -> dict[str, object]:
+        """Return the fields alone."""
+        return {"method": self.method, "state": self.state}
+
+    def _fit(self) -> curved_intervals.CurvedFit:
+        """Return the unregularised fit, kept until more rows are learnt."""
+        kept: curved_intervals.CurvedFit | None = vars(self).get("_kept")
+        if kept is None or kept.count != self.state.count:
+            self._kept = kept = curved_intervals.solve(self.method, self.state)
+        return kept
+
     def interval(
         self,
         x: Array,
@@ -125,15 +136,13 @@ class CurvedModel:
         scale = 1.0 if offset is None else self._exposure(offset)
         if offset is not None and kind != "mean":
             raise ValueError("offset was passed, but intervals of new labels take none")
-        fit = curved_intervals.solve(self.method, self.state)
-        found = fit.interval(x, self.check_noise(noise), delta, anytime, simultaneous, kind)
+        found = self._fit().interval(x, self.check_noise(noise), delta, anytime, simultaneous, kind)
         lower, upper = found.lower * scale, found.upper * scale
         return Interval(lower, upper, found.promise, found.rests_on, found.note)
 
     def coefficient_interval(self, noise: object, delta: float, anytime: bool) -> Interval:
         """Return bounds of each coefficient, the intercept last."""
-        fit = curved_intervals.solve(self.method, self.state)
-        return fit.coefficient_interval(self.check_noise(noise), delta, anytime)
+        return self._fit().coefficient_interval(self.check_noise(noise), delta, anytime)
 
     centre = "the fit without ridge"
     quality = caution = ""

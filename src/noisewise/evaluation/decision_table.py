@@ -106,31 +106,33 @@ def read(
             "was taken, above 0 and at most 1"
         )
     taken = [context_fields.word(f"{action} at row {i}", a) for i, a in enumerate(columns[action])]
-    known = _order(
-        taken if actions is None else [context_fields.word("actions", a) for a in actions]
-    )
+    all_p: Any = columns.get("probabilities")
+    by_name = all_p is not None and all(isinstance(each, Mapping) for each in all_p)
+    if actions is not None:
+        known = tuple(dict.fromkeys(context_fields.word("actions", each) for each in actions))
+    else:
+        named = (str(name) for each in all_p for name in each) if by_name else ()
+        known = _order([*taken, *named])
     unknown = set(taken) - set(known)
     if unknown:
         raise ValueError(f"actions is {shown(actions)}, without {shown(min(unknown))} of the log")
-    others = [n for n in columns if n not in (action, reward, probability, *OTHERS)]
+    others = [name for name in columns if name not in (action, reward, probability, *OTHERS)]
     kept = {name: _listed(columns[name]) for name in (others if context is None else context)}
     place = {name: i for i, name in enumerate(known)}
     table = DecisionTable(
         known, np.array([place[each] for each in taken]), y, p, None, kept, columns.get("arms")
     )
-    return _with_probabilities(table, columns.get("probabilities"))
-
-
-def _with_probabilities(table: DecisionTable, given: ArrayLike | None) -> DecisionTable:
-    """Add those of all actions, if they are known for all that the log knows."""
-    if given is None:
+    if all_p is None:
         return table
-    p = numbers("probabilities", given)
-    if table.arms is not None:
-        names = tuple(str(i) for i in range(p.shape[1]))
-        at = np.array([int(table.actions[i]) for i in table.action])
-        table = replace(table, actions=names, action=at)
-    return replace(table, probabilities=p) if p.shape[1:] == (len(table.actions),) else table
+    if by_name:
+        all_p = [[each.get(name, 0.0) for name in known] for each in all_p]
+    whole = numbers("probabilities", all_p)
+    if whole.shape != (n, len(known)):
+        raise ValueError(
+            f"probabilities has shape {whole.shape}; pass ({n}, {len(known)}), in the order of "
+            f"{shown(list(known))}, a dictionary per decision, or leave the column out"
+        )
+    return replace(table, probabilities=whole)
 
 
 def _columns(log: object) -> dict[str, Any]:

@@ -21,10 +21,9 @@ Make = Callable[[str, int, float, int], Agent]
 
 
 def default_agent(family: str, dim: int, longest: float, seed: int) -> Agent:
-    """Return the agent as it comes, which needs no bound on features."""
-    if family == "binomial":
-        return Agent.for_means(dim, seed)
-    return Agent.for_continuous_rewards(dim, seed)
+    """Return what the constructor for these rewards returns."""
+    made = Agent.for_binary_rewards if family == "binomial" else Agent.for_continuous_rewards
+    return made(dim, seed, feature_bound=longest)
 
 
 def earlier_agent(family: str, dim: int, longest: float, seed: int) -> Agent:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ..bandits.optimism_state import OptimismState
+from ..checks import find
 from ..confidence import Confident
 from ..glm import GLM
 from ..protocols import AnyPolicy, Array, BanditRounds, trait
@@ -59,8 +60,10 @@ def data(cell: Record, rng: np.random.Generator) -> list[Record]:
     """Play every policy on one drawn world; regret at 13 moments, sets and certificate beside."""
     rounds = bandit_lineup.world(cell["world"], cell["rounds"]).draw(rng)
     everyone = cell.get("policies") == "all"
+    players = bandit_lineup.contestants(cell["world"], cell["rounds"], everyone)
+    players |= {each["name"]: find(each["target"]) for each in cell.get("own", ())}
     rows = []
-    for name, policy in bandit_lineup.contestants(cell["world"], cell["rounds"], everyone).items():
+    for name, policy in players.items():
         played, missed, certified, spent = _play(
             policy, rounds, np.random.default_rng(rng.integers(2**63))
         )
@@ -157,7 +160,8 @@ def holds(table: pd.DataFrame) -> dict[str, Verdict]:
 def _others(last: pd.DataFrame) -> dict[str, Verdict]:
     """Judge the sets of the policies beyond the usual ones, where they played."""
     usual = bandit_lineup.contestants(MAIN[1], 1)
-    sets = last[last["missed"].notna() & ~last["policy"].isin([*usual, "MOR-UCB, as printed"])]
+    judged = [*(bandit_lineup.ENTRIES.keys() - usual.keys() - {"MOR-UCB, as printed"})]
+    sets = last[last["missed"].notna() & last["policy"].isin(judged)]
     if sets.empty:
         return {}
     missed = sets.set_index(["policy", "trial"])["missed"].astype("bool")
@@ -220,7 +224,9 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
 
 def _regret(axis: plotting.Axes, table: pd.DataFrame) -> None:
     ends = {}
-    for policy, colour in reversed(STYLES.items()):
+    own = [name for name in table["policy"].unique() if name not in bandit_lineup.ENTRIES]
+    styles = STYLES | dict.fromkeys(own, plotting.SKY)
+    for policy, colour in reversed(styles.items()):
         path = table[table["policy"] == policy].groupby("rounds")["regret"]
         if not path.ngroups:
             continue

@@ -52,7 +52,7 @@ class FixedSetting:
             np.array(each, dtype=np.float64)
             for each in (drawn.arrival, np.argsort(drawn.arrival, kind="stable"))
         )
-        arms = np.ascontiguousarray(np.atleast_3d(table.arms.T).T)  # (K, d) is one block
+        arms = np.ascontiguousarray(table.arms if table.arms.ndim == 3 else table.arms[None])
         logistic = self.logistic and drawn.family == "binomial"
         mean, played = np.zeros(d), np.empty(T)
         play(

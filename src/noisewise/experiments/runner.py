@@ -7,7 +7,7 @@ A study is a module with
 ``TRIALS``, ``ROUNDS``
     the default scale;
 ``cells(rounds)``
-    the settings, a list of dicts; a user's regressors are added to each as ``own``; a study with
+    the settings, a list of dicts; a user's algorithms are added to each as ``own``; a study with
     more ``policies`` takes that word too. Raises `MissingData` where a package is not installed
     whose data the study reads;
 ``data(cell, rng)``
@@ -34,7 +34,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -50,9 +50,9 @@ from tqdm import tqdm
 
 from .. import files
 from ..checks import find
-from ..protocols import Regressor, trait
+from ..protocols import Policy, Regressor, trait
 from ..regression import REGRESSORS
-from . import EXPERIMENTS, Record, digest, parts, plotting, provenance, workers
+from . import EXPERIMENTS, Record, bandit_lineup, digest, parts, plotting, provenance, workers
 from .datasets import MissingData
 from .parts import Held
 from .verdicts import Verdict
@@ -64,8 +64,8 @@ def note(sentence: str) -> None:
 
 
 @dataclass(frozen=True)
-class UserRegressor:
-    """A regressor of the user's: where it is found, and what tells it from an earlier one."""
+class UserAlgorithm:
+    """An algorithm of the user's: where it is found, and how it differs from an earlier version."""
 
     name: str
     target: str
@@ -73,20 +73,29 @@ class UserRegressor:
     source: str
 
 
-def user_regressors(targets: Sequence[str]) -> tuple[UserRegressor, ...]:
-    """Find regressors by MODULE:NAME; each is called NAME unless that is taken."""
-    found: dict[str, UserRegressor] = {}
+KINDS: dict[
+    str, tuple[type, Collection[str], str]
+] = {  # by the option that names them: the contract, the names taken, and what it must have
+    "--regressor": (Regressor, REGRESSORS, "a regressor has start, predict and update"),
+    "--policy": (Policy, bandit_lineup.ENTRIES, "a policy has start, select and update"),
+}
+
+
+def user_algorithms(option: str, targets: Sequence[str]) -> tuple[UserAlgorithm, ...]:
+    """Find algorithms by MODULE:NAME; each is called NAME unless that is taken."""
+    kind, taken, words = KINDS[option]
+    found: dict[str, UserAlgorithm] = {}
     for target in dict.fromkeys(targets):
         thing = find(target)
-        if not isinstance(thing, Regressor):
-            raise ValueError(f"{target} is {thing!r}; a regressor has start, predict and update")
+        if not isinstance(thing, kind):
+            raise ValueError(f"{option} {target} is {thing!r}; {words}")
         name = target.partition(":")[2]
-        if name in REGRESSORS or name in found:
+        if name in taken or name in found:
             name = target
         spec = re.sub(r" at 0x[0-9a-f]+", "", repr(thing))
         home = sys.modules[type(thing).__module__].__dict__.get("__file__")
         source = hashlib.sha256(Path(home).read_bytes() if home else b"").hexdigest()[:16]
-        found[name] = UserRegressor(name, target, spec, source)
+        found[name] = UserAlgorithm(name, target, spec, source)
     return tuple(found.values())
 
 
@@ -100,7 +109,7 @@ class Run:
     rounds: int | None = None
     seed: int = 0
     jobs: int = 2
-    user_regressors: tuple[UserRegressor, ...] = ()
+    own: tuple[UserAlgorithm, ...] = ()
     policies: str | None = None
 
     @property
@@ -114,8 +123,9 @@ class Run:
         words = ["noisewise", "reproduce", self.name, "--trials", str(self.scale)]
         if self.rounds is not None:
             words += ["--rounds", str(self.rounds)]
-        for each in self.user_regressors:
-            words += ["--regressor", each.target]
+        option = "--regressor" if self.name == "regressors" else "--policy"
+        for each in self.own:
+            words += [option, each.target]
         if self.policies:
             words += ["--policies", self.policies]
         return " ".join([*words, "--seed", str(self.seed)])
@@ -130,7 +140,7 @@ class Run:
         """The settings of the study."""
         more = {"policies": self.policies} if self.policies else {}
         cells = list(self.study.cells(self.rounds or self.study.ROUNDS, **more))
-        own = [asdict(each) for each in self.user_regressors]
+        own = [asdict(each) for each in self.own]
         return [cell | ({"own": own} if own else {}) for cell in cells]
 
     @property

@@ -9,6 +9,7 @@ from . import adaptive_set
 from . import layout as at
 from .adaptive_set import EPS
 from .compile_options import INNER, PART
+from .exponential import exponential, log_one_plus
 from .links import parts, transcend
 from .vectors import sweep
 
@@ -17,7 +18,8 @@ STEP, GRADIENT, SLOTS = np.uint64(at.STEP), np.uint64(at.GRADIENT), np.uint64(at
 TRIAL, TRIAL_GRADIENT = np.uint64(at.TRIAL), np.uint64(at.TRIAL_GRADIENT)
 VECTORS, BUFFER = np.uint64(at.VECTORS), np.uint64(at.BUFFER)
 ROOM = float(at.BUFFER)
-TWO, THREE = np.uint64(2), np.uint64(3)
+ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+CHUNK = np.uint64(at.CHUNK)
 chord = njit(**INNER)(adaptive_set.chord)
 # below this dimension renewing the factor costs no more than the pass itself
 STALE_FROM = 12
@@ -80,32 +82,95 @@ def certify(a, length2):
 
 
 @njit(**PART)
-def scan(a, z, e, v, numbers, n0, stride):
-    """Turn scores at the trial point into residuals, add to the sums of the pass, note curvatures.
+def set_scores(a, x, x0, width, n, room):
+    """Set the scores of ``n`` rows at the trial point, four rows at a time."""
+    d = np.uint64(a[at.DIM])
+    trial = HEADER + TRIAL * np.uint64(a[at.PADDED])
+    i = np.uint64(0)
+    while i + FOUR <= n:
+        one, two, three = x0 + width, x0 + TWO * width, x0 + THREE * width
+        s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+        for j in range(d):
+            value = a[trial + j]
+            s0 += x[x0 + j] * value
+            s1 += x[one + j] * value
+            s2 += x[two + j] * value
+            s3 += x[three + j] * value
+        room[i], room[i + ONE], room[i + TWO], room[i + THREE] = s0, s1, s2, s3
+        x0 += FOUR * width
+        i += FOUR
+    while i < n:
+        total = 0.0
+        for j in range(d):
+            total += x[x0 + j] * a[trial + j]
+        room[i] = total
+        x0 += width
+        i += ONE
 
-    ``e`` and ``v`` hold `transcend` of the scores, which numpy evaluates faster for many rows.
-    Weight, weighted label, curvature in H and curvature at the trial point, noted here, lie in
-    ``numbers`` from ``n0`` on, ``stride`` apart.
-    """
-    code = int(a[at.CODE])
+
+@njit(**PART)
+def add_residuals(a, x, x0, width, n, room):
+    """Add the rows times their residuals to the gradient of the pass, four rows at a time."""
+    d = np.uint64(a[at.DIM])
+    gradient = HEADER + TRIAL_GRADIENT * np.uint64(a[at.PADDED])
+    i = np.uint64(0)
+    while i + FOUR <= n:
+        one, two, three = x0 + width, x0 + TWO * width, x0 + THREE * width
+        r0, r1, r2, r3 = room[i], room[i + ONE], room[i + TWO], room[i + THREE]
+        for j in range(d):
+            some = r0 * x[x0 + j] + r1 * x[one + j]
+            a[gradient + j] += some + (r2 * x[two + j] + r3 * x[three + j])
+        x0 += FOUR * width
+        i += FOUR
+    while i < n:
+        for j in range(d):
+            a[gradient + j] += room[i] * x[x0 + j]
+        x0 += width
+        i += ONE
+
+
+@njit(**PART)
+def transcend_all(code, S, room, n):
+    """Set `transcend` of the clipped scores, in loops that become vector code."""
+    if code == 1 or code == 3:
+        steep = 1.0 if code == 1 else 2.0
+        for i in range(n):
+            e = exponential(-steep * abs(min(max(room[i], -S), S)))
+            room[CHUNK + i] = e
+            room[CHUNK + CHUNK + i] = log_one_plus(e)
+    elif code == 5:
+        for i in range(n):
+            room[CHUNK + i] = exponential(min(max(room[i], -S), S))
+    else:
+        for i in range(n):
+            e, v = transcend(code, min(max(room[i], -S), S))
+            room[CHUNK + i] = e
+            room[CHUNK + CHUNK + i] = v
+
+
+@njit(**PART)
+def scan_chunk(a, numbers, n0, stride, n, room):
+    """Turn scores into residuals, add to the sums of the pass, note curvatures."""
+    code = np.int64(a[at.CODE])
     S = a[at.BOUND]
+    transcend_all(code, S, room, n)
     value = 0.0
     size = 0.0
     skew = a[at.TRIAL_SKEW]
     low = a[at.TRIAL_STALE_LOW]
     high = a[at.TRIAL_STALE_HIGH]
     stale = 0.0
-    for i in range(np.uint64(z.shape[0])):
-        score = z[i]
+    for i in range(n):
+        score = room[i]
         c = min(max(score, -S), S)
         away = score - c
-        mean, slope, potential, bend = parts(code, c, e[i], v[i])
+        mean, slope, potential, bend = parts(code, c, room[CHUNK + i], room[CHUNK + CHUNK + i])
         w = numbers[n0 + i]
         wy = numbers[n0 + stride + i]
         old = numbers[n0 + TWO * stride + i]
         fresh = w * slope
         numbers[n0 + THREE * stride + i] = fresh
-        z[i] = w * (mean + slope * away) - wy
+        room[i] = w * (mean + slope * away) - wy
         potential = w * (potential + (mean + 0.5 * slope * away) * away)
         ratio = fresh / old
         value += potential - wy * score
@@ -123,10 +188,36 @@ def scan(a, z, e, v, numbers, n0, stride):
 
 
 @njit(**PART)
+def visit(a, x, x0, width, numbers, n0, stride, n, room):
+    """Add ``n`` rows to the sums of a pass at the trial point.
+
+    Rows lie in ``x`` from ``x0`` on, ``width`` apart; their weight, weighted label, curvature in H
+    and curvature at the trial point, noted here, in ``numbers`` from ``n0`` on, ``stride`` apart.
+    A chunk comes from memory once: it is still near when its residuals are known. ``room`` is
+    scratch, three numbers for each of its rows.
+    """
+    first = np.uint64(0)
+    while first < n:
+        some = n - first if n - first < CHUNK else CHUNK
+        begin = x0 + first * width
+        set_scores(a, x, begin, width, some, room)
+        scan_chunk(a, numbers, n0 + first, stride, some, room)
+        add_residuals(a, x, begin, width, some, room)
+        first += some
+
+
+@njit(**PART)
+def scan(a, x, numbers, n, room):
+    """Add the first ``n`` rows of a block of the history to the sums of a pass."""
+    d, stride, zero = np.uint64(a[at.DIM]), np.uint64(numbers.shape[0] // 4), np.uint64(0)
+    visit(a, x, zero, d, numbers, zero, stride, np.uint64(n), room)
+
+
+@njit(**PART)
 def propose(a, s, room):
     """Begin a pass at the trial point m + s u with what the ridge and the buffer add to its sums.
 
-    ``room`` is scratch, three numbers a buffered row. A user's link has its buffer scanned later.
+    A user's link has its buffer scanned later.
     """
     ld = np.uint64(a[at.PADDED])
     u = HEADER + STEP * ld
@@ -147,20 +238,8 @@ def propose(a, s, room):
     a[at.PASSES] += 1.0
     if a[at.CODE] < 0.0:
         return
-    n = np.uint64(a[at.BUFFERED])
-    buffer = HEADER + VECTORS * ld + ld * ld
-    for i in range(n):
-        total = 0.0
-        for j in range(ld):
-            total += a[buffer + i * ld + j] * a[trial + j]
-        room[i] = total
-        c = min(max(total, -a[at.BOUND]), a[at.BOUND])
-        room[BUFFER + i], room[BUFFER + BUFFER + i] = transcend(int(a[at.CODE]), c)
-    scan(a, room[:n], room[BUFFER:], room[BUFFER + BUFFER :], a, buffer + BUFFER * ld, BUFFER)
-    for i in range(n):
-        residual = room[i]
-        for j in range(ld):
-            a[gradient + j] += residual * a[buffer + i * ld + j]
+    rows = HEADER + VECTORS * ld + ld * ld
+    visit(a, a, rows, ld, a, rows + BUFFER * ld, BUFFER, np.uint64(a[at.BUFFERED]), room)
 
 
 @njit(**PART)

@@ -24,6 +24,7 @@ from numba.core import config
 from numba.core.base import BaseContext
 from numba.core.codegen import Codegen
 from numba.core.compiler import CompileResult
+from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 from numba.core.typing.templates import Signature
 from numba.misc.appdirs import AppDirs
@@ -60,8 +61,9 @@ def report(what: str, error: OSError | str) -> None:
     troubles.append(what)
     if len(troubles) == 1:
         warnings.warn(
-            f"{what} ({error}); results are not affected, but code is compiled again, which takes "
-            "some seconds; set NUMBA_CACHE_DIR to a folder with room that can be written",
+            f"{what} ({error}); results are not affected, but every process compiles its kernels, "
+            "which takes some seconds; set NUMBA_CACHE_DIR to a folder that can be written and has "
+            "room",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -89,7 +91,7 @@ class CodeCache:
 
     def load_overload(self, signature: Signature, context: BaseContext) -> CompileResult | None:
         """Return the compiled function, None where there is none that is whole."""
-        context.refresh()
+        rtsys.initialize(context)  # all that code needs that was typed before
         name = self.file(signature, context.codegen())
         for folder in folders():
             try:
@@ -118,7 +120,7 @@ class CodeCache:
                 errors.append(error)
             else:
                 return
-        report("compiled code can't be kept on disk", errors[0])
+        report(f"compiled code can't be kept in {folders()[0]}", errors[0])
 
     def enable(self) -> None:
         """Do nothing: the cache is always on."""

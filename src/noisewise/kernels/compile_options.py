@@ -1,47 +1,79 @@
 """How kernels are compiled: Python calls entries, kernels call parts.
 
-Parts are not cached: code made around a loaded part rounds differently from code made around a
-compiled one, so a result would depend on the disk.
+An entry is compiled, or loaded, when it is first called. Parts are not cached: code made around a
+loaded part rounds differently from code made around a compiled one, so a result would depend on the
+disk.
 """
 
 import math
+import sys
 from collections.abc import Callable
-from functools import wraps
+from functools import update_wrapper, wraps
 from numbers import Real
-from typing import TypeVar
+from threading import RLock
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numba import config, njit, types
 from numba.core.typing.templates import Signature
 
 from .cache import CodeCache
+from .compile_note import noted
+from .linked_parts import PartCompiler
 
 # sums may be reordered, but NaN and infinity keep their meaning: the input checks need them
 FAST = ("reassoc", "contract", "arcp", "nsz")
-SPEED = {"fastmath": {*FAST}, "no_cfunc_wrapper": True}
-PART = {**SPEED, "no_cpython_wrapper": True}
+SPEED = {"fastmath": {*FAST}, "no_cfunc_wrapper": True, "error_model": "numpy"}
+ALONE = {**SPEED, "no_cpython_wrapper": True}
+PART = {**ALONE, "pipeline_class": PartCompiler}
 INNER = {**PART, "forceinline": True}
+ORDERED = {**PART, "fastmath": {"contract"}}  # parts in which the order of operations matters
 COMPILED = not config.DISABLE_JIT
 R = TypeVar("R")
+entries: list["Entry[Any]"] = []  # of the modules imported so far
+_lock = RLock()
+
+
+class Entry(Generic[R]):
+    """A kernel as Python sees it until its first call; then the module holds the compiled one."""
+
+    def __init__(self, function: Callable[..., R], signature: Signature, nogil: bool) -> None:
+        update_wrapper(self, function)
+        self.function, self.signature, self.nogil = function, signature, nogil
+        self.compiled: Callable[..., R] | None = None
+        entries.append(self)
+
+    def __call__(self, *arguments: Any) -> R:
+        """Run the kernel."""
+        return (self.compiled or self.compile())(*arguments)
+
+    def compile(self) -> Callable[..., R]:
+        """Return the kernel, compiled or loaded, and put it in its module where the entry was."""
+        with _lock:
+            if self.compiled is None:
+                kernel = njit(nogil=self.nogil, **SPEED)(self.function)
+                kernel._cache = CodeCache(self.function)
+                with noted():
+                    kernel.compile(self.signature)
+                kernel.disable_compile()
+                self.compiled = kernel
+                home, name = sys.modules.get(self.function.__module__), self.function.__name__
+                if getattr(home, name, None) is self:
+                    setattr(home, name, kernel)
+        return self.compiled
 
 
 def entry(
     signature: Signature, nogil: bool = True
 ) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Compile a function, or a part, that Python calls, for these types alone, or load its code.
+    """Make a function, or a part, one that Python calls, for these types alone.
 
     One that learns a row holds the interpreter's lock: no other thread meets a half-learnt row.
     """
 
     def made(function: Callable[..., R]) -> Callable[..., R]:
         function = getattr(function, "py_func", function)
-        if not COMPILED:
-            return strict(signature, function)
-        kernel = njit(nogil=nogil, **SPEED)(function)
-        kernel._cache = CodeCache(function)
-        kernel.compile(signature)
-        kernel.disable_compile()
-        return kernel
+        return Entry(function, signature, nogil) if COMPILED else strict(signature, function)
 
     return made
 

@@ -19,12 +19,12 @@ MOST_STEPS = 100
 def shift_of(start, square, y, w, logistic):
     """Return c with c + w (phi(start + c square) - y) = 0 and the weighted slope there.
 
-    The mode of a likelihood times the Gaussian before lies at m - c P x; Newton's method within
-    brackets.
+    The mode of a likelihood times the Gaussian before lies at m + c P x. For the logistic link and
+    y in [0, 1] it is found by Newton's method between -w and w.
     """
-    low, high, c, slope = -w * 1e3, w * 1e3, 0.0, w
     if not logistic:
         return w * (y - start) / (1.0 + w * square), w
+    low, high, c, slope = -w, w, 0.0, w
     for _ in range(MOST_STEPS):
         mean = 1.0 / (1.0 + math.exp(-(start + c * square)))
         slope = w * mean * (1.0 - mean)

@@ -7,7 +7,7 @@ from numba import njit
 
 from .compile_options import PART
 
-LOST = 1e-14  # a pivot below this share of the largest diagonal entry is lifted to it
+LOST = 1e-14  # a pivot below this share of its diagonal entry is lifted to it
 
 
 @njit(**PART)
@@ -35,23 +35,18 @@ def add_outer(A, z, c):
 
 
 @njit(**PART)
-def invert(A, ridge, intercept, out):
-    """Set the inverse of A plus ``ridge`` on the diagonal, and ``intercept`` at its end."""
+def invert(A, ridge, scale, intercept, out):
+    """Set the inverse of A plus ``ridge * scale`` on the diagonal, and ``intercept`` at its end."""
     D = A.shape[0]
     L = np.zeros((D, D))
-    top = 0.0
     for i in range(D):
-        top = max(top, A[i, i] + (ridge if i < D - 1 else intercept))
-    least = LOST * top
-    for i in range(D):
+        own = A[i, i] + (ridge * scale[i] if i < D - 1 else intercept)
         for j in range(i + 1):
-            total = A[i, j]
-            if i == j:
-                total += ridge if i < D - 1 else intercept
+            total = own if i == j else A[i, j]
             for k in range(j):
                 total -= L[i, k] * L[j, k]
             if i == j:
-                L[i, i] = math.sqrt(max(total, least))
+                L[i, i] = math.sqrt(max(total, LOST * own))
             else:
                 L[i, j] = total / L[j, j]
     for j in range(D):  # the inverse of L, in place

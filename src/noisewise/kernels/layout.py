@@ -19,6 +19,7 @@ OWN = -1  # a user's link, evaluated by the caller
 EXACT = -2  # solved by Newton passes every round, nothing compiled
 
 BUFFER = 512
+CHUNK = 128  # rows that a pass takes at a time
 
 # the header: each field is a constant of the kernels and an attribute of `Header`
 FIELDS = {
@@ -76,6 +77,7 @@ FIELDS = {
     "SQUARES": "sum w y^2",
     "LOWEST": "least label, or 0",
     "HIGHEST": "largest label, or 0",
+    "BOUNDING": "the count at which the least eigenvalue is bounded again",
 }
 AT = {name: place for place, name in enumerate(FIELDS)}
 globals().update(AT)

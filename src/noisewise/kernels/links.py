@@ -4,28 +4,31 @@ import math
 
 from numba import njit
 
+from .compile_options import ORDERED
+from .exponential import exponential, log_one_plus
+
 LOG2 = math.log(2.0)
 ROOT = 1.0 / math.sqrt(2.0 * math.pi)
 HALF = math.sqrt(0.5)
 
 
-@njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**ORDERED)
 def transcend(code, c):
     """Return the two expensive functions of the score that a link is made of."""
     if code == 1:
-        e = math.exp(-abs(c))
-        return e, math.log(1.0 + e)
+        e = exponential(-abs(c))
+        return e, log_one_plus(e)
     if code == 2:
-        return math.exp(-0.5 * c * c), math.erfc(-HALF * c)
+        return exponential(-0.5 * c * c), math.erfc(-HALF * c)
     if code == 3:
-        e = math.exp(-2.0 * abs(c))
-        return e, math.log(1.0 + e)
+        e = exponential(-2.0 * abs(c))
+        return e, log_one_plus(e)
     if code == 5:
-        return math.exp(c), 0.0
+        return exponential(c), 0.0
     return 0.0, 0.0
 
 
-@njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**ORDERED)
 def within(code, mean):
     """Return the mean held within the range of the link, which its extension leaves."""
     if code == 1 or code == 2:
@@ -35,7 +38,7 @@ def within(code, mean):
     return max(mean, 0.0) if code == 5 else mean
 
 
-@njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**ORDERED)
 def parts(code, c, e, v):
     """Return mean, slope, potential and |phi''|/phi' at score ``c``; `transcend` gave e and v."""
     if code == 1:

@@ -1,4 +1,5 @@
-"""The plain twins of the vector code in `vectors.py`, `gram.py` and `arms.py`.
+"""The plain twins of what is written in the compiler's language: `vectors.py`, `gram.py`, `arms.py`
+and `exponential.py`.
 
 A twin serves where the vector code can't be compiled, and where nothing is; tests compare them.
 """
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 ONE, EIGHT = np.uint64(1), np.uint64(8)
+INTEGER = 1.5 * 2.0**52  # a number added to this is rounded to an integer
 
 
 def sweep(
@@ -59,3 +61,8 @@ def eight_forms(P: Array, x: Array, quads: Array, d: np.uint64) -> None:
             for j in range(d):
                 inner += P[i, j] * x[j, c]
             quads[c] += inner * x[i, c]
+
+
+def power_of_two(shifted: float) -> tuple[float]:
+    """Return 2^n, given n + `INTEGER`."""
+    return (2.0 ** (shifted - INTEGER),)

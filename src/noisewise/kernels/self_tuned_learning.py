@@ -16,6 +16,7 @@ from .dense import invert, times
 
 GROWTH = 1.1  # of the count, before the ridge is chosen again
 FREE, INTERCEPT_RIDGE = 1e-6, 0.04  # of the intercept: relative, continuous; logistic
+SETTLED = 5.0  # arms after which half of what is seen of a feature's size is believed
 PRIOR_SHARE, MOST_SHARE = 0.5, 5.0  # what the prior of the ridge counts: of d, and at most
 TINIEST = 1e-80  # squared norm of an arm; smaller ones are 0
 PRIOR_ROWS = 3.0  # that the prior dispersion counts
@@ -82,6 +83,28 @@ def implicit_step(score, h, y, n):
 
 
 @njit(**PART)
+def set_scales(s, v):
+    """Set the scale of each feature; return the mean squared norm of arms in units of them.
+
+    A scale is the mean square of a feature where it is not 0, over the geometric mean of those of
+    all features.
+    """
+    d, total, seen, square = v.shape[1] - 1, 0.0, 0, 0.0
+    for j in range(d):
+        if v[at.SQUARES_OF, j] > 0.0:
+            total += math.log(v[at.SQUARES_OF, j] / v[at.NONZERO, j])
+            seen += 1
+    for j in range(d):
+        v[at.SCALE, j] = 1.0
+        if v[at.SQUARES_OF, j] > 0.0:
+            n = v[at.NONZERO, j]
+            away = math.log(v[at.SQUARES_OF, j] / n) - total / seen
+            v[at.SCALE, j] = math.exp(away * n / (n + SETTLED))
+            square += v[at.SQUARES_OF, j] / v[at.SCALE, j]
+    return square / s[at.LENGTH_COUNT]
+
+
+@njit(**PART)
 def choose_ridge(s, v, m, family):
     """Set the ridge by empirical Bayes, and that of the intercept."""
     d, n = v.shape[1] - 1, s[at.COUNT]
@@ -89,21 +112,22 @@ def choose_ridge(s, v, m, family):
         s[at.INTERCEPT] = INTERCEPT_RIDGE
     if not s[at.LENGTHS] > TINIEST * s[at.LENGTH_COUNT]:
         return
-    square = s[at.LENGTHS] / s[at.LENGTH_COUNT]
+    trace, size, share = 0.0, 0.0, min(PRIOR_SHARE * d, MOST_SHARE)
+    for i in range(d):
+        trace += v[at.SCALE, i] * m[at.INVERSE, i, i]
+    square = set_scales(s, v)
     phi, variance = 1.0, 1.0
     if family == at.GAUSSIAN:
         phi, variance = s[at.DISPERSION], s[at.SQUARES] / max(n - 1.0, 1.0)
     if n <= 1.0 or not (phi > 0.0 and variance > 0.0):
-        s[at.RIDGE] = s[at.WEIGHTED_LENGTHS] / s[at.LENGTH_COUNT]
+        s[at.RIDGE] = square * s[at.WEIGHTED_LENGTHS] / s[at.LENGTHS]
         if family == at.GAUSSIAN:
             s[at.INTERCEPT] = FREE * s[at.RIDGE] / square
         return
     if family == at.GAUSSIAN:
         s[at.INTERCEPT] = FREE * phi / variance
-    trace, size, share = 0.0, 0.0, min(PRIOR_SHARE * d, MOST_SHARE)
     for i in range(d):
-        trace += m[at.INVERSE, i, i]
-        size += v[at.THETA, i] * v[at.THETA, i]
+        size += v[at.SCALE, i] * v[at.THETA, i] * v[at.THETA, i]
     gamma = max(d - s[at.RIDGE] * trace, 0.0)
     s[at.RIDGE] = phi * (gamma + share) / (size + share * variance / square)
 
@@ -116,7 +140,8 @@ def set_loss(s, v, m, rows, g):
     times(m[at.PRIOR_GRAM], theta, g)
     loss, total, z = 0.0, m[at.PRIOR_GRAM, d, d], np.ones(D)
     for i in range(D):
-        b, ridge = v[at.PRIOR_MOMENT, i], s[at.RIDGE] if i < d else s[at.INTERCEPT]
+        b = v[at.PRIOR_MOMENT, i]
+        ridge = s[at.RIDGE] * v[at.SCALE, i] if i < d else s[at.INTERCEPT]
         loss += theta[i] * (0.5 * (g[i] + ridge * theta[i]) - b)
         g[i] += ridge * theta[i] - b
         for j in range(i + 1):
@@ -155,7 +180,7 @@ def solve_history(s, v, m, rows):
                 theta[i] += scale * step[i]
             continue
         best, scale = loss, 1.0
-        invert(m[at.GRAM], s[at.RIDGE], s[at.INTERCEPT], m[at.INVERSE])
+        invert(m[at.GRAM], s[at.RIDGE], v[at.SCALE], s[at.INTERCEPT], m[at.INVERSE])
         decrement = times(m[at.INVERSE], g, step)
         for i in range(D):
             theta[i] -= step[i]
@@ -227,11 +252,11 @@ def reweigh(s, v, m, rows):
 
 
 @njit(**PART)
-def renew_bonus(s, m):
+def renew_bonus(s, v, m):
     """Invert the matrix that counts pending decisions."""
     if s[at.PENDING] > 0.0:
         both = m[at.GRAM] + m[at.WAITING]
-        invert(both, s[at.RIDGE], s[at.INTERCEPT], m[at.BONUS])
+        invert(both, s[at.RIDGE], v[at.SCALE], s[at.INTERCEPT], m[at.BONUS])
 
 
 @njit(**PART)
@@ -243,9 +268,9 @@ def renew(s, v, m, rows, family):
     if family == at.BINOMIAL:
         solve_history(s, v, m, rows)
     else:
-        invert(m[at.GRAM], s[at.RIDGE], s[at.INTERCEPT], m[at.INVERSE])
+        invert(m[at.GRAM], s[at.RIDGE], v[at.SCALE], s[at.INTERCEPT], m[at.INVERSE])
         times(m[at.INVERSE], v[at.MOMENT], v[at.THETA])
-    renew_bonus(s, m)
+    renew_bonus(s, v, m)
     s[at.NEXT] = max(s[at.COUNT] + 1.0, math.ceil(GROWTH * s[at.COUNT]))
 
 
@@ -253,7 +278,7 @@ def renew(s, v, m, rows, family):
 def renew_recent(s, v, m):
     """Invert the matrix of the forgetting learner, whose ridge fades otherwise, and solve."""
     s[at.RECENT_ROWS] = 0.0
-    invert(m[at.RECENT_GRAM], s[at.RIDGE], s[at.INTERCEPT], m[at.RECENT_INVERSE])
+    invert(m[at.RECENT_GRAM], s[at.RIDGE], v[at.SCALE], s[at.INTERCEPT], m[at.RECENT_INVERSE])
     times(m[at.RECENT_INVERSE], v[at.RECENT_MOMENT], v[at.RECENT_THETA])
 
 
@@ -273,9 +298,13 @@ def take_over(s, v, m, rows, family):
 
 
 @njit(**PART)
-def count_arm(s, x, w):
-    """Count an arm in the mean squared norm."""
+def count_arm(s, v, x, w):
+    """Count an arm in the mean squared norm, and each of its features."""
     square = product(x, x)
+    for j in range(x.shape[0]):
+        if x[j] != 0.0:
+            v[at.SQUARES_OF, j] += x[j] * x[j]
+            v[at.NONZERO, j] += 1.0
     s[at.LENGTHS] += square
     s[at.WEIGHTED_LENGTHS] += w * square
     s[at.LENGTH_COUNT] += 1.0

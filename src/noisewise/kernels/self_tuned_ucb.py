@@ -122,7 +122,7 @@ def learn(s, v, m, rows, x, y, w, family):
     s[at.COUNT] += 1.0
     s[at.SINCE] += 1.0
     s[at.WEIGHTS] += w
-    count_arm(s, x, w if family == at.GAUSSIAN else 1.0)
+    count_arm(s, v, x, w if family == at.GAUSSIAN else 1.0)
     if s[at.COUNT] == 1.0:
         s[at.TYPICAL] = w
         s[at.ORIGIN] = y if family == at.GAUSSIAN else 0.0
@@ -178,9 +178,9 @@ def expect(s, v, m, decisions, keys, x, w, family):
         m[at.BONUS] = m[at.INVERSE]
     add_outer(m[at.WAITING], z, w)
     if s[at.COUNT] == 0.0:  # the scale of arms, before any reward tells it
-        count_arm(s, x, given if family == at.GAUSSIAN else 1.0)
+        count_arm(s, v, x, given if family == at.GAUSSIAN else 1.0)
         choose_ridge(s, v, m, family)
-        renew_bonus(s, m)
+        renew_bonus(s, v, m)
     else:
         change(m[at.BONUS], z, w)
     return 1
@@ -211,13 +211,13 @@ def release(s, v, m, decisions, keys, x):
         for t in range(last):
             z[:d] = decisions[t, :d]
             add_outer(m[at.WAITING], z, decisions[t, d])
-        renew_bonus(s, m)
+        renew_bonus(s, v, m)
         return 1
     add_outer(m[at.WAITING], z, -w)
     k = np.empty(d + 1)
     left = 1.0 - w * times(m[at.BONUS], z, k)
     if left < SOUND or s[at.REMOVED] % OFTEN == 0.0:
-        renew_bonus(s, m)
+        renew_bonus(s, v, m)
     else:
         add_outer(m[at.BONUS], k, w / left)
     return 1

@@ -62,7 +62,17 @@ SIZE = len(FIELDS)
 COUNTS = range(10)  # the whole numbers among them
 SIGNED = range(10, 17)  # those that may be negative
 
-THETA, MOMENT, RECENT_THETA, RECENT_MOMENT, PRIOR_MOMENT, VECTORS = range(6)
+(
+    THETA,
+    MOMENT,
+    RECENT_THETA,
+    RECENT_MOMENT,
+    PRIOR_MOMENT,
+    SQUARES_OF,  # of each feature, summed over arms
+    NONZERO,  # arms in which a feature is not 0
+    SCALE,  # what the ridge of a feature is multiplied by
+    VECTORS,
+) = range(9)
 (
     GRAM,  # G, the weighted rows
     INVERSE,  # P = (G + R)^-1

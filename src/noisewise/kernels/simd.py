@@ -20,7 +20,7 @@ from numba.core.targetconfig import ConfigStack
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 
-from .compile_options import COMPILED, FAST, PART
+from .compile_options import ALONE, COMPILED, FAST
 
 NUMBER, WORD, INDEX = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
 EIGHT = ir.VectorType(NUMBER, 8)
@@ -153,7 +153,7 @@ def make_intrinsic(twin: Twin, results: int = 0) -> Callable[[Writer], Twin]:
         @cache
         def compiles(kinds: tuple[types.Type, ...]) -> bool:
             try:
-                njit(**PART)(lambda given: alone(*given)).compile((types.Tuple(kinds),))
+                njit(**ALONE)(lambda given: alone(*given)).compile((types.Tuple(kinds),))
             except (NumbaError, RuntimeError) as error:
                 what = f"vector code of {write.__name__} ({type(error).__name__})"
                 text = f"can't compile the {what}; a plain loop serves, which is slower"

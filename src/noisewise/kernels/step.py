@@ -11,7 +11,7 @@ sweep; offsets are unsigned, since a signed one would be tested for wrapping aro
 import math
 
 import numpy as np
-from numba import float64, int64, njit, uint64, void
+from numba import float64, int64, njit, void
 from numba.core.errors import NumbaError
 
 from . import anchor
@@ -112,7 +112,7 @@ def learn(a, x, x0, y, w, limit):
     size = w * (sx + abs(y)) * (1.0 + sx)
     if not (sx <= limit and w >= 0.0 and abs(y) <= LARGEST and size <= LARGEST):
         return at.REFUSED, 0.0, 0.0
-    code = int(a[at.CODE])
+    code = np.int64(a[at.CODE])
     z = sm + su
     played = z
     loss = 0.0
@@ -154,18 +154,27 @@ def step(a, x, y, w):
     return np.inf
 
 
-@entry(int64(float64[::1], float64[::1], float64[::1], float64[::1], int64, int64, float64[::1]))
-def run(a, x, y, w, first, what, out):
-    """Learn checked rows of ``x`` (flat) from ``first`` on until something is asked for.
+@entry(
+    int64(
+        float64[::1], float64[::1], float64[::1], float64[::1], int64, float64, int64, float64[::1],
+        float64[::1],
+    )
+)  # fmt: skip
+def run(a, x, y, w, first, limit, what, out, room):
+    """Learn rows of ``x`` (flat) from ``first`` on until one is refused or something is asked for.
 
-    Returns how many rows are done; ``out`` takes each row's score or mean. While the whole history
-    is in the buffer, passes over it are done here.
+    Returns how many rows are done; ``out`` takes each row's score or mean. ``w`` holds a weight for
+    each row or one for all, ``room`` is scratch. While the whole history is in the buffer, passes
+    over it are done here.
     """
     d = np.uint64(a[at.DIM])
     x0 = np.uint64(first) * d
-    room = np.empty(3 * at.BUFFER)
+    each = 0 if w.shape[0] == 1 else 1
     for i in range(first, y.shape[0]):
-        status, score, mean = learn(a, x, x0, y[i], w[i], np.inf)
+        status, score, mean = learn(a, x, x0, y[i], w[each * i], limit)
+        if status == at.REFUSED:
+            a[at.REQUEST] = at.REFUSED
+            return i
         x0 += d
         out[i] = score if what == at.SCORES else mean
         if status == at.PASS and a[at.COUNT] == a[at.BUFFERED]:
@@ -188,9 +197,10 @@ def first_refused(x, y, w, limit):
     if y.shape[0] == 0:
         return -1
     d = x.shape[0] // y.shape[0]
+    each = 0 if w.shape[0] == 1 else 1
     for i in range(y.shape[0]):
         (total,) = square(x, d, i * d)
-        size = w[i] * (total + abs(y[i])) * (1.0 + total)
+        size = w[each * i] * (total + abs(y[i])) * (1.0 + total)
         if not (total <= limit and abs(y[i]) <= LARGEST and size <= LARGEST):
             return i
     return -1
@@ -200,6 +210,4 @@ def first_refused(x, y, w, limit):
 propose = entry(void(float64[::1], float64, float64[::1]))(anchor.propose)
 judge = entry(int64(float64[::1], float64))(anchor.judge)
 restep = entry(void(float64[::1]))(anchor.restep)
-scan = entry(
-    void(float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], uint64, uint64)
-)(anchor.scan)
+scan = entry(void(float64[::1], float64[::1], float64[::1], int64, float64[::1]))(anchor.scan)

@@ -8,7 +8,6 @@ gradient, and the factor too where the old one has become too stale to travel wi
 """
 
 import math
-from collections.abc import Iterator
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -23,12 +22,13 @@ from ..inputs import as_contiguous
 from ..kernels import adaptive_set
 from ..kernels import layout as at
 from ..protocols import Array
-from .rows import Block
 from .solver import CompiledSolver, RowSolver
 from .uniform import uniform
 
 if TYPE_CHECKING:
     from .state import FTRLState
+
+GROWTH = 1.25  # of the count, between two bounds of the eigenvalues
 
 
 class AnchoredNewton(CompiledSolver):
@@ -129,44 +129,42 @@ class AnchoredNewton(CompiledSolver):
         """Move the anchor to m + s u for the first of s, s/2, ... that lowers F enough."""
         if s:
             _survey_inverse(state)
+        room = np.empty(3 * at.CHUNK)
         while True:
-            self.kernels.propose(state.array, s, np.empty(3 * at.BUFFER))
-            for block in self._left_to_scan(state):
-                self._scan(glm, state, block)
+            self.kernels.propose(state.array, s, room)
+            self._scan(glm, state, room)
             verdict = self.kernels.judge(state.array, s)
             if verdict != at.RETRY:
                 return int(verdict)
             s = s / 2 if s > 1e-9 else 0.0
 
-    def _left_to_scan(self, state: "FTRLState") -> Iterator[Block]:
-        """Yield the rows that `propose` leaves out: all but the buffer."""
-        return iter(state.rows)
+    def _scan(self, glm: GLM, state: "FTRLState", room: Array) -> None:
+        """Add what `propose` leaves out, all but the buffer, to the sums of the pass.
 
-    def _scan(self, glm: GLM, state: "FTRLState", block: Block) -> None:
-        """Add rows to the sums of the pass, and note their curvature at the trial point."""
-        assert glm.link.compiled is not None
-        v, S = state.views, glm.score_bound
-        z = block.x @ v.trial
-        both = glm.link.compiled.transcend(np.minimum(np.maximum(z, -S), S))
-        stride = block.numbers.shape[1]
-        self.kernels.scan(state.array, z, *both, block.numbers.reshape(-1), 0, stride)
-        v.trial_gradient += z @ block.x
+        The curvature of each row at the trial point is noted.
+        """
+        for block in state.rows:
+            x, numbers = block.x.reshape(-1), block.numbers.reshape(-1)
+            self.kernels.scan(state.array, x, numbers, len(block.x), room)
 
     @one_thread
     def _renew(self, state: "FTRLState") -> None:
         """Form H from the curvatures the pass noted, invert it, and bound its least eigenvalue."""
         h = state.head
         H = h.ridge * np.eye(state.dim)
+        state.rows.own_curvatures()
         for block in state.blocks():
-            root = block.x * np.sqrt(block.trial)[:, None]
-            H += root.T @ root
             block.curvature[:] = block.trial
+            for some in block.pieces():
+                root = block.x[some] * np.sqrt(block.trial[some])[:, None]
+                H += root.T @ root
         P = linalg.invert(linalg.factor(H))
         state.views.inverse[:] = P
         h.leverage /= h.stale_low  # the new H is at least that share of the old one
         h.stale_low = h.stale_high = 1.0
         h.stale_sum = 0.0
         h.smallest = max(1 / linalg.largest_eigenvalue_bound(P), h.ridge)
+        h.bounding = GROWTH * h.count
         h.loss = 0.0
         h.factors += 1
         self.kernels.restep(state.array)
@@ -192,45 +190,53 @@ class OwnLinkNewton(RowSolver, AnchoredNewton):
         """The module of compiled calls, that which adds an evaluated row among them."""
         return import_module("noisewise.kernels.user_link")
 
-    def _left_to_scan(self, state: "FTRLState") -> Iterator[Block]:
-        """Yield all rows: `propose` can't evaluate the link."""
-        return state.blocks()
-
-    def _scan(self, glm: GLM, state: "FTRLState", block: Block) -> None:
-        """Add rows to the sums of the pass, and note their curvature at the trial point."""
+    def _scan(self, glm: GLM, state: "FTRLState", room: Array) -> None:
+        """Add all rows: `propose` can't evaluate the link."""
         h, v = state.head, state.views
-        x, w, wy, old = block.x, block.weight, block.pull, block.curvature
-        z = x @ v.trial
-        potential, pull = w * glm.potential(z), wy * z
-        block.trial[:] = w * glm.slope(z)
-        ratio = block.trial / old
-        v.trial_gradient += (w * glm.mean(z) - wy) @ x
-        h.trial_value += (potential - pull).sum()
-        h.trial_size += (np.abs(potential) + np.abs(pull)).sum()
         h.trial_skew = glm.self_concordance or 0.0
-        h.trial_stale_low = min(h.trial_stale_low, ratio.min())
-        h.trial_stale_high = max(h.trial_stale_high, ratio.max())
-        h.trial_stale_sum += float(old @ (ratio - 1) ** 2)
+        for block in state.blocks():
+            x, w, wy, old = block.x, block.weight, block.pull, block.curvature
+            z = x @ v.trial
+            potential, pull = w * glm.potential(z), wy * z
+            block.trial[:] = w * glm.slope(z)
+            ratio = block.trial / old
+            v.trial_gradient += (w * glm.mean(z) - wy) @ x
+            h.trial_value += (potential - pull).sum()
+            h.trial_size += (np.abs(potential) + np.abs(pull)).sum()
+            h.trial_stale_low = min(h.trial_stale_low, ratio.min())
+            h.trial_stale_high = max(h.trial_stale_high, ratio.max())
+            h.trial_stale_sum += float(old @ (ratio - 1) ** 2)
 
 
 def _survey_inverse(state: "FTRLState") -> None:
     """Bound the eigenvalues of H from below and the leverages from above, as they are now.
 
-    Leverages only fall as rows are added, but computing them takes a product with every row: done
-    when the count has tripled, or grown ninefold if they did not help, as on isotropic rows.
+    Both only gain as rows are added. The eigenvalues are bounded again once the count grew by a
+    quarter. The largest leverage takes a product with every row: it is looked for when the count
+    has grown ninefold, and no further than to a row that shows that it does not help.
     """
-    h, P = state.head, state.inverse()
+    h = state.head
+    if h.count < min(h.bounding, h.survey):
+        return
+    P = state.inverse()
     h.smallest = max(h.smallest, 1 / linalg.largest_eigenvalue_bound(P))
+    h.bounding = GROWTH * h.count
     if h.count >= h.survey:
-        q = _largest_leverage(state, P)
-        if q > 0:  # else rounding has spoilt the inverse, which is about to be renewed
+        usual = h.longest * float(np.linalg.norm(state.views.step))
+        enough = (0.7 * usual / h.step_norm) ** 2 if h.step_norm > 0 else 0.0
+        q = _largest_leverage(state, P, enough)
+        if 0 < q < enough:  # else rounding has spoilt the inverse, which is about to be renewed
             h.leverage = min(h.leverage, q)
-        usual = h.longest * np.linalg.norm(state.views.step)
-        helps = math.sqrt(h.leverage) * h.step_norm < 0.7 * usual
-        h.survey = (3 if helps else 9) * h.count
+        h.survey = 9 * h.count
 
 
-def _largest_leverage(state: "FTRLState", P: Array) -> float:
-    """Return the largest x'Px of a row, rounded up."""
-    rows = (block.x for block in state.blocks())
-    return float(max(np.einsum("ij,ij->i", x @ P, x).max() for x in rows)) * (1 + 1e-9)
+def _largest_leverage(state: "FTRLState", P: Array, enough: float = math.inf) -> float:
+    """Return the largest x'Px of a row, rounded up; one that is ``enough`` ends the search."""
+    most = 0.0
+    for block in state.blocks():
+        for some in block.pieces():
+            x = block.x[some]
+            most = max(most, float(np.vecdot(x @ P, x).max()) * (1 + 1e-9))
+            if most >= enough:
+                return most
+    return most

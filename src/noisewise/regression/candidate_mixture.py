@@ -66,9 +66,7 @@ from ..protocols import Array
 from .linear_intervals import GRID
 from .maximum_likelihood import Design, Estimate
 
-NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
-NODE_WEIGHTS = NODE_WEIGHTS / NODE_WEIGHTS.sum()
-WIDEST = 2.0  # sd of a score up to which the quadrature is exact to 1e-8
+NODES = {0.25: 6, 2.0: 40}  # by the sd of a score up to which a quadrature is exact to 1e-8
 ROUNDING = 1e-6  # by which the level is raised
 BETA = np.arange(1, 65) / 64
 
@@ -148,11 +146,20 @@ def _smoothed(fit: Estimate, S: Array, dispersion: float) -> Smoothed:
         most = float((w * design.y) @ matmul(design.u, h))
         return Smoothed(here, most, linalg.norm(h, D))
     K = float(design.link.slope(np.zeros(1))[0])  # the largest slope
-    added = 0.5 * K * square
-    near = square <= WIDEST**2
-    points = fit.scores[near, None] + np.sqrt(square[near])[:, None] * NODES
-    mean = matmul(design.potential(points), NODE_WEIGHTS) - design.potential(fit.scores[near])
-    return Smoothed(float(w[near] @ mean + w[~near] @ added[~near]), float(w @ added), 0.0)
+    most, sd, least = 0.5 * K * square, np.sqrt(square), -1.0
+    here = most.copy()
+    for widest, count in NODES.items():
+        near = (sd > least) & (sd <= widest)
+        here[near] = _added(design, fit.scores[near], sd[near], count)
+        least = widest
+    return Smoothed(float(w @ here), float(w @ most), 0.0)
+
+
+def _added(design: Design, scores: Array, sd: Array, count: int) -> Array:
+    """Return the mean of the potential around scores, less that at them, by quadrature."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(count)
+    mean = matmul(design.potential(scores[:, None] + sd[:, None] * nodes), weights / weights.sum())
+    return np.asarray(mean - design.potential(scores))
 
 
 def _cover(design: Design, least: Array) -> Array | None:

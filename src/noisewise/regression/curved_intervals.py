@@ -63,6 +63,7 @@ def _rows(mixture: RidgeMixture, state: RidgeMixtureState) -> tuple[Array, Array
             np.concatenate([each[i] for each in blocks] or [np.zeros((0, d) if i == 0 else 0)])
             for i in range(3)
         )
+    x, pull, w = (each[state.prior_rows :] for each in (x, pull, w))
     units = state.units / math.sqrt(state.ridges[0])
     return np.divide(x, units, np.zeros_like(x), where=units > 0), pull / w, w
 
@@ -188,8 +189,7 @@ class CurvedFit:
         around[: len(theta)] = theta  # that of rows (x - shift, 1)
         W = (design.V * np.sqrt(design.values)).T * design.s
         scores = matmul(design.u, W @ np.linalg.solve(design.C.T, around))
-        rise = design.rise(scores, self.fit.scores)
-        return rise <= self._height(self._dispersion(noise), delta, method)
+        return self.fit.rise(scores) <= self._height(self._dispersion(noise), delta, method)
 
     def _scores_within(
         self,
@@ -249,9 +249,20 @@ class CurvedFit:
                 )
             return self.played + math.log(1 / delta) - self.fit.loss
         if dispersion != 1:
-            return candidate_mixture.level(self.fit, delta, dispersion)
-        height = candidate_mixture.level(self.fit, (1 - PLAYED) * delta, 1.0)
+            return self._level(delta, dispersion)
+        height = self._level((1 - PLAYED) * delta, 1.0)
         return min(height, self._height(1.0, PLAYED * delta, "likelihood"))
+
+    def _level(self, delta: float, dispersion: float) -> float:
+        """Return the level of the candidate mixture, computed once."""
+        question = delta, dispersion
+        if question not in self._levels:
+            self._levels[question] = candidate_mixture.level(self.fit, delta, dispersion)
+        return self._levels[question]
+
+    @cached_property
+    def _levels(self) -> dict[tuple[float, float], float]:
+        return {}
 
     def _half_width(
         self,

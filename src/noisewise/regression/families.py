@@ -29,6 +29,11 @@ class Family(NamedTuple):
     log_likelihood: Callable[[Array, Array], Array]
     geometric: bool = False
 
+    @property
+    def middle(self) -> float | None:
+        """The label halfway, whose score is 0; None for counts."""
+        return None if self.geometric else sum(self.label_range) / 2
+
     def clip(self, scores: Array) -> Array:
         """Return scores within the bound."""
         return np.clip(scores, -self.score_bound, self.score_bound)

@@ -16,6 +16,7 @@ from ..confidence import Ellipsoid, Interval, score_bounds
 from ..glm import GLM
 from ..inputs import (
     FLOAT,
+    as_contiguous,
     check_magnitude,
     column,
     dimension,
@@ -176,18 +177,29 @@ class FTRL:
                 if mean < INFINITE:
                     return mean
                 if mean == INFINITE:
-                    mean = state.head.mean
-                    with suppress(InUse):  # whoever has it does what was asked for
-                        settle(self.glm, state)
-                    return mean
+                    return self._settled(state)
         self.check_state(state)
         x, single = features(x, state.dim, check=False)
         y = column("y", y, len(x), single)
-        w = weights(weight, len(x), single)
-        self._refuse(state, x, y, w)
+        w = weights(weight, len(x) if np.ndim(weight) else 1, single)
+        if single and not scores:
+            mean = state.step(state.array, as_contiguous(x[0]), float(y[0]), float(w[0]))
+            if mean <= INFINITE:
+                return mean if mean < INFINITE else self._settled(state)
         with Session(self.glm, state):
-            out = state.solver.learn(self.glm, state, x, y, w, scores)
+            out = state.solver.learn_unchecked(self.glm, state, x, y, w, scores)
+        if out is None:
+            self._refuse(state, x, y, w)
+            with Session(self.glm, state):
+                out = state.solver.learn(self.glm, state, x, y, w, scores)
         return float(out[0]) if single else out
+
+    def _settled(self, state: FTRLState) -> float:
+        """Return the mean of the last row, what its step asked for being done."""
+        mean = state.head.mean
+        with suppress(InUse):  # whoever has it does what was asked for
+            settle(self.glm, state)
+        return mean
 
     def _refuse(self, state: FTRLState, x: Array, y: Array, w: Array) -> None:
         """Raise, or warn, if a row is too long; raise if numbers are not finite or overflow."""
@@ -203,7 +215,7 @@ class FTRL:
             if self.oversize == "raise" or not np.isfinite(square[row]):
                 raise ValueError(f"{words}; scale the features or pass a larger feature_bound")
             warnings.warn(f"{words}; the guarantees do not cover such rows", stacklevel=3)
-        check_magnitude(x, y, w)
+        check_magnitude(x, y, np.broadcast_to(w, len(x)))
 
     def solve(self, state: FTRLState) -> None:
         """Drive the gap to rounding error now."""

@@ -1,6 +1,9 @@
 """Least squares: the identity link, by recursive updates and a Gram matrix instead of a history."""
 
 import math
+from functools import cache
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -99,11 +102,14 @@ class LeastSquares(CompiledSolver):
         return full_gram(state) + state.head.ridge * np.eye(state.dim)
 
 
+@cache
+def _gram() -> ModuleType:
+    return import_module("noisewise.kernels.gram")
+
+
 def _fold(state: "FTRLState") -> None:
     """Move the buffer into the Gram matrix."""
-    from ..kernels.gram import add_gram
-
-    add_gram(state.array, state.gram, np.empty(at.padded(state.dim) ** 2))
+    _gram().add_gram(state.array, state.gram, np.empty(at.padded(state.dim) ** 2))
     state.folded = state.count
 
 

@@ -7,6 +7,7 @@ little off gives a bound which is a little too wide, and never too narrow.
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from ..protocols import Array
 from .maximum_likelihood import Estimate
 
 STEPS = 100
+# shares of the height: what a bound may be too wide by, and how far the point may be from the
+# boundary, of which the square matters
+WIDER, BESIDE = 1e-8, 1e-3
 VANISHED = 1e-8  # of the first multiplier: the loss does not grow along b any more
 
 
@@ -25,37 +29,54 @@ def bounds(fit: Estimate, b: Array, height: float) -> tuple[Array, Array]:
     upper = np.where(b.any(axis=1), math.inf, 0.0)
     lower = -upper
     if math.isfinite(height) and height >= 0:
+        start = _Point(fit, fit.beta, fit.scores, 0.0)
         for i in np.flatnonzero(upper):
-            lower[i], upper[i] = -_largest(fit, -b[i], height), _largest(fit, b[i], height)
+            lower[i], upper[i] = -_largest(start, -b[i], height), _largest(start, b[i], height)
     return lower, upper
 
 
-def _largest(fit: Estimate, b: Array, height: float) -> float:
-    """Return the largest score along one direction, by Newton's method for both conditions."""
-    design, beta, scores = fit.design, fit.beta, fit.scores
-    first, rise = 0.0, 0.0
-    for _ in range(STEPS):
-        g, H = design.gradient(scores), design.curvature(scores)
+@dataclass(eq=False)
+class _Point:
+    """A parameter, with the loss near it."""
+
+    fit: Estimate
+    beta: Array
+    scores: Array
+    rise: float
+
+    def __post_init__(self) -> None:
+        design = self.fit.design
+        self.g, self.H = design.gradient(self.scores), design.curvature(self.scores)
         try:
-            c = linalg.factor(H)
+            self.factor: Array | None = linalg.factor(self.H)
         except np.linalg.LinAlgError:  # flat along something
+            self.factor = None
+
+    def moved(self, step: Array, highest: float) -> "_Point":
+        """Return the point a step further, or less if the loss rose too much."""
+        along, size = matmul(self.fit.design.u, step), 1.0
+        while (rise := self.fit.rise(self.scores + size * along)) > highest and size > 1e-60:
+            size /= 2
+        return _Point(self.fit, self.beta + size * step, self.scores + size * along, rise)
+
+
+def _largest(point: _Point, b: Array, height: float) -> float:
+    """Return the largest score along one direction, by Newton's method for both conditions."""
+    first = 0.0
+    for _ in range(STEPS):
+        if point.factor is None:
             return math.inf
-        Hb, Hg = linalg.solve(c, b), linalg.solve(c, g)
+        Hb, Hg = linalg.solve(point.factor, b), linalg.solve(point.factor, point.g)
         form = float(b @ Hb)
         # of the quadratic model, the multiplier at which it reaches the level
-        ahead = 2 * (height - rise) + float(g @ Hg)
+        ahead = 2 * (height - point.rise) + float(point.g @ Hg)
         lam = math.sqrt(max(ahead, 0.0) / form) if form > 0 else 0.0
         first = first or lam
         if not lam > VANISHED * first:
             return math.inf
         step = lam * Hb - Hg
-        miss = float(step @ H @ step)
-        if miss <= 1e-10 * height and abs(rise - height) <= 1e-6 * height:
-            return float(b @ beta) + (height - rise + miss) / lam
-        along, size = matmul(design.u, step), 1.0
-        while (
-            reached := design.rise(scores + size * along, fit.scores)
-        ) > 2 * height and size > 1e-60:
-            size /= 2
-        beta, scores, rise = beta + size * step, scores + size * along, reached
+        miss = float(step @ point.H @ step)
+        if miss <= WIDER * height and abs(point.rise - height) <= BESIDE * height:
+            return float(b @ point.beta) + (height - point.rise + miss) / lam
+        point = point.moved(step, 2 * height)
     return math.inf

@@ -55,12 +55,13 @@ class Design:
 
     def loss(self, scores: Array) -> float:
         r"""Return :math:`\sum w(m(s) - ys)`, infinite where a potential is."""
-        return self.rise(scores, np.zeros_like(scores))
+        zero = np.zeros_like(scores)
+        return self.rise(scores, zero, self.potential(zero))
 
-    def rise(self, scores: Array, base: Array) -> float:
-        """Return by how much the loss is larger at some scores than at others."""
+    def rise(self, scores: Array, base: Array, potential: Array) -> float:
+        """Return by how much the loss is larger than at other scores, given the potential there."""
         with np.errstate(over="ignore", invalid="ignore"):
-            m = self.potential(scores) - self.potential(base)
+            m = self.potential(scores) - potential
             found = float(self.w @ (m - self.y * (scores - base)))
         return found if found == found else math.inf
 
@@ -109,6 +110,14 @@ class Estimate:
     def loss(self) -> float:
         """The loss at the estimate."""
         return self.design.loss(self.scores)
+
+    @cached_property
+    def _potential(self) -> Array:
+        return self.design.potential(self.scores)
+
+    def rise(self, scores: Array) -> float:
+        """Return by how much the loss is larger at some scores than at the estimate."""
+        return self.design.rise(scores, self.scores, self._potential)
 
     def known(self, b: Array) -> Array:
         """Return which directions, in coordinates u, the labels tell of."""

@@ -34,10 +34,12 @@ def _expert(family: str, tolerance: float, certificate: str) -> FTRL:
 class RidgeMixture:
     r"""Regression on shares, counts or signs that learns its ridge; no number needs to be given.
 
-    Experts are `FTRL` with penalty :math:`\frac12 cd\sum_i v_i\theta_i^2 + \frac18 b^2`,
-    :math:`c = 4^{-5}, 4^{-4}, \ldots, 4^5`, v the running variances of the features, b the
-    intercept. With prior :math:`\pi_c \propto (1 + \log_{10}^2 c)^{-1/2}` and p(y | c) what an
-    expert gives to a label before it is seen,
+    Experts are `FTRL` with penalty :math:`\frac12 cd\sum_i v_i\theta_i^2 + \ell(b)`,
+    :math:`c = 4^{-5}, 4^{-4}, \ldots, 4^5`, v the running variances of the features, b the score at
+    the first row and :math:`\ell` the loss there of one label halfway between the two (1/2, or 0
+    for signs); for counts :math:`\ell(b) = \frac18 b^2`. With prior
+    :math:`\pi_c \propto (1 + \log_{10}^2 c)^{-1/2}` and p(y | c) what an expert gives to a label
+    before it is seen,
 
     .. math:: \hat p_t = \sum_c w_c\,p_t(\cdot \mid c),\quad
               w_c \propto \pi_c\prod_{s<t} p_s(y_s \mid c)
@@ -69,13 +71,13 @@ class RidgeMixture:
 
     Examples
     --------
-    One success makes another more likely, at the intercept's ridge about as much as the estimate
-    of Krichevsky and Trofimov, 3/4:
+    One success makes another more likely, as much as the estimate of Krichevsky and Trofimov does:
+    :math:`(1 + \frac12)/(1 + 1)`.
 
     >>> mixture = RidgeMixture("binomial")
     >>> state = mixture.start(dim=1)
     >>> mixture.update(state, [2.0], 1.0), round(mixture.predict(state, [2.0]), 3)
-    (0.5, 0.739)
+    (0.5, 0.75)
 
     References
     ----------
@@ -123,7 +125,11 @@ class RidgeMixture:
         logs = np.log(PRIOR if self.ridge is None else np.ones(1))
         experts = [self._expert.start(d + self.fit_intercept) for _ in ridges]
         shift, total, squares, variances = (np.zeros(d) for _ in range(4))
-        return RidgeMixtureState(d, experts, ridges, logs, shift, total, squares, variances)
+        state = RidgeMixtureState(d, experts, ridges, logs, shift, total, squares, variances)
+        if self.fit_intercept and self._family.middle is not None:
+            state.prior_rows = 1
+            self._teach(state, np.zeros((1, d)), np.array([self._family.middle]), np.ones(1))
+        return state
 
     def check_state(self, state: RidgeMixtureState) -> None:
         """Raise unless the state is of this family, and has an intercept if this has one."""
@@ -240,15 +246,20 @@ class RidgeMixture:
 
     def _play(self, state: RidgeMixtureState, z: Array, y: Array, w: Array) -> Array:
         """Let the experts learn, and weigh them; return the means of the mixture."""
-        glm, scores = model(self.family), np.empty((len(state.experts), len(z)))
-        for i, each in enumerate(state.experts):
-            with Session(glm, each):
-                scores[i] = each.solver.learn(glm, each, state.scaled(z, i), y, w, True)
+        scores = self._teach(state, z, y, w)
         logs = _running_sums(state.log_weights, (w * self.log_likelihood(scores, y)).T).T
         before = np.column_stack([state.log_weights, logs[:, :-1]])
         state.log_weights = logs[:, -1].copy()
         weights = np.exp(before - before.max(axis=0))
         return self._family.mix(weights / weights.sum(axis=0), scores)
+
+    def _teach(self, state: RidgeMixtureState, z: Array, y: Array, w: Array) -> Array:
+        """Let the experts learn; return the scores that each gave to the rows before."""
+        glm, scores = model(self.family), np.empty((len(state.experts), len(z)))
+        for i, each in enumerate(state.experts):
+            with Session(glm, each):
+                scores[i] = each.solver.learn(glm, each, state.scaled(z, i), y, w, True)
+        return scores
 
     def log_likelihood(self, scores: Array, y: Array) -> Array:
         """Return the logarithm of the probability of labels; the extended loss is none."""

@@ -1,16 +1,17 @@
 """RidgeMixtureState: experts with their weights, and how they see the features."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..inputs import dimension
 from ..protocols import Array
-from ..states import COUNT, check_fields, check_list, restore_writable
+from ..states import ADDED, COUNT, check_fields, check_list, restore_writable
 from .state import FTRLState
 
-INTERCEPT = 2.0  # of the constant column: with ridge 1/2, a ridge matrix of 1/4 on the intercept
+# the constant column: with ridge 1/2, a ridge matrix of 1/4 for the intercept, or almost none
+CONSTANT, FREE_CONSTANT = 2.0, 64.0
 RENEWAL = 2.0  # how far a variance may move before the features are scaled again
 LEAST_WEIGHT = 1e-3
 
@@ -41,14 +42,21 @@ class RidgeMixtureState:
     squares: Array
     variances: Array  # those in use
     count: int = 0
+    prior_rows: int = field(default=0, metadata=ADDED)  # 1 if experts began with a row of their own
 
     def __post_init__(self) -> None:
         check_list("RidgeMixtureState.experts", self.experts, FTRLState)
         d, k = dimension(self.dim), len(self.experts)
-        check_fields(self, ridges=(k,), log_weights=(k,), count=COUNT)
+        check_fields(self, ridges=(k,), log_weights=(k,), count=COUNT, prior_rows=COUNT)
         check_fields(self, shift=(d,), total=(d,), squares=(d,), variances=(d,))
-        if not k or any(each.count != self.count for each in self.experts):
-            raise ValueError(f"RidgeMixtureState.experts have not learnt {self.count} rows each")
+        n = self.count + self.prior_rows
+        if not k or any(each.count != n for each in self.experts):
+            raise ValueError(f"RidgeMixtureState.experts have not learnt {n} rows each")
+        if self.prior_rows > (self.experts[0].dim > d):
+            raise ValueError(
+                f"RidgeMixtureState.prior_rows is {self.prior_rows}; pass 0 or, with "
+                "an intercept, 1"
+            )
         if len({each.dim for each in self.experts} | {d, d + 1}) > 2:
             raise ValueError(f"RidgeMixtureState.experts are not of dim {d}, or {d + 1}")
         if not (self.ridges > 0).all() or min(self.squares.min(), self.variances.min()) < 0:
@@ -81,12 +89,17 @@ class RidgeMixtureState:
         )
 
     @property
+    def constant(self) -> float:
+        """What experts see in the column of the intercept."""
+        return FREE_CONSTANT if self.prior_rows else CONSTANT
+
+    @property
     def intercept(self) -> float:
         """The intercepts, by weight."""
         if self.experts[0].dim == self.dim:
             return 0.0
-        constant = INTERCEPT * self.weights @ [each.theta[-1] for each in self.experts]
-        return float(constant - self.theta @ self.shift)
+        at_shift = self.constant * self.weights @ [each.theta[-1] for each in self.experts]
+        return float(at_shift - self.theta @ self.shift)
 
     @property
     def units(self) -> Array:
@@ -97,7 +110,7 @@ class RidgeMixtureState:
     def scaled(self, z: Array, expert: int) -> Array:
         """Return shifted rows as an expert sees them."""
         made = np.empty((len(z), self.experts[expert].dim))
-        made[:, self.dim :] = INTERCEPT
+        made[:, self.dim :] = self.constant
         np.multiply(z, self.units / math.sqrt(self.ridges[expert]), out=made[:, : self.dim])
         return made
 

@@ -9,6 +9,7 @@ import numpy as np
 from ..inputs import dimension
 from ..protocols import Array
 from ..states import (
+    ADDED,
     COUNT,
     FLAG,
     check_fields,
@@ -19,7 +20,9 @@ from ..states import (
     restore_writable,
 )
 
-FIRST, LARGEST = 2048, 4096
+FIRST = 2048  # rows of the first block
+LARGEST = 1 << 21  # numbers of a block: memory in large pages costs a quarter to fill
+PIECE = 512  # rows that are multiplied at once, so that sums do not depend on where blocks end
 
 
 class Block(NamedTuple):
@@ -38,12 +41,17 @@ class Block(NamedTuple):
         weight, pull, curvature, trial = numbers[:, :n]
         return cls(x[:n], weight, pull, curvature, trial, numbers)
 
+    def pieces(self) -> Iterator[slice]:
+        """Yield the rows by pieces."""
+        return (slice(first, first + PIECE) for first in range(0, len(self.x), PIECE))
+
 
 @dataclass(eq=False)
 class Rows:
     """Features with weight, weighted label and two curvatures, in blocks that are never moved.
 
-    Blocks hold 2048 and then 4096 rows, so a short history is small and a long one wastes little.
+    The first block has room for 2048 rows and a new one for four times what is held, up to 16 MB,
+    so a short history is small and a long one wastes little. A file has no room in it.
     With ``merge`` equal features share one row, whose numbers are summed.
     """
 
@@ -52,10 +60,18 @@ class Rows:
     free: int = 0
     x: list[Array] = field(default_factory=list)
     numbers: list[Array] = field(default_factory=list)
+    room: int = field(default=0, metadata=ADDED)  # of the last block, left out of a file
 
     def __post_init__(self) -> None:
         self._check()
+        if self.room:
+            size, used = len(self.x[-1]) + self.room, len(self.x[-1]) - self.free
+            x, numbers = np.empty((size, self.dim)), np.empty((4, size))
+            x[:used], numbers[:, :used] = self.x[-1][:used], self.numbers[-1][:, :used]
+            self.x, self.numbers = [*self.x[:-1], x], [*self.numbers[:-1], numbers]
+            self.free, self.room = size - used, 0
         self.absorbed = self.stored  # rows learnt, of which merged ones share a place
+        self.shared = False  # whether `freeze` has handed the blocks out
         self._place: dict[bytes, tuple[int, int]] = {}
         if self.merge:
             for i, block in enumerate(self):
@@ -63,7 +79,7 @@ class Rows:
 
     def _check(self) -> None:
         """Raise if what was given is no history."""
-        check_fields(self, merge=FLAG, free=COUNT)
+        check_fields(self, merge=FLAG, free=COUNT, room=COUNT)
         check_list("Rows.x", self.x, np.ndarray)
         check_list("Rows.numbers", self.numbers, np.ndarray)
         dimension(self.dim)
@@ -75,6 +91,8 @@ class Rows:
             check_rows("Rows", x, numbers)
         if self.free > max(len(self.x[-1]) - 1 if self.x else 0, 0):
             raise ValueError(f"Rows.free is {self.free}, more than the last block has")
+        if self.room > (max(FIRST, LARGEST // self.dim) if self.x else 0):
+            raise ValueError(f"Rows.room is {self.room}, more than a block has")
         for block in self:
             for each in block[:4]:
                 check_finite("Rows", each)
@@ -85,16 +103,14 @@ class Rows:
         return sum(map(len, self.x)) - self.free
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the fields; scratch numbers and the free room of the last block are cleared."""
-        fields = {k: v for k, v in vars(self).items() if k not in ("_place", "absorbed")}
-        fields["numbers"] = [
-            np.vstack([each[:3], np.zeros(each.shape[1])]) for each in self.numbers
-        ]
+        """Return the fields, without free room; scratch numbers are cleared."""
+        x, numbers = [*self.x], [each.copy() for each in self.numbers]
         if self.free:
-            x = self.x[-1].copy()
-            x[-self.free :] = fields["numbers"][-1][:, -self.free :] = 0.0
-            fields["x"] = [*self.x[:-1], x]
-        return fields
+            x[-1], numbers[-1] = x[-1][: -self.free].copy(), numbers[-1][:, : -self.free].copy()
+        for each in numbers:
+            each[3] = 0.0
+        fields = {"dim": self.dim, "merge": self.merge, "free": 0, "x": x, "numbers": numbers}
+        return {**fields, "room": self.free}
 
     def __setstate__(self, fields: dict[str, Any]) -> None:
         restore_writable(self, fields)
@@ -107,18 +123,38 @@ class Rows:
         vars(twin).update(vars(self), numbers=numbers, _place=dict(self._place))
         return twin
 
+    def freeze(self) -> "Rows":
+        """Return the history as it is, which stays that while this one goes on."""
+        twin = object.__new__(Rows)
+        lists = {"x": [*self.x], "numbers": [*self.numbers]}
+        vars(twin).update({**vars(self), **lists, "_place": dict(self._place)})
+        self.shared = True
+        return twin
+
+    def own_curvatures(self) -> None:
+        """Copy what renewing the factor writes, if it was handed out."""
+        if self.shared:
+            self.numbers, self.shared = [each.copy() for each in self.numbers], False
+
     def extend(self, x: Array, numbers: Array) -> None:
         """Copy rows to the end, or add them to their equals: all of them, or none if interrupted.
 
         What is written before the last step lies in free room or in copies.
         """
+        n = len(x)
+        if n <= self.free and not self.merge:
+            end = len(self.x[-1]) - self.free + n
+            self.x[-1][end - n : end] = x
+            self.numbers[-1][:, end - n : end] = numbers
+            vars(self).update(free=self.free - n, absorbed=self.absorbed + n)  # one step
+            return
         held, added = _Held([*self.x], [*self.numbers], self.free), {}
         if not self.merge:
             held.append(x, numbers, self.dim)
         else:
             added = self._merge(held, x + 0.0, numbers)  # -0.0 becomes 0.0: equal bytes
         fields = {"x": held.x, "numbers": held.numbers, "free": held.free}
-        vars(self).update(fields, absorbed=self.absorbed + len(x))  # one step
+        vars(self).update(fields, absorbed=self.absorbed + n)  # one step
         self._place.update(added)
 
     def _merge(self, held: "_Held", x: Array, numbers: Array) -> dict[bytes, tuple[int, int]]:
@@ -157,7 +193,8 @@ class _Held:
         done = 0
         while done < len(x):
             if self.free == 0:
-                size = min(2 * len(self.x[-1]), LARGEST) if self.x else FIRST
+                most = min(4 * sum(map(len, self.x)), LARGEST // dim)
+                size = max(most // FIRST * FIRST, FIRST)
                 self.x.append(np.empty((size, dim)))
                 self.numbers.append(np.empty((4, size)))
                 self.free = size

@@ -25,6 +25,7 @@ from ..protocols import Array
 if TYPE_CHECKING:
     from .state import FTRLState
 
+LARGE = 8  # times the numbers of a state: a block that fills more than a cache
 Step = Callable[[Array, Array, Any, Any], float]  # array of a state, row, label, weight
 
 
@@ -70,7 +71,19 @@ class Solver(ABC):
     def learn(
         self, glm: GLM, state: "FTRLState", x: Array, y: Array, w: Array, scores: bool
     ) -> Array:
-        """Learn rows; return the mean, or score, that each had before its label."""
+        """Learn rows; return the mean, or score, that each had before its label.
+
+        ``w`` holds a weight for each row, or one for all.
+        """
+
+    def learn_unchecked(
+        self, glm: GLM, state: "FTRLState", x: Array, y: Array, w: Array, scores: bool
+    ) -> Array | None:
+        """Do the same with rows not checked yet, where that saves reading them twice.
+
+        Else, or if a row is refused, None is returned and the state is as before.
+        """
+        return None
 
     @abstractmethod
     def attend(self, glm: GLM, state: "FTRLState", request: float) -> None:
@@ -162,8 +175,9 @@ class Solver(ABC):
         """Return the matrix whose inverse the state keeps, from the rows."""
         H = state.head.ridge * np.eye(state.dim)
         for block in state.blocks():
-            root = block.x * np.sqrt(block.curvature)[:, None]
-            H += root.T @ root
+            for some in block.pieces():
+                root = block.x[some] * np.sqrt(block.curvature[some])[:, None]
+                H += root.T @ root
         return H
 
     def curvature_inverse(self, glm: GLM, state: "FTRLState") -> Array:
@@ -182,7 +196,7 @@ class RowSolver(Solver):
         self, glm: GLM, state: "FTRLState", x: Array, y: Array, w: Array, scores: bool
     ) -> Array:
         """Learn one row after the other."""
-        out = np.empty(len(x))
+        out, w = np.empty(len(x)), np.broadcast_to(w, len(x))
         for i in range(len(x)):
             row = x[i].copy()  # own memory: products round alike wherever the row came from
             out[i] = row @ state.theta
@@ -215,12 +229,14 @@ class CompiledSolver(Solver):
         return cast(tuple[type[Exception], ...], self.kernels.UNFIT)
 
     def step(self) -> Step:
-        """Return the compiled step."""
+        """Return the compiled step, or what compiles it when it is called."""
         return cast(Step, self.kernels.step)
 
     def begin(self, state: "FTRLState") -> None:
-        """Certify the first estimate."""
-        self.kernels.restep(state.array)
+        """Certify the first estimate, as the kernel `restep` does where the gradient is 0."""
+        h = state.head
+        h.rounding = adaptive_set.EPS / math.sqrt(h.ridge)
+        h.nearness, h.loss = h.concordance, state.dim * h.ridge / h.smallest
 
     def fits(self, state: "FTRLState", x: Array, y: Array, w: Array) -> bool:
         """Whether the compiled step takes all rows."""
@@ -231,16 +247,42 @@ class CompiledSolver(Solver):
         self, glm: GLM, state: "FTRLState", x: Array, y: Array, w: Array, scores: bool
     ) -> Array:
         """Learn rows in the compiled loop."""
+        return self._loop(glm, state, x, y, w, scores, math.inf)[1]
+
+    def learn_unchecked(
+        self, glm: GLM, state: "FTRLState", x: Array, y: Array, w: Array, scores: bool
+    ) -> Array | None:
+        """Learn a block that is large beside the state, its rows being checked on the way."""
+        if x.size < LARGE * len(state.array):
+            return None
+        before = state.snapshot()
+        done, out = self._loop(glm, state, x, y, w, scores, state.head.limit)
+        if done < len(y):
+            state.become(before)
+            return None
+        state.rows.shared = False
+        return out
+
+    def _loop(
+        self, glm: GLM, state: "FTRLState", x: Array, y: Array, w: Array, scores: bool, limit: float
+    ) -> tuple[int, Array]:
+        """Learn rows up to one that is refused; return how many, and their means or scores."""
         h, done, out = state.head, 0, np.empty(len(y))
-        run, what = self.kernels.run, at.SCORES if scores else at.MEANS
+        run, what, room = (
+            self.kernels.run,
+            at.SCORES if scores else at.MEANS,
+            np.empty(3 * at.CHUNK),
+        )
         x, y, w = as_contiguous(x).reshape(-1), as_contiguous(y), as_contiguous(w)
         if h.buffered >= at.BUFFER:  # no place for a row
             self.attend(glm, state, at.ATTENTION)
         while done < len(y):
-            done = run(state.array, x, y, w, done, what, out)
+            done = run(state.array, x, y, w, done, limit, what, out, room)
+            if h.request == at.REFUSED:
+                break
             if h.request != at.FINE:
                 self.attend(glm, state, h.request)
-        return out
+        return done, out
 
 
 class Session:
@@ -278,4 +320,6 @@ class Session:
 def settle(glm: GLM, state: "FTRLState") -> None:
     """Do what a step has asked for, or bring a state to rest that an interrupt left unfinished."""
     with Session(glm, state):
-        pass
+        state.step = (
+            state.solver.step()
+        )  # by now it is compiled, which takes a detour off each call

@@ -126,6 +126,14 @@ class FTRLState:
         """Return a state of its own that shares the history, for work that may be interrupted."""
         return dataclasses.replace(self, array=self.array.copy(), gram=self.gram.copy())
 
+    def snapshot(self) -> "FTRLState":
+        """Return the state as it is, to be put back by `become` should rows be refused."""
+        twin, array = object.__new__(FTRLState), align(self.array.copy())
+        views, head = Views(array, self.dim), Header(array)
+        own = {"array": array, "views": views, "head": head, "gram": self.gram.copy()}
+        vars(twin).update({**vars(self), **own, "rows": self.rows.freeze()})
+        return twin
+
     def become(self, other: "FTRLState") -> None:
         """Take the place of this state by another in one step."""
         vars(self).update({k: v for k, v in vars(other).items() if k != "_owner"})
@@ -173,8 +181,8 @@ class FTRLState:
 
     def flush(self) -> None:
         """Move the buffered rows to the blocks."""
-        for block in self.buffer():
-            self.rows.extend(block.x, block.numbers[:, : len(block.x)])
+        if n := int(self.head.buffered):
+            self.rows.extend(self.views.x[:n], self.views.numbers[:, :n])
         self.head.buffered = 0  # until here, `absorbed` says that these rows are held
 
     def restore(self) -> None:

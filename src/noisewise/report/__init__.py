@@ -31,8 +31,9 @@ def write(folder: Path, tell: Callable[[str], object] = print) -> Path:
             studies.append(study)
     order = list(EXPERIMENTS)
     studies.sort(key=lambda s: order.index(s["study"]) if s["study"] in order else len(order))
-    page = _template("page.html").substitute(
-        style=(resources(__package__) / "style.css").read_text(),
+    page = framed(
+        "page.html",
+        {"title": "noisewise: studies"},
         verdict=_count([mark for study in studies for mark in _marks(study).values()]),
         doubtful="".join(_doubtful(study) for study in studies),
         contents="".join(_line(study) for study in studies),
@@ -109,6 +110,15 @@ def _claim(study: Record, claim: str, mark: str) -> str:
     measured = html.escape(study["measured"][claim])
     found = f' <span class="small">{measured}</span>' if measured else ""
     return f'<li class="{mark}">{html.escape(claim)}{found}</li>'
+
+
+def framed(name: str, texts: dict[str, str], **elements: str) -> str:
+    """Return a page of its own: a template of this folder with its title and the style."""
+    return _template("frame.html").substitute(
+        title=texts["title"],
+        style=(resources(__package__) / "style.css").read_text(),
+        body=_template(name).substitute(texts, **elements).rstrip(),
+    )
 
 
 def _template(name: str) -> Template:

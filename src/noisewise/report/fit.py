@@ -4,10 +4,8 @@ import html
 import shlex
 import warnings
 from collections.abc import Callable
-from importlib.resources import files as resources
 from io import BytesIO
 from pathlib import Path
-from string import Template
 from typing import Any
 
 import matplotlib
@@ -19,7 +17,7 @@ from ..estimators.pictures import MOST
 from ..evaluation.pictures import draw_coverage, draw_losses, draw_widths, has_widths
 from ..evaluation.textbook import NAMES
 from ..tabular.fitting import Fit
-from . import figures, table
+from . import figures, framed, table
 
 WIDTH = 4.4  # inches: a telephone shows it without scrolling
 
@@ -48,9 +46,9 @@ def page(folder: Path, fit: Fit) -> str:
             )
         ),
     }
-    return Template((resources(__package__) / "fit.html").read_text()).substitute(
+    return framed(
+        "fit.html",
         {name: html.escape(text) for name, text in texts.items()},
-        style=(resources(__package__) / "style.css").read_text(),
         predictions=_picture("losses", 3.0, lambda axis: draw_losses(axis, fit.evaluation))
         + _picture("observed", 3.0, lambda axis: _draw_observed(axis, fit)),
         losses=table(*fit.evaluation.cells(), left=1),

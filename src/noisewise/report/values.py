@@ -1,9 +1,7 @@
 """The page on what policies are worth, from a log: one file, nothing fetched from outside."""
 
 import html
-from importlib.resources import files as resources
 from pathlib import Path
-from string import Template
 
 import pandas as pd
 
@@ -11,22 +9,18 @@ from .. import files
 from ..evaluation.estimates import Estimate
 from ..evaluation.value_table import HEADS, OffPolicyValue
 from ..experiments import plotting
-from . import figures, table
+from ..tabular import reading
+from . import figures, framed, table
 
 MOST = 24  # policies drawn: those of the largest estimates
 
 
 def read(path: Path) -> pd.DataFrame:
     """Return the rows of a CSV or Parquet file."""
-    if not path.is_file():
-        raise ValueError(f"{str(path)!r} is no file; pass a CSV or Parquet file of decisions")
-    try:
-        found = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
-    except (ValueError, OSError) as error:  # errors of pandas and pyarrow are among them
-        raise ValueError(f"{str(path)!r} can't be read as a table ({error})") from None
-    if not len(found):
-        raise ValueError(f"{str(path)!r} has no rows; pass a log of decisions")
-    return found
+    frames = list(reading.chunks(path, reading.names_of(path)))
+    if not sum(map(len, frames)):
+        raise ValueError(f"{path} has no rows; pass a log of decisions")
+    return pd.concat(frames)
 
 
 def write(folder: Path, source: str, found: OffPolicyValue, command: str) -> Path:
@@ -42,9 +36,9 @@ def write(folder: Path, source: str, found: OffPolicyValue, command: str) -> Pat
     )
     texts = {"title": f"Policies on {source}", "lead": lead, "command": command}
     notes = found.notes()[len(found.warnings) :]
-    page = Template((resources(__package__) / "values.html").read_text()).substitute(
+    page = framed(
+        "values.html",
         {name: html.escape(text) for name, text in texts.items()},
-        style=(resources(__package__) / "style.css").read_text(),
         warnings="".join(f'<li class="no">{html.escape(each)}</li>' for each in found.warnings),
         figure=figures.inline(picture) or "",
         table=table(list(HEADS), [list(row) for row in found.rows()]),

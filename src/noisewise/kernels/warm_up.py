@@ -1,0 +1,39 @@
+"""Compiling all kernels ahead, so that no first call waits."""
+
+from collections.abc import Iterator
+from importlib import import_module
+from itertools import groupby
+from pkgutil import iter_modules
+from typing import NamedTuple
+
+from . import __path__ as room
+from . import cache
+from .compile_options import COMPILED, Entry, entries
+
+
+class Warmed(NamedTuple):
+    """The kernels of a module: how many were compiled now, and how many were found on disk."""
+
+    module: str
+    compiled: int
+    found: int
+
+
+def warm_up() -> Iterator[Warmed]:
+    """Compile or load the kernels of every module."""
+    for module in iter_modules(room):
+        import_module(f"{__package__}.{module.name}")
+    for name, some in groupby(sorted(entries, key=_module), _module):
+        stats = [each.compile().stats for each in some]  # type: ignore[attr-defined]
+        found = sum(sum(each.cache_hits.values()) for each in stats)
+        yield Warmed(name, len(stats) - found, found)
+
+
+def _module(entry: Entry[object]) -> str:
+    return entry.__module__.rpartition(".")[2]
+
+
+def kept_in() -> str | None:
+    """Return the folder that has the code, None where nothing is compiled or could be kept."""
+    places = [str(folder) for folder in cache.folders() if folder.is_dir()]
+    return places[0] if COMPILED and places and not cache.troubles else None
