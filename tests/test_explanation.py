@@ -13,8 +13,8 @@ RNG = np.random.default_rng
 
 TABLE = """\
 action  estimate           interval  exploration  largest contributions
-ad        0.6389   [0.2197, 0.9175]      +0.1683  ad:age +0.1102, ad +0.02667
-mail      0.3616  [0.08478, 0.7759]      +0.2165  mail:age -0.1102, mail -0.02669
+ad        0.6389   [0.2197, 0.9175]      +0.1683  ad:age +0.08368, ad +0.05207
+mail      0.3616  [0.08478, 0.7759]      +0.2165  mail:age -0.08513, mail -0.05122
 interval: 95 % for each arm at all times, approximate
 rewards learnt: 20
 rewards pending: 1
@@ -42,7 +42,7 @@ def test_the_table_as_text():
 def test_the_table_as_html():
     text = shop().explain([2.0])._repr_html_()
     assert text.count("<tr>") == 3
-    assert "<td>mail:age -0.1102, mail -0.02669</td>" in text
+    assert "<td>mail:age -0.08513, mail -0.05122</td>" in text
     assert "<li>rewards pending: 1</li>" in text
     words = nw.Agent(nw.LinUCB(), arms=nw.Arms(["<b>"], None)).explain(None)._repr_html_()
     assert "<td>&lt;b&gt;</td>" in words

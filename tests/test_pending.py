@@ -159,8 +159,9 @@ def test_an_interrupt_leaves_pending_decisions_right(verb, at_call, when):
     agent._pending.check(state)
     z = np.hstack([state.pending_arms, np.ones((3, 1))])
     close(state.matrices[at.WAITING], z.T * state.decisions[:3, -1] @ z, 1e-12)
-    ridge = np.diag([2 * state.ridge] * 3 + [state.numbers[at.INTERCEPT]])
-    H = state.matrices[at.GRAM] + state.matrices[at.WAITING] + ridge
+    ridge = 2 * state.ridge * state.vectors[at.SCALE]
+    ridge[-1] = state.numbers[at.INTERCEPT]
+    H = state.matrices[at.GRAM] + state.matrices[at.WAITING] + np.diag(ridge)
     close(state.matrices[at.BONUS] @ H, np.eye(4), 1e-9)
 
 
