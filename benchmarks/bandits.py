@@ -2,6 +2,7 @@
 
 import time
 from copy import deepcopy
+from dataclasses import replace
 
 import numpy as np
 from numba import njit
@@ -174,3 +175,52 @@ def flat(repeats, largest):
 def _round(policy, state, rounds, rng, t):
     k = policy.select(state, rounds.arms, rng)
     policy.update(state, rounds.arms[k], rounds.rewards[t, k], rounds.sigma[t])
+
+
+def agents(repeats, largest):
+    """The agent beside its policy, and the policy beside the practical kernel of FTRLUCB."""
+    for family, link in (("gaussian", "identity"), ("binomial", "logistic")):
+        world = NoisyBandit(glm=nw.GLM(link), dim=10, arms=20, rounds=1300)
+        rounds = world.draw(np.random.default_rng(2))
+        if family == "binomial":
+            rounds = replace(rounds, rewards=np.round(np.clip(rounds.rewards, 0, 1)))
+        rounds = replace(rounds, sigma=np.ones(1300))
+        policy, T = nw.SelfTunedUCB(family), 300
+        practical = nw.FTRLUCB(world.glm, radius="practical")
+        times = interleave(
+            {
+                "SelfTunedUCB": _ours(policy, rounds, T),
+                "FTRLUCB practical": _ours(practical, rounds, T),
+                "Agent": _agent(policy, rounds, T, 0),
+                "Agent, 10^4 pending": _agent(policy, rounds, T, 10_000),
+            },
+            repeats,
+        )
+        ours, kernel = times["SelfTunedUCB"], times["FTRLUCB practical"]
+        asks = {
+            "SelfTunedUCB": ("SelfTunedUCB / FTRLUCB practical", ours / kernel, 2),
+            "Agent": ("Agent / SelfTunedUCB", times["Agent"] / ours, 3),
+            "Agent, 10^4 pending": (
+                "10^4 pending / none", times["Agent, 10^4 pending"] / times["Agent"], 2
+            ),
+        }  # fmt: skip
+        for name, (what, ratio, most) in asks.items():
+            yield {
+                "section": "agent", "stream": f"{link}, K = 20", "dim": 10, "rounds": T,
+                "what": what, "us": 1e6 * times[name] / T, "ratio": ratio,
+                **asked(ratio, most=most),
+            }  # fmt: skip
+
+
+def _agent(policy, rounds, T, pending):
+    agent = nw.Agent(policy, rounds.arms.shape[2], capacity=20_000)
+
+    def play(first, last):
+        for t in range(first, last):
+            k = agent.choose(rounds.arms[t], key=t)
+            agent.learn(t, rounds.rewards.item(t, k))
+
+    play(0, 1000)
+    for i in range(pending):
+        agent.choose(rounds.arms[i % 1000], key=f"pending {i}")
+    return lambda: play(1000, 1000 + T)

@@ -12,7 +12,7 @@ import noisewise as nw
 
 from . import limit
 from .arena import arena, settings
-from .bandits import decisions, flat
+from .bandits import agents, decisions, flat
 from .clock import asked, interleave
 from .estimators import estimators
 from .field import field
@@ -264,5 +264,5 @@ def processes(repeats, largest):
 
 SECTIONS = [
     identity, calls, estimators, logistic, links, refits, processes, threads, decisions, flat,
-    field, arena, settings, progressive,
+    agents, field, arena, settings, progressive,
 ]  # fmt: skip

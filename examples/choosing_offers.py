@@ -41,8 +41,8 @@ for name, informed in (("knows visitors", True), ("does not", False)):
     print(f"{name:17s} {np.mean(lost):5.1f}  {np.max(lost):5.1f}")
 
 agent, offers, true, _ = season(0, informed=True)
-print("\nthe three best offers as the agent sees them, with intervals that hold at all times")
-print("offer  share  interval        bonus  truly")
+print("\nthe three best offers as the agent sees them, with approximate intervals")
+print("offer  share  interval        exploration  truly")
 for row in sorted(agent.explain(offers), key=lambda row: -row.index)[:3]:
-    interval = f"[{row.lower:.3f}, {row.upper:.3f}]"
-    print(f"{row.arm:5d}  {row.estimate:.3f}  {interval}  {row.bonus:5.2f}  {true[row.arm]:.3f}")
+    interval, bonus = f"[{row.lower:.3f}, {row.upper:.3f}]", f"{row.exploration:11.3f}"
+    print(f"{row.arm:5d}  {row.estimate:.3f}  {interval}  {bonus}  {true[row.arm]:.3f}")

@@ -12,6 +12,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+from histories import practical_agent, practical_shares
 from instances import CAUCHIT, sphere
 
 import noisewise as nw
@@ -62,12 +63,14 @@ POLICIES = {
     "laplace-thompson": nw.LaplaceThompson(GLM["probit"]),
     "greedy": nw.Greedy(GLM["logistic"]),
     "uniform": nw.Uniform(),
+    "self-tuned-ucb": nw.SelfTunedUCB("binomial"),
 }
 
 AGENTS = {
-    "agent-binary": nw.Agent.for_binary_rewards,
-    "agent-means": nw.Agent.for_means,
-    "agent-continuous": nw.Agent.for_continuous_rewards,
+    "agent-binary": practical_shares,
+    "agent-means": practical_shares,
+    "agent-continuous": practical_agent,
+    "agent-self-tuned": nw.Agent.for_continuous_rewards,
     "agent-guaranteed": lambda dim: nw.Agent.for_continuous_rewards(dim, guaranteed=True),
     "agent-thompson": lambda dim: nw.Agent(nw.LinearThompson(), dim, seed=3),
 }
@@ -153,9 +156,11 @@ def continued_agent(agent):
     Intervals, and the guaranteed index, are those of smaller sets since that commit.
     """
     teach(agent, 20, 32)
-    found = [*agent.state.theta, agent.rng.random(), *agent.waiting]
+    own = isinstance(agent.policy, nw.SelfTunedUCB)
+    theta = agent.state.coef if own else agent.state.theta
+    found = [*theta, agent.rng.random(), *agent.waiting]
     for each in agent.explain(arms_of(agent.policy, 99)):
-        if each.index is not None and agent.policy.radius == "practical":
+        if each.index is not None and (own or agent.policy.radius == "practical"):
             found += [each.bonus, each.index]
     return found
 

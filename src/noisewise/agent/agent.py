@@ -11,7 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..bandits.arms import norm_bound, observation, spreads
+from ..bandits.arms import candidates, norm_bound, observation, spreads
 from ..bandits.ftrl_ucb import FTRLUCB
 from ..bandits.optimism_state import OptimismState
 from ..bandits.optimistic import OptimisticPolicy
@@ -21,13 +21,23 @@ from ..glm import GLM
 from ..inputs import integer, numbers, positive
 from ..links import Link
 from ..ownership import Interrupted, refused
-from ..protocols import Policy, trait
+from ..protocols import Array, Policy, trait
 from . import agent_state
 from .action_features import Arms
 from .decision_log import CAPACITY, DecisionLog
 from .explanation import Explanation, explanation
-from .observations import Key, Observations, checked_key, is_key, limits_of, parse, refuse_unknown
-from .offers import Options, dimension_of, read_offer
+from .observations import (
+    Key,
+    Observations,
+    batch_keys,
+    checked_key,
+    is_key,
+    limits_of,
+    parse,
+    refuse_pending,
+    refuse_unknown,
+)
+from .offers import Offer, Options, dimension_of, read_offer, read_offers
 from .pending import Pending
 from .randomisation import randomisation
 from .reasons import means
@@ -69,11 +79,12 @@ class Agent:
     --------
     >>> agent = Agent.for_means(dim=2)
     >>> offers = np.array([[1.0, 0.0], [0.0, 1.0]])
-    >>> agent.choose(offers, key="monday"), agent.choose(offers, key="tuesday")
-    (0, 0)
+    >>> first, second = agent.choose_many([offers, offers], keys=["monday", "tuesday"])
+    >>> first != second  # a decision whose reward is pending counts
+    True
     >>> agent.learn("tuesday", reward=0.2, trials=50)  # ten of fifty visitors
-    >>> agent.choose(offers), agent.waiting
-    (1, ('monday', None))
+    >>> agent.choose(offers) == first, agent.waiting
+    (True, ('monday', None))
     >>> agent.learn(offers[1], reward=0.6, trials=20)  # an arm may be given by its features
     """
 
@@ -99,7 +110,8 @@ class Agent:
         self.record = DecisionLog((CAPACITY if randomise else 0) if record is None else record)
         self.rng = np.random.default_rng(integer("seed", seed, least=0, most=2**128))
         self.capacity, self.dropped = integer("capacity", capacity), 0
-        self._pending = Pending(policy)
+        self._pending = Pending(policy, self.state)
+        self._longest = norm_bound(policy, "feature_bound") or math.inf
         self._unfinished: str | None = None  # a `learn` that was interrupted once all was learnt
         self._next: Known | None = None  # what is known once the reward in hand is learnt
         self._lock = RLock()
@@ -190,23 +202,55 @@ class Agent:
         x = offer.x if offer else numbers("arms", arms, check=False)  # the policy looks at values
         sigma = None if sigma is None else spreads(sigma, len(np.atleast_1d(x)))
         with self._lock:
-            if key is not None and key in self._pending.arms:
-                raise ValueError(
-                    f"key {key!r} is pending already; learn or forget it, or pass another key"
-                )
-            self._pending.announce(self.policy, self.state, key)
-            k, p = self.policy.select(self.state, x, self.rng, sigma), None
-            if self.randomisation.share or self.record.capacity or with_probabilities:
-                k, p = self.randomisation.draw(self.policy, self.state, x, k, self.rng)
-            if key is None:
-                self._pending.remove(self.policy, self.state, None)
-            if len(self._pending.arms) >= self.capacity:
-                self._drop()
-            self._pending.add(key, x[k].copy())
-            if p is not None:
-                self.record.decide(key, offer.kept() if offer else x.copy(), k, p)
+            if key is not None:
+                refuse_pending([key], self._pending.arms)
+            k, p = self._decide(x, offer, key, sigma, with_probabilities)
         chosen = offer.names[k] if offer and offer.names else k
         return (chosen, p) if with_probabilities else chosen
+
+    def choose_many(
+        self, offers: Any, keys: Sequence[Key], *, actions: Sequence[str] | None = None
+    ) -> list[Any]:
+        """Return what `choose` returns for each of many offers, in order, each under its key.
+
+        ``offers`` are contexts (a list, or a data frame) where the agent has `Arms`, else matrices
+        of arms, a list or (n, K, dim). If any of them is refused, no decision is taken. A policy
+        that anticipates, as the default does, counts each decision before it takes the next, so
+        that a batch does not repeat one.
+        """
+        whose, read = batch_keys(keys, self.capacity), read_offers(self.arms, offers, actions)
+        if len(whose) != len(read):
+            raise ValueError(f"keys has length {len(whose)}, offers {len(read)}; pass one key each")
+        checked = [candidates(offer.x, self.dim, self._longest) for offer in read]
+        taken: list[Any] = []
+        with self._lock:
+            refuse_pending(whose, self._pending.arms)
+            try:
+                for offer, x, key in zip(read, checked, whose, strict=True):
+                    k, _ = self._decide(x, offer, key, None, False)
+                    taken.append(offer.names[k] if offer.names else k)
+            except BaseException:
+                for key in whose:
+                    self._give_up(key)
+                raise
+        return taken
+
+    def _decide(
+        self, x: Array, offer: Offer | None, key: Key, sigma: Array | None, told: bool
+    ) -> tuple[int, Array | None]:
+        """Return the arm to play, and probabilities where these are recorded or to be ``told``."""
+        self._pending.announce(self.policy, self.state, key)
+        k, p = self.policy.select(self.state, x, self.rng, sigma), None
+        if self.randomisation.share or self.record.capacity or told:
+            k, p = self.randomisation.draw(self.policy, self.state, x, k, self.rng)
+        if key is None:
+            self._pending.remove(self.policy, self.state, None)
+        if len(self._pending.arms) >= self.capacity:
+            self._drop()
+        self._pending.add(key, x[k].copy())
+        if p is not None:
+            self.record.decide(key, offer.kept() if offer else x.copy(), k, p)
+        return k, p
 
     def learn(
         self,
@@ -248,9 +292,8 @@ class Agent:
             self._unfinished = None
             return  # the same call was interrupted after all was learnt
         refuse_unknown(given.keys, self._pending.arms)
-        longest = norm_bound(self.policy, "feature_bound")
         rows = [
-            (*observation(x, y, 1.0, self.dim, longest or math.inf)[:2], sd, n)
+            (*observation(x, y, 1.0, self.dim, self._longest)[:2], sd, n)
             for x, y, sd, n in given.rows(self._pending.arms)
         ]
         before, self._next = self._count(), None
@@ -274,7 +317,8 @@ class Agent:
         """Take decisions that have their rewards out of those that wait; again is the same."""
         for key, reward in zip(given.whose, given.rewards, strict=True):
             if is_key(key):
-                self.record.settle(key, reward)
+                if self.record.capacity:
+                    self.record.settle(key, reward)
                 self._pending.remove(self.policy, self.state, key)
 
     def _learn_row(self, row: Row) -> None:
@@ -315,8 +359,11 @@ class Agent:
         """Give up waiting for the reward of a decision."""
         with self._lock:
             refuse_unknown([key], self._pending.arms)
-            self._pending.remove(self.policy, self.state, key)
-            self.record.forget(key)
+            self._give_up(key)
+
+    def _give_up(self, key: Key) -> None:
+        self._pending.remove(self.policy, self.state, key)
+        self.record.forget(key)
 
     def log(self) -> dict[str, Any]:
         """Return the recorded decisions that have their rewards as columns, oldest first.
@@ -388,9 +435,7 @@ class Agent:
             warnings.warn(
                 f"more than {self.capacity} decisions wait for a reward; the oldest is dropped, "
                 "and so are later ones: forget what will have none, or pass a larger capacity",
-                stacklevel=3,
+                stacklevel=4,
             )
         self.dropped += 1
-        oldest = next(iter(self._pending.arms))
-        self._pending.remove(self.policy, self.state, oldest)
-        self.record.forget(oldest)
+        self._give_up(next(iter(self._pending.arms)))

@@ -114,7 +114,7 @@ def load(
             raise ValueError(f"{policy} predicts nothing, but has a scale of residuals")
         # copies, as `choose` makes them: the product of a view may round differently
         rows = [row.copy() for row in given.features]
-        pending = Pending(policy, dict(zip(given.keys, rows, strict=True)))
+        pending = Pending(policy, given.state, dict(zip(given.keys, rows, strict=True)))
         pending.check(given.state)
     except ValueError as error:
         raise archive.damaged(path, error) from None

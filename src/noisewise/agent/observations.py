@@ -13,6 +13,7 @@ from ..inputs import column, numbers, positive, shown
 from ..protocols import Array
 
 Key = str | int | None
+PLAIN = (str, int, type(None))
 LARGEST_KEY = 2**1024  # Python does not write out integers of any size
 
 
@@ -34,7 +35,7 @@ class Observations:
     def rows(self, arms: dict[Key, Array]) -> Iterator[tuple[Any, float, float | None, float]]:
         """Yield features, reward, sd and trials of each reward; ``arms`` are those of keys."""
         features = [arms[each] if is_key(each) else each for each in self.whose]
-        return zip(features, self.rewards, self.sds, self.trials, strict=True)
+        return zip(features, self.rewards, self.sds, self.trials)  # noqa: B905 - as many by `parse`
 
     def refuse_keys_as_features(self, arm_or_key: object, waiting: Container[Key]) -> None:
         """Raise if several keys that wait came with one reward, which reads like features."""
@@ -60,8 +61,14 @@ def parse(
     limits: tuple[float, float] | None,
 ) -> Observations:
     """Read what `Agent.learn` is given; rewards lie within ``limits``."""
-    y = numbers("reward", reward)
     low, high = limits or (-math.inf, math.inf)
+    if type(reward) is float and type(arm_or_key) in PLAIN and is_key(arm_or_key):  # the usual case
+        plain = low <= reward <= high and abs(reward) < math.inf
+        if plain and sigma is None and (trials is None or _plain(trials)):
+            return Observations([arm_or_key], [reward], [None], [float(trials or 1.0)], True)
+        if plain and trials is None and _plain(sigma):
+            return Observations([arm_or_key], [reward], [sigma], [1.0], True)
+    y = numbers("reward", reward)
     outside = y[(y < low) | (y > high)]
     if outside.size:
         raise ValueError(
@@ -85,8 +92,15 @@ def parse(
     return Observations(whose, np.atleast_1d(y).tolist(), sds, ns, single)
 
 
+def _plain(level: object) -> bool:
+    """Whether a level is a number that needs no reading."""
+    return type(level) in (float, int) and 1e-100 < level < 1e100  # type: ignore[operator]
+
+
 def is_key(thing: object) -> bool:
     """Return whether a decision may be called that."""
+    if type(thing) in PLAIN:  # most keys
+        return type(thing) is not int or -LARGEST_KEY < thing < LARGEST_KEY
     if isinstance(thing, Integral) and not isinstance(thing, bool):
         return abs(int(thing)) < LARGEST_KEY
     return thing is None or isinstance(thing, str)
@@ -94,9 +108,32 @@ def is_key(thing: object) -> bool:
 
 def checked_key(key: object) -> Key:
     """Return a key as a plain string or integer, or None."""
+    if type(key) is str:
+        return key
     if not is_key(key):
         raise ValueError(f"key is {shown(key)}; pass a string or an integer")
     return str(key) if isinstance(key, str) else None if key is None else int(key)  # type: ignore[call-overload]
+
+
+def batch_keys(keys: object, most: int) -> list[Key]:
+    """Return keys of decisions taken at once, at most so many and none of them None."""
+    given = [checked_key(key) for key in _each(keys, single=False)]
+    if None in given:
+        raise ValueError("keys holds None; pass a string or an integer for each decision")
+    if len(given) > most:
+        raise ValueError(f"keys has length {len(given)}, above the capacity {most}; split them")
+    return given
+
+
+def refuse_pending(keys: list[Key], pending: Container[Key]) -> None:
+    """Raise if a key is pending already, or is there twice."""
+    for key in keys:
+        if key in pending:
+            raise ValueError(
+                f"key {key!r} is pending already; learn or forget it, or pass another key"
+            )
+    if len(set(keys)) < len(keys):
+        raise ValueError("keys holds one twice; pass another for each decision")
 
 
 def refuse_unknown(keys: list[Key], waiting: Container[Key]) -> None:

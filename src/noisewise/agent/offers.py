@@ -1,12 +1,12 @@
 """What an agent may choose from: a matrix of arms, or a context and actions."""
 
-from collections.abc import Sequence
-from typing import NamedTuple, TypedDict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..inputs import dimension, numbers
+from ..inputs import dimension, numbers, shown
 from ..protocols import Array
 from .action_features import Arms
 from .context_fields import Value
@@ -45,6 +45,15 @@ def read_offer(arms: Arms | None, given: object, actions: Sequence[str] | None) 
     values, at = arms.read(given), arms.positions(actions)
     names = tuple(arms.actions[i] for i in at)
     return Offer(arms.matrix(values, names), names, values, tuple(at))
+
+
+def read_offers(arms: Arms | None, given: Any, actions: Sequence[str] | None) -> list[Offer]:
+    """Read what `Agent.choose_many` is given: contexts or matrices, or a data frame of contexts."""
+    if hasattr(given, "to_dict") and hasattr(given, "columns"):
+        given = given.to_dict("records")
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise ValueError(f"offers is {shown(given)}; pass a list of contexts or of arms")
+    return [read_offer(arms, each, actions) for each in given]
 
 
 def dimension_of(dim: int | None, arms: Arms | None) -> int:

@@ -5,7 +5,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..protocols import Array, Policy, trait
+from ..protocols import Array, Policy
 from .observations import Key
 
 
@@ -28,8 +28,11 @@ class Pending:
     call was interrupted, and `announce` repairs that.
     """
 
-    def __init__(self, policy: Policy[Any], arms: dict[Key, Array] | None = None) -> None:
+    def __init__(
+        self, policy: Policy[Any], state: object, arms: dict[Key, Array] | None = None
+    ) -> None:
         self.anticipates = isinstance(policy, Anticipating)
+        self.counted = self.anticipates and hasattr(state, "pending_arms")  # and can be compared
         self.arms: dict[Key, Array] = {} if arms is None else arms
         self.newest: tuple[Key, ...] = ()  # its key, while the policy does not count it
 
@@ -40,15 +43,17 @@ class Pending:
         """
         if not self.anticipates:
             return
-        if trait(state, "pending", self._counted()) != self._counted():
+        if self.counted and state.pending != self._known():
             self._repair(policy, state)
         for key in self.newest:
             if key in self.arms and not (key is None and successor is None):
                 policy.expect(state, self.arms[key])
                 self.newest = ()
 
-    def _counted(self) -> int:
-        return len(self.arms) - (bool(self.newest) and self.newest[0] in self.arms)
+    def _known(self) -> int:
+        """Return how many decisions the policy should count."""
+        new = self.newest
+        return len(self.arms) - 1 if new and new[0] in self.arms else len(self.arms)
 
     def _repair(self, policy: Any, state: Any) -> None:
         for x in state.pending_arms:
@@ -70,15 +75,15 @@ class Pending:
         """Take a decision out, and let the policy count it no more unless it already does not."""
         if key not in self.arms:
             return
-        if self.counts(key) and trait(state, "pending", self._counted()) == self._counted():
+        if self.counts(key) and not (self.counted and state.pending != self._known()):
             policy.release(state, self.arms[key])
         del self.arms[key]
         if key in self.newest:
             self.newest = ()
 
-    def check(self, state: object) -> None:
+    def check(self, state: Any) -> None:
         """Raise unless a policy counts all of these decisions and no other."""
-        if not self.anticipates or not hasattr(state, "pending_arms"):
+        if not self.counted:
             return
         counted: Array = state.pending_arms
         own = np.array(list(self.arms.values())).reshape(-1, counted.shape[1])

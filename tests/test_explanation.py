@@ -1,0 +1,131 @@
+"""The table that `Agent.explain` returns."""
+
+import math
+
+import numpy as np
+import pytest
+from instances import sphere
+
+import noisewise as nw
+from noisewise.kernels import self_tuned_ucb_layout as at
+
+RNG = np.random.default_rng
+
+TABLE = """\
+action  estimate           interval  exploration  largest contributions
+ad        0.6389   [0.2197, 0.9175]      +0.1683  ad:age +0.08368, ad +0.05207
+mail      0.3616  [0.08478, 0.7759]      +0.2165  mail:age -0.08513, mail -0.05122
+interval: 95 % for each arm at all times, approximate
+rewards learnt: 20
+rewards pending: 1
+restarts: 0
+typical norm of an arm: 2.236"""
+
+
+def shop():
+    agent = nw.Agent.for_means(arms=nw.Arms(["ad", "mail"], context=["age"]))
+    for t in range(20):
+        agent.learn(agent.arms([2.0])[t % 2], float(t % 6 in (0, 2, 3)))
+    agent.choose([2.0], key="pending")
+    return agent
+
+
+def test_the_table_as_text():
+    """Seven of ten for the one, three of ten for the other, and the scale of rewards everywhere."""
+    found = shop().explain([2.0])
+    assert str(found) == TABLE
+    assert [each.action for each in found] == ["ad", "mail"]
+    assert len(found) == 2
+    assert 0.3 < found[1].estimate < 0.5 < found[0].estimate < 0.7  # towards each other
+
+
+def test_the_table_as_html():
+    text = shop().explain([2.0])._repr_html_()
+    assert text.count("<tr>") == 3
+    assert "<td>mail:age -0.08513, mail -0.05122</td>" in text
+    assert "<li>rewards pending: 1</li>" in text
+    words = nw.Agent(nw.LinUCB(), arms=nw.Arms(["<b>"], None)).explain(None)._repr_html_()
+    assert "<td>&lt;b&gt;</td>" in words
+
+
+def test_exploration_is_on_the_scale_of_rewards():
+    for row in shop().explain([2.0]):
+        mean = 1 / (1 + math.exp(-row.index))
+        assert row.exploration == pytest.approx(mean - row.estimate)
+    agent = shop()
+    (name, part), *_ = agent.explain([2.0])[0].parts
+    theta = dict(zip(agent.arms.names, agent.state.coef, strict=True))
+    score = agent.state.intercept + theta["ad"]  # without what the age of 2 adds
+    assert name == "ad:age"
+    assert agent.explain([2.0])[0].estimate - part == pytest.approx(1 / (1 + math.exp(-score)))
+
+
+def test_what_was_learnt_is_told():
+    agent, rng = nw.Agent.for_continuous_rewards(2), RNG(0)
+    empty = agent.explain(np.eye(2))
+    assert empty[0].lower is None
+    assert empty.learnt == {"rewards learnt": 0, "rewards pending": 0, "restarts": 0}
+    x = 3.0 * sphere(rng, 1200, 2)
+    for t in range(1200):
+        y = 50 + (1 if t < 600 else -3) * x[t, 0] + 0.5 * rng.normal()
+        agent.learn(x[t], y)
+        if t == 599:
+            sd = agent.explain(np.eye(2)).learnt["typical sd of a reward"]
+            assert sd == pytest.approx(0.5, rel=0.2)  # 7 standard errors of 1/sqrt(2 n)
+    known = agent.explain(np.eye(2)).learnt
+    assert known["rewards learnt"] == 1200
+    assert known["restarts"] >= 1
+    assert known["last restart, after reward"] > 600
+    assert known["typical norm of an arm"] == pytest.approx(3.0)
+    assert "trust in given sds, 0 to 1" not in known
+    for t in range(300):  # sds that say nothing
+        sd = float(np.exp(rng.normal()))
+        agent.learn(x[t], 50 - 3 * x[t, 0] + 0.5 * rng.normal(), sigma=sd)
+    assert agent.explain(np.eye(2)).learnt["trust in given sds, 0 to 1"] < 0.7
+
+
+def test_the_interval_by_hand():
+    """phi h (1 + w h) (log(1 + 1/(w h)) + 2 log 20) around the score, with unit weights."""
+    policy, rng = nw.SelfTunedUCB(), RNG(1)
+    state, x = policy.start(1), np.array([[2.0]])
+    for _ in range(50):
+        policy.update(state, rng.normal(size=1), float(rng.normal()))
+    z = np.array([2.0, 1.0])
+    h, phi = z @ state.matrices[at.INVERSE] @ z, state.dispersion
+    novel = max(state.numbers[at.NOVEL_RESIDUALS] / state.numbers[at.NOVELTY] - phi, 0)
+    u = state.numbers[at.WEIGHT] * h / 2
+    w = state.numbers[at.WEIGHT] / 50
+    square = (phi + novel * u / (1 + u)) * h * (1 + w * h)
+    half = math.sqrt(square * (math.log(1 + 1 / (w * h)) + 2 * math.log(20)))
+    (lower,), (upper,) = policy.interval(state, x)
+    assert (upper - lower) / 2 == pytest.approx(half)
+    assert (upper + lower) / 2 == pytest.approx(policy.mean(state, x)[0])
+    narrow = policy.interval(state, x, delta=0.5)
+    assert narrow.upper - narrow.lower < upper - lower
+    assert "50 %" in narrow.promise
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["gaussian", "binomial"])
+def test_intervals_hold_in_simulated_worlds(family):
+    """100 worlds, eight arms, 1000 rounds, seven times: an arm is ever missed in under 3 %.
+
+    The measured frequency is below 0.01. Were it that, with worlds independent and the arms of a
+    world missed together, 3 worlds of 100 with all arms have probability below 0.08; misses come
+    singly, and the sum over arms has a false alarm far below 1e-4.
+    """
+    missed = 0
+    for seed in range(100):
+        rng, policy = RNG([seed, 6]), nw.SelfTunedUCB(family)
+        arms, theta = sphere(rng, 8, 4), 1.5 * sphere(rng, 1, 4)[0]
+        state, score = policy.start(4), arms @ theta
+        mean, ever = policy.mean_of(score), np.zeros(8, dtype=bool)
+        for t in range(1000):
+            k = policy.select(state, arms, rng)
+            y = rng.random() < mean[k] if family == "binomial" else mean[k] + 0.5 * rng.normal()
+            policy.update(state, arms[k], float(y))
+            if t in (20, 50, 100, 200, 400, 700, 999):
+                lower, upper = policy.interval(state, arms)
+                ever |= (mean < lower) | (mean > upper)
+        missed += ever.sum()
+    assert missed < 0.03 * 800
