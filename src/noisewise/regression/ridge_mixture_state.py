@@ -10,7 +10,7 @@ from ..protocols import Array
 from ..states import ADDED, COUNT, check_fields, check_list, restore_writable
 from .state import FTRLState
 
-# the constant column: with ridge 1/2, the ridge matrix has 1/4 for the intercept, or next to nothing
+# the constant column: with ridge 1/2, the intercept has 1/4 in the ridge matrix, or next to nothing
 CONSTANT, FREE_CONSTANT = 2.0, 64.0
 RENEWAL = 2.0  # how far a variance may move before the features are scaled again
 LEAST_WEIGHT = 1e-3
@@ -53,8 +53,9 @@ class RidgeMixtureState:
         if not k or any(each.count != n for each in self.experts):
             raise ValueError(f"RidgeMixtureState.experts have not learnt {n} rows each")
         if self.prior_rows > (self.experts[0].dim > d):
-            raise ValueError(f"RidgeMixtureState.prior_rows is {self.prior_rows}; pass 0 or, with "
-                             "an intercept, 1")
+            raise ValueError(
+                f"RidgeMixtureState.prior_rows is {self.prior_rows}; pass 0, or 1 with an intercept"
+            )
         if len({each.dim for each in self.experts} | {d, d + 1}) > 2:
             raise ValueError(f"RidgeMixtureState.experts are not of dim {d}, or {d + 1}")
         if not (self.ridges > 0).all() or min(self.squares.min(), self.variances.min()) < 0:
