@@ -190,6 +190,16 @@ def test_the_level_holds_the_whole_set_of_direct_integration(family, n):
     assert finite
 
 
+def test_quadratures_are_exact_up_to_their_widest():
+    nodes, weights = np.polynomial.hermite_e.hermegauss(100)
+    x, y, _ = world("binomial", 50, 1, 8)
+    design, scores = fitted("binomial", x, y).fit.design, np.arange(-9.0, 9.0)
+    for widest, count in candidate_mixture.NODES.items():
+        points = np.logaddexp(0, scores[:, None] + widest * nodes) @ weights / weights.sum()
+        found = candidate_mixture._added(design, scores, np.full(18, widest), count)
+        assert found == pytest.approx(points - np.logaddexp(0, scores), abs=1e-8)
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_two_parameters_by_direct_integration(family):
     """On a grid of 120 x 120: the Gaussian bound is below the integral by at most 0.1 near the

@@ -53,6 +53,20 @@ def test_batches_and_columns_do_not_matter(family):
     np.testing.assert_allclose(named.predict(X[["b", "c", "a"]]), whole.predict(x), rtol=1e-10)
 
 
+@pytest.mark.parametrize("simultaneous", [False, True])
+def test_intervals_are_those_of_all_rows_though_a_fit_is_kept(simultaneous):
+    x, y = stream("binomial")
+    model, ways, done = nw.OnlineGLM("binomial"), {"simultaneous": simultaneous}, 0
+    for stop in (100, 101, 160):
+        model.partial_fit(x[done:stop], y[done:stop])
+        done, size = stop, len(pickle.dumps(model))
+        for delta in (0.1, 0.05, 0.1):
+            fresh = nw.OnlineGLM("binomial").fit(x[:stop], y[:stop])
+            ends = [each.predict_interval(x[:3], delta, **ways) for each in (model, fresh)]
+            np.testing.assert_allclose(*map(np.array, ends), rtol=1e-9)
+        assert len(pickle.dumps(model)) == size
+
+
 @pytest.mark.parametrize("family", CURVED)
 def test_predictions_are_those_of_the_mixture(family):
     x, y = stream(family)
