@@ -97,7 +97,8 @@ def load(
     types: tuple[type, ...],
 ) -> tuple[AnyAgent, Pending]:
     """Return an agent, created by its class ``kind``, and its pending decisions."""
-    policy, given = archive.load(path, link, types)
+    found = archive.load(path, link, types)
+    policy, given = found if isinstance(found, tuple) else (found, None)
     if not isinstance(given, AgentState):
         raise ValueError(f"{str(path)!r} holds no agent; open it with noisewise.load")
     dim = given.features.shape[1]
