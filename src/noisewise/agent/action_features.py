@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..inputs import integer, one_of, shown
+from ..inputs import finite, integer, one_of, shown
 from ..protocols import Array
 from . import context_fields
 from .context_fields import Field, Value
@@ -44,6 +44,9 @@ class Arms:
         agent needs them declared.
     reserve : int >= 0
         How many blocks are kept for actions to come.
+    origin : tuple of float, optional
+        What is subtracted from each number of a context. An `Agent` takes those of the first
+        context it meets (`around`): ages around one of them are learnt sooner than ages around 0.
 
     Examples
     --------
@@ -66,6 +69,7 @@ class Arms:
     reserve: int = 0
     fields: tuple[Field, ...] = ()
     features: tuple[tuple[Value, ...], ...] = ()
+    origin: tuple[float, ...] | None = None
 
     def __init__(
         self,
@@ -75,6 +79,7 @@ class Arms:
         reserve: int = 0,
         fields: tuple[Field, ...] | None = None,
         features: tuple[tuple[Value, ...], ...] | None = None,
+        origin: tuple[float, ...] | None = None,
     ) -> None:
         named, given = _actions(actions)
         if given and fields is None:
@@ -88,6 +93,7 @@ class Arms:
             "reserve": integer("reserve", reserve, least=0, most=context_fields.MOST_COLUMNS),
             "fields": () if fields is None else context_fields.declared(tuple(fields)),
             "features": features,
+            "origin": None if origin is None else tuple(finite("origin", x) for x in origin),
         }
         for name, value in held.items():
             object.__setattr__(self, name, value)
@@ -101,6 +107,11 @@ class Arms:
             raise ValueError(
                 "interactions is 'shared', but actions have no features; pass a dictionary of "
                 "action to features, or interactions='full'"
+            )
+        numeric = [name for name, kind in self.context or () if kind is None]
+        if self.origin is not None and len(self.origin) != len(numeric):
+            raise ValueError(
+                f"origin has {len(self.origin)} numbers; pass one for each of {numeric}"
             )
         if reserve and not self._blocks:
             raise ValueError(
@@ -147,6 +158,28 @@ class Arms:
         rows = [context_fields.encode(self.fields, row) for row in self.features]
         return np.array(rows or [[]] * len(self.actions), dtype=np.float64)
 
+    @cached_property
+    def _shift(self) -> Array:
+        """What is subtracted from each column of a context."""
+        origin, shift = iter(self.origin or ()), []
+        for name, kind in self._declared:
+            if kind is None:
+                shift.append(next(origin, 0.0))
+            else:
+                shift += [0.0] * len(context_fields.columns([(name, kind)]))
+        return np.array(shift)
+
+    def around(self, context: object) -> "Arms":
+        """Return arms that take the numbers of contexts relative to those of this one.
+
+        >>> Arms(["a"], context=["age"]).around({"age": 40})({"age": 43})
+        array([[1., 3.]])
+        """
+        values = self.read(context)
+        declared = self.context or ()
+        numbers = [x for x, (_, kind) in zip(values, declared, strict=False) if kind is None]
+        return replace(self, origin=tuple(map(float, numbers)))
+
     def __getstate__(self) -> dict[str, object]:
         """Return the fields, without what was computed from them."""
         return {name: vars(self)[name] for name in self.__dataclass_fields__}
@@ -174,7 +207,7 @@ class Arms:
         a = self._own[at]
         if self.interactions is None:
             return a if self.fields else np.eye(len(self._owners))[at]
-        c = np.array(context_fields.encode(self._declared, values))
+        c = np.array(context_fields.encode(self._declared, values)) - self._shift
         if self.interactions == "shared":
             return np.hstack([a, np.einsum("ki,j->kij", a, c).reshape(len(at), -1)])
         blocks = np.zeros((len(at), len(self._owners), 1 + len(c)))

@@ -198,6 +198,7 @@ class Agent:
         reward, if the policy must know it. ``with_probabilities`` adds each arm's probability.
         """
         key = None if key is None else checked_key(key)
+        self._find_origin(arms)
         offer = read_offer(self.arms, arms, actions) if self.arms or actions else None
         x = offer.x if offer else numbers("arms", arms, check=False)  # the policy looks at values
         sigma = None if sigma is None else spreads(sigma, len(np.atleast_1d(x)))
@@ -234,6 +235,15 @@ class Agent:
                     self._give_up(key)
                 raise
         return taken
+
+    def _find_origin(self, context: object) -> None:
+        """Take numbers relative to those of the first context."""
+        given = isinstance(context, np.ndarray) and context.ndim == 2  # a matrix of arms
+        if self.arms is None or given or self.arms.origin is not None or not self.arms.context:
+            return
+        with self._lock:
+            if not self._pending.arms and not self._count():
+                self.arms = self.arms.around(context)
 
     def _decide(
         self, x: Array, offer: Offer | None, key: Key, sigma: Array | None, told: bool
