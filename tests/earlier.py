@@ -1,6 +1,6 @@
 """Archives of an earlier version, and the numbers they continue to.
 
-``python tests/earlier.py`` writes ``data/earlier`` by the version that is installed; what is there
+``python tests/earlier.py [NAME ...]`` writes files by the version that is installed; what is there
 was written by commit adb791f, or when an algorithm was added. With the files of ``data``, which are
 older still, every policy, every regressor and every class of state is there, and agents in
 different situations.
@@ -9,6 +9,7 @@ since `clear` asserts, when files are written, that no choice hangs on last bits
 """
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -182,24 +183,30 @@ def continue_from(name):
     return continued_rounds(spec, state)
 
 
-def write():
+def write(names):
+    """Write these files, and what they continue to; all without a name."""
     FOLDER.mkdir(exist_ok=True)
-    for name, regressor in REGRESSORS.items():
-        nw.save(FOLDER / f"{name}.npz", regressor, learnt_rows(regressor, count_of(name)))
-    for name, policy in POLICIES.items():
-        state = policy.start(2)
-        play(policy, state, 0, 20)
-        nw.save(FOLDER / f"{name}.npz", policy, state)
-        play(policy, state, 20, 30)
-        assert clear(policy, state), name
-    for name, make in AGENTS.items():
-        agent = make(2)
-        teach(agent, 0, 20)
-        agent.save(FOLDER / f"{name}.npz")
-    names = (*REGRESSORS, *POLICIES, *AGENTS)
-    found = {name: [float(n) for n in continue_from(name)] for name in names}
-    (FOLDER / "continued.json").write_text(json.dumps(found, indent=0))
+    names = names or (*REGRESSORS, *POLICIES, *AGENTS)
+    for name in names:
+        path = FOLDER / f"{name}.npz"
+        if name in REGRESSORS:
+            nw.save(path, REGRESSORS[name], learnt_rows(REGRESSORS[name], count_of(name)))
+        elif name in POLICIES:
+            policy = POLICIES[name]
+            state = policy.start(2)
+            play(policy, state, 0, 20)
+            nw.save(path, policy, state)
+            play(policy, state, 20, 30)
+            assert clear(policy, state), name
+        else:
+            agent = AGENTS[name](2)
+            teach(agent, 0, 20)
+            agent.save(path)
+    numbers = FOLDER / "continued.json"
+    found = json.loads(numbers.read_text()) if numbers.exists() else {}
+    found |= {name: [float(n) for n in continue_from(name)] for name in names}
+    numbers.write_text(json.dumps(found, indent=0))
 
 
 if __name__ == "__main__":
-    write()
+    write(sys.argv[1:])

@@ -7,19 +7,30 @@ import pytest
 from instances import sphere
 
 import noisewise as nw
+from noisewise.agent.explanation import Explanation
 from noisewise.kernels import self_tuned_ucb_layout as at
 
 RNG = np.random.default_rng
 
 TABLE = """\
 action  estimate           interval  exploration  largest contributions
-ad        0.6389   [0.2197, 0.9175]      +0.1683  ad:age +0.08368, ad +0.05207
-mail      0.3616  [0.08478, 0.7759]      +0.2165  mail:age -0.08513, mail -0.05122
-interval: 95 % for each arm at all times, approximate
+ad        0.6389   [0.2197, 0.9175]      +0.1683  ad:age +0.1102, ad +0.02667
+mail      0.3616  [0.08478, 0.7759]       +1e-06
+interval: approximate
 rewards learnt: 20
-rewards pending: 1
-restarts: 0
-typical norm of an arm: 2.236"""
+typical norm of an arm: 2.236
+note: beware"""
+
+
+def made():
+    """Reasons by hand, the third contribution too small for a word."""
+    small, large = ("ad:<b>", 1e-4), (("ad:age", 0.11021), ("ad", 0.02667))
+    rows = [
+        nw.Reason(0, 0.63891, 0.2197, 0.9175, 0.16834, action="ad", parts=(*large, small)),
+        nw.Reason(1, 0.3616, 0.084779, 0.7759, 1e-6, action="mail", note="beware"),
+    ]
+    known = {"rewards learnt": 20, "typical norm of an arm": math.sqrt(5)}
+    return Explanation(rows, "approximate", known)
 
 
 def shop():
@@ -31,21 +42,29 @@ def shop():
 
 
 def test_the_table_as_text():
-    """Seven of ten for the one, three of ten for the other, and the scale of rewards everywhere."""
-    found = shop().explain([2.0])
-    assert str(found) == TABLE
-    assert [each.action for each in found] == ["ad", "mail"]
-    assert len(found) == 2
-    assert 0.3 < found[1].estimate < 0.5 < found[0].estimate < 0.7  # towards each other
+    assert str(made()) == TABLE
 
 
 def test_the_table_as_html():
-    text = shop().explain([2.0])._repr_html_()
+    text = made()._repr_html_()
     assert text.count("<tr>") == 3
-    assert "<td>mail:age -0.08513, mail -0.05122</td>" in text
-    assert "<li>rewards pending: 1</li>" in text
+    assert "<td>ad:age +0.1102, ad +0.02667</td>" in text
+    assert "<li>note: beware</li>" in text
     words = nw.Agent(nw.LinUCB(), arms=nw.Arms(["<b>"], None)).explain(None)._repr_html_()
     assert "<td>&lt;b&gt;</td>" in words
+
+
+def test_an_agent_explains_itself():
+    """Seven of ten for the one, three of ten for the other, and one decision pending."""
+    found = shop().explain([2.0])
+    assert [each.action for each in found] == ["ad", "mail"]
+    assert len(found) == 2
+    assert 0.3 < found[1].estimate < 0.5 < found[0].estimate < 0.7  # towards each other
+    for row in found:
+        assert row.lower < row.estimate < row.upper
+    assert found.learnt["rewards pending"] == 1
+    assert found.learnt["typical norm of an arm"] == pytest.approx(math.sqrt(5))
+    assert "95 % for each arm at all times, approximate" in str(found)
 
 
 def test_exploration_is_on_the_scale_of_rewards():

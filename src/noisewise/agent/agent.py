@@ -249,7 +249,7 @@ class Agent:
         self, x: Array, offer: Offer | None, key: Key, sigma: Array | None, told: bool
     ) -> tuple[int, Array | None]:
         """Return the arm to play, and probabilities where these are recorded or to be ``told``."""
-        self._pending.announce(self.policy, self.state, key)
+        self._announce(x, key)
         k, p = self.policy.select(self.state, x, self.rng, sigma), None
         if self.randomisation.share or self.record.capacity or told:
             k, p = self.randomisation.draw(self.policy, self.state, x, k, self.rng)
@@ -371,6 +371,12 @@ class Agent:
             refuse_unknown([key], self._pending.arms)
             self._give_up(key)
 
+    def _announce(self, arms: Array, successor: Key = "") -> None:
+        """Let the policy count all pending decisions, unless it would refuse these arms."""
+        if self._pending.newest:
+            candidates(arms, self.dim, self._longest)
+        self._pending.announce(self.policy, self.state, successor)
+
     def _give_up(self, key: Key) -> None:
         self._pending.remove(self.policy, self.state, key)
         self.record.forget(key)
@@ -413,7 +419,7 @@ class Agent:
         """
         offer = read_offer(self.arms, arms, actions)
         with self._lock:
-            self._pending.announce(self.policy, self.state)
+            self._announce(offer.x)
             return explanation(
                 self.policy, self.state, offer, self.arms, self.unit is None,
                 stand_ins(self.unit, self.scale),

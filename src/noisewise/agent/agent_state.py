@@ -97,8 +97,8 @@ def load(
     types: tuple[type, ...],
 ) -> tuple[AnyAgent, Pending]:
     """Return an agent, created by its class ``kind``, and its pending decisions."""
-    found = archive.load(path, link, types)
-    policy, given = found if isinstance(found, tuple) else (found, None)
+    held = archive.load(path, link, types)
+    policy, given = held if isinstance(held, tuple) else (held, None)  # an estimator has no state
     if not isinstance(given, AgentState):
         raise ValueError(f"{str(path)!r} holds no agent; open it with noisewise.load")
     dim = given.features.shape[1]

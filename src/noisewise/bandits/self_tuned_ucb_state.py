@@ -33,7 +33,7 @@ class SelfTunedUCBState:
         name, d = type(self).__name__, dimension(self.dim)
         for each in ("rows", "keys"):
             check_type(f"{name}.{each}", getattr(self, each), np.ndarray)
-        room, places = len(np.atleast_1d(self.rows)), np.size(self.keys)
+        room, places = np.size(self.rows) // (d + 3), np.size(self.keys)
         check_fields(self, numbers=(at.SIZE,), vectors=(at.VECTORS, d + 1))
         check_fields(self, matrices=(at.MATRICES, d + 1, d + 1), rows=(room, d + 3))
         check_fields(self, decisions=(places, d + 1), keys=(places,))
