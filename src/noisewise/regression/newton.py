@@ -21,6 +21,7 @@ from ..protocols import Array
 from ..theory import radii
 from .rows import Block
 from .solver import RowSolver
+from .uniform import unfolded
 
 if TYPE_CHECKING:
     from .state import FTRLState
@@ -138,9 +139,10 @@ class ExactNewton(RowSolver):
     @one_thread
     def rebuild(self, glm: GLM, state: "FTRLState") -> None:
         """Add up the Gram matrix, and minimise."""
-        state.gram[:] = 0.0
-        for block in state.rows:
-            state.gram += block.x.T @ (block.weight[:, None] * block.x)
+        known = state.condensed
+        state.gram[:] = sum((each.gram for each in known), np.zeros_like(state.gram))
+        for x, w in unfolded(state, sum(each.rows for each in known)):
+            state.gram += x.T @ (w[:, None] * x)
         self._renew(glm, state)
 
     def move_ridge(self, glm: GLM, state: "FTRLState", ridge: float) -> None:
