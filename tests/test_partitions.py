@@ -382,3 +382,29 @@ def test_what_cannot_be_merged():
     with pytest.raises(ValueError, match=r"spec is Ridge.*FTRL can be merged"):
         nw.merge(nw.Ridge(), [nw.Ridge().start(2)])
     assert nw.merge(ftrl, [ftrl.start(2), ftrl.start(2)]).count == 0
+
+
+def test_estimators_learn_blocks_of_dask_as_they_learn_arrays():
+    import dask.array as da
+    import dask.dataframe as dd
+    import pandas as pd
+
+    _, x, y, w = drawn("identity")
+    whole = nw.OnlineGLM().fit(x, y, w)
+    arrays = da.from_array(x, (100, 2)), da.from_array(y, 300), da.from_array(w, 100)
+    model = nw.OnlineGLM().fit(*arrays)
+    assert model.coef_ == pytest.approx(whole.coef_, rel=1e-9)
+    table = pd.DataFrame(x, columns=list("abcd")).assign(y=y, w=w)
+    frame = dd.from_pandas(table, npartitions=3)
+    named = nw.OnlineGLM().fit(frame[list("abcd")], frame["y"], frame["w"])
+    assert named.coef_ == pytest.approx(whole.coef_, rel=1e-9)
+    assert list(named.feature_names_in_) == list("abcd")
+    before = named.coef_
+    for others, words in (
+        ((y, None), "X is of Dask and y is a ndarray"),
+        ((frame["y"].repartition(npartitions=2), None), "y has 2 partitions and X 3"),
+        ((frame["y"].where(frame["y"] < 1.0), None), "y contains NaN"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            named.fit(frame[list("abcd")], *others)
+        assert np.array_equal(named.coef_, before)

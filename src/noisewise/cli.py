@@ -26,6 +26,11 @@ def main() -> None:
 @click.option(
     "--jobs", type=click.IntRange(1), default=lambda: os.cpu_count() or 1, help="Processes."
 )
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Of a Dask cluster that runs the trials, tcp://HOST:PORT.",
+)
 @click.option("--out", type=click.Path(path_type=Path), default=Path("results"), show_default=True)
 @click.option("--list", "listing", is_flag=True, help="List the studies and stop.")
 @click.option(
@@ -46,6 +51,7 @@ def reproduce(
     rounds: int | None,
     seed: int,
     jobs: int,
+    scheduler: str | None,
     out: Path,
     listing: bool,
     own: tuple[str, ...],
@@ -91,7 +97,7 @@ def reproduce(
         for name in names or EXPERIMENTS:
             added = user_regressors if name == "regressors" else ()
             wanted = policies if name == "bandits" else None
-            run = runner.Run(name, out, trials, rounds, seed, jobs, added, wanted)
+            run = runner.Run(name, out, trials, rounds, seed, jobs, added, wanted, scheduler)
             if not names and (missing := run.missing_requirement):
                 click.echo(f"{name}: left out, {missing}")
                 continue

@@ -1,8 +1,10 @@
 """What a user passes as partitions, made a list of sources."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from .reading import Source
 
@@ -45,6 +47,35 @@ def files_in(path: Path) -> list[Path]:
     if not found:
         raise ValueError(f"{path} holds no Parquet file; pass a folder of .parquet files")
     return found
+
+
+def blocks_in_turn(*collections: Any) -> Iterator[list[Any]]:
+    """Yield the blocks of Dask arrays or data frames, split alike, one at a time; None stays."""
+    x = collections[0]
+    delayed = [
+        None if each is None else _delayed_like(x, each, name)
+        for name, each in zip(("X", "y", "sample_weight", "offset"), collections, strict=False)
+    ]
+    for i in range(len(delayed[0] or ())):
+        yield [None if each is None else each[i].compute() for each in delayed]
+
+
+def _delayed_like(x: Any, other: Any, name: str) -> list[Any]:
+    if not hasattr(other, "to_delayed"):
+        raise ValueError(
+            f"X is of Dask and {name} is a {type(other).__name__}; pass {name} as a Dask array or "
+            "series of the same partitions"
+        )
+    if hasattr(other, "rechunk") and hasattr(x, "chunks"):
+        chunks = {0: x.chunks[0]} | ({1: -1} if other.ndim == 2 else {})
+        other = other.rechunk(chunks)
+    blocks = list(np.ravel(other.to_delayed()))
+    count = x.numblocks[0] if hasattr(x, "numblocks") else x.npartitions
+    if len(blocks) != count:
+        raise ValueError(
+            f"{name} has {len(blocks)} partitions and X {count}; split both alike (repartition)"
+        )
+    return blocks
 
 
 def _blocks_of_arrays(arrays: tuple[Any, ...]) -> list[Any]:
