@@ -212,6 +212,17 @@ def test_files_functions_and_dask_give_the_same_bits(tmp_path):
         assert same(other, held)
 
 
+@pytest.mark.parametrize("number", [15, 16, 17, 40, 100])
+def test_many_partitions_on_dask_give_the_same_bits(number):
+    import dask
+
+    glm, *rows = drawn("identity")
+    pieces = shares(*rows, number)
+    with dask.config.set(scheduler="synchronous"):
+        state = nw.fit_partitions(glm, [dask.delayed(each) for each in pieces])
+    assert same(state, nw.fit_partitions(glm, pieces))
+
+
 def test_columns_may_be_in_another_order(tmp_path):
     import pandas as pd
 

@@ -1,7 +1,6 @@
 """Batches of a study on a Dask cluster. Workers share no folder with the driver."""
 
 import logging
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice

@@ -8,6 +8,7 @@ from ..regression.sums import Sums, added
 from .reading import Source
 
 Found = TypeVar("Found")
+FAN = 16  # sums added by one task: a power of two, so that the tree is the same
 
 
 class Here:
@@ -37,10 +38,9 @@ class OnDask(Here):
         from dask import delayed
 
         level = [self._delayed(work, each) for each in self.sources]
-        join = delayed(Sums.__add__, name="join", pure=False)
+        join = delayed(added, pure=False)
         while len(level) > 1:
-            pairs = [join(a, b) for a, b in zip(level[::2], level[1::2], strict=False)]
-            level = pairs + level[len(pairs) * 2 :]
+            level = [join(level[i : i + FAN]) for i in range(0, len(level), FAN)]
         return level[0].compute()
 
     def _delayed(self, work: Callable[[Source], Found], source: Source) -> Any:
