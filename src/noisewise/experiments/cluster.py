@@ -1,7 +1,7 @@
 """Batches of a study on a Dask cluster. Workers share no folder with the driver."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeVar
@@ -60,12 +60,12 @@ def threads(client: Any) -> int:
 
 
 def results(
-    client: Any, work: Callable[..., Found], batches: Sequence[tuple[Any, ...]]
+    client: Any, work: Callable[..., Found], batches: Iterable[tuple[Any, ...]]
 ) -> Iterator[tuple[Found, int]]:
     """Yield what each batch gives, as it is done, and how many workers there are.
 
     What a lost worker had is run by others. At most two batches per thread are given out, so that
-    results do not pile up.
+    results do not pile up; the next are taken only then.
     """
     from distributed import CancelledError, KilledWorker, as_completed
 

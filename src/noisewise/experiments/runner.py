@@ -30,6 +30,7 @@ used again by runs of the same sources and versions.
 import hashlib
 import inspect
 import json
+import math
 import os
 import re
 import sys
@@ -41,7 +42,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
@@ -58,7 +59,16 @@ from .datasets import MissingData
 from .parts import Held
 from .verdicts import Verdict
 
-Batch = tuple[int, list[int], bytes]  # cell, trials, and what a part holds of them
+LEAST = 0.4  # seconds of a batch on Dask, which adds about a hundredth of a second to each
+
+
+class Batch(NamedTuple):
+    """Trials that were run: what a part holds of them, and the time they took."""
+
+    cell: int
+    trials: list[int]
+    content: bytes
+    seconds: float
 
 
 def note(sentence: str) -> None:
@@ -196,10 +206,10 @@ class Run:
             tqdm(total=total, desc=self.name, unit="trial", leave=False) as bar,
             closing(self._results(missing)) as results,
         ):
-            for (cell, trials, content), workers in results:
-                parts.keep(folder, cell, trials, content)
-                bar.set_postfix(workers=workers, refresh=False)
-                bar.update(len(trials))
+            for done, count in results:
+                parts.keep(folder, done.cell, done.trials, done.content)
+                bar.set_postfix(workers=count, refresh=False)
+                bar.update(len(done.trials))
 
     def _results(
         self, missing: list[tuple[int, list[int]]]
@@ -211,7 +221,8 @@ class Run:
         elif (client := cluster.chosen_client()) is not None:
             yield from self._on_dask(client, missing)
         else:
-            batches = self._batches(missing, self.jobs)
+            size = self._batch_size(self.jobs)
+            batches = [(cell, run) for cell, trials in missing for run in _runs(trials, size)]
             jobs = min(self.jobs, len(batches))
             with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
                 pool = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
@@ -221,16 +232,26 @@ class Run:
     def _on_dask(
         self, client: Any, missing: list[tuple[int, list[int]]]
     ) -> Iterator[tuple[Batch, int]]:
-        batches = self._batches(missing, cluster.threads(client))
-        batch = partial(_remote_batch, self, cluster.identity())
-        yield from cluster.results(client, batch, batches)
+        """Yield the same from Dask; batches of short trials grow while there are enough of them."""
+        jobs = cluster.threads(client)
+        size, most = self._batch_size(jobs), max(1, self.scale // (2 * jobs))
 
-    def _batches(
-        self, missing: list[tuple[int, list[int]]], jobs: int
-    ) -> list[tuple[int, list[int]]]:
-        """Return batches small enough to share out."""
-        size = max(1, min(25, self.scale // (2 * jobs)))
-        return [(cell, run) for cell, trials in missing for run in _runs(trials, size)]
+        def batches() -> Iterator[tuple[int, list[int]]]:
+            for cell, trials in missing:
+                left = trials
+                while left:
+                    yield cell, left[:size]
+                    left = left[size:]
+
+        batch = partial(_remote_batch, self, cluster.identity())
+        for done, count in cluster.results(client, batch, batches()):
+            yield done, count
+            enough = math.ceil(len(done.trials) * LEAST / done.seconds)
+            size = min(most, max(size, enough))
+
+    def _batch_size(self, jobs: int) -> int:
+        """Return a number of trials small enough to share out."""
+        return max(1, min(25, self.scale // (2 * jobs)))
 
     def _summary(
         self, table: pd.DataFrame, seconds: float, machines: list[dict[str, str]]
@@ -274,7 +295,7 @@ def _remote_batch(run: Run, wanted: dict[str, str], cell: int, trials: list[int]
 
 
 def _batch(run: Run, cell: int, trials: list[int]) -> Batch:
-    setting = run.cells[cell]
+    began, setting = time.perf_counter(), run.cells[cell]
     study_key = int.from_bytes(hashlib.sha256(run.name.encode()).digest()[:4], "big")
     rows = []
     for trial in trials:
@@ -283,7 +304,7 @@ def _batch(run: Run, cell: int, trials: list[int]) -> Batch:
         if not made:
             raise ValueError(f"study {run.name}: data({setting}) is empty; return at least one row")
         rows += [{**row, "trial": trial, "_cell": cell} for row in made]
-    return cell, trials, parts.content_of(rows)
+    return Batch(cell, trials, parts.content_of(rows), time.perf_counter() - began)
 
 
 def _constants(study: ModuleType) -> Record:
