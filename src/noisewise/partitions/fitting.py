@@ -1,5 +1,7 @@
 """fit_partitions: the exact minimiser over rows that no single machine holds."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
 from typing import Any
@@ -14,9 +16,10 @@ from ..kernels.adaptive_set import EPS
 from ..protocols import Array
 from ..regression.ftrl import FTRL
 from ..regression.joining import state_of_sums
+from ..regression.newton import Point, descend
 from ..regression.state import FTRLState
 from ..regression.sums import Sums, added, sums
-from .passes import Here, passes_over
+from .passes import passes_over
 from .reading import Columns, Source, blocks, feature_names
 from .sources import sources_of
 
@@ -89,12 +92,16 @@ def fit_partitions(
         if not isinstance(given, str | None):
             raise ValueError(f"{name} is {shown(given)}; pass the name of a column")
     sources = sources_of(partitions)
-    over, half = passes_over(sources), ftrl.start(1).ridge
-    begin = partial(_begin, glm, half / len(sources), Columns(target, weight))
+    over, lam = passes_over(sources), ftrl.ridge or glm.ridge
+    begin = partial(_begin, glm, lam / len(sources), Columns(target, weight))
     columns, theta = over.first(begin)
+
+    def look(theta: Array, gram: bool) -> Sums:
+        return over.total(partial(_sums, glm, columns, theta, gram))
+
     if glm.linear:
-        return state_of_sums(ftrl, over.total(partial(_sums, glm, columns, theta, True)), theta)
-    return _newton(ftrl, over, columns, theta, half)
+        return state_of_sums(ftrl, look(theta, True), theta)
+    return state_of_sums(ftrl, *_minimise(glm, lam, look, theta))
 
 
 def _begin(glm: GLM, ridge: float, columns: Columns, source: Source) -> tuple[Columns, Array]:
@@ -105,15 +112,12 @@ def _begin(glm: GLM, ridge: float, columns: Columns, source: Source) -> tuple[Co
     theta = np.zeros(first[0].shape[1])
     if not glm.linear:
         held = [first, *rows]
-        work = [partial(_add, glm, block) for block in held]
-        theta = _search(lambda at, gram: added(each(at, gram) for each in work), theta, ridge, glm)[
-            0
-        ]
+
+        def look(theta: Array, gram: bool) -> Sums:
+            return added(sums(glm, *each, theta, gram) for each in held)
+
+        theta = _minimise(glm, ridge, look, theta)[1]
     return columns, theta
-
-
-def _add(glm: GLM, rows: tuple[Array, Array, Array], theta: Array, gram: bool) -> Sums:
-    return sums(glm, *rows, theta, gram)
 
 
 def _sums(glm: GLM, columns: Columns, theta: Array, gram: bool, source: Source) -> Sums:
@@ -128,55 +132,35 @@ def _sums(glm: GLM, columns: Columns, theta: Array, gram: bool, source: Source) 
     return added(sums(glm, *each, theta, gram) for each in chain([first], rows))
 
 
-def _newton(ftrl: FTRL, over: Here, columns: Columns, theta: Array, ridge: float) -> FTRLState:
-    def visit(theta: Array, gram: bool) -> Sums:
-        return over.total(partial(_sums, ftrl.glm, columns, theta, gram))
+@dataclass(eq=False)
+class SummedPoint(Point):
+    """What one pass over partitions finds, with the sums themselves."""
 
-    return state_of_sums(ftrl, *reversed(_search(visit, theta, ridge, ftrl.glm)))
+    sums: Sums
 
 
 @one_thread
-def _search(visit: Any, theta: Array, ridge: float, glm: GLM) -> tuple[Array, Sums]:
-    r"""Return the minimiser, and the sums there, with the Gram matrix.
+def _minimise(
+    glm: GLM, ridge: float, look: Callable[[Array, bool], Sums], theta: Array
+) -> tuple[Sums, Array]:
+    """Return the minimiser, started at ``theta``, behind the sums there; both exact to rounding."""
+    first, floor = look(theta, True), 2 * ridge * np.eye(len(theta))
+    spread = EPS * (len(theta) + np.sqrt(first.count))
 
-    As `noisewise.regression.newton.minimise`: Armijo's rule guards Newton's steps, and the search
-    ends where the gradient is rounding error in the norm of the inverse of :math:`\underline H`.
-    """
-    d = len(theta)
-    here = visit(theta, True)
-    gram, count = here.gram, here.count
-    inverse = linalg.safe_inverse(glm.min_slope * gram + 2 * ridge * np.eye(d), 2 * ridge)[0]
-    stretch, spread = float(np.sqrt(np.trace(inverse))), EPS * (d + np.sqrt(count))
-
-    def measured(theta: Array, found: Sums) -> tuple[float, Array, float, float, float]:
+    def point(theta: Array, found: Sums) -> SummedPoint:
+        if found.count != first.count:
+            raise ValueError(
+                f"partitions held {first.count} rows and then {found.count}; they must not change "
+                "while they are fitted"
+            )
         length = float(np.linalg.norm(theta))
-        g = found.gradient + 2 * ridge * theta
-        noise = spread * (found.size + ridge * length**2)
-        blur = stretch * spread * (found.blur + 2 * ridge * length)
-        return found.value + ridge * length**2, g, linalg.norm(g, inverse), noise, blur
+        value, gradient = ridge * length**2, 2 * ridge * theta
+        noise, blur = spread * (found.size + value), spread * (found.blur + 2 * ridge * length)
+        known = found.value + value, found.gradient + gradient, found.curvature, noise, blur
+        return SummedPoint(theta, *known, found)
 
-    value, g, left, noise, blur = measured(theta, here)
-    for _ in range(200):
-        if left <= blur:
-            break
-        step = -linalg.solve(linalg.factor(here.curvature + 2 * ridge * np.eye(d)), g)
-        decrement, s = -float(g @ step), 1.0
-        while s > 1e-12:
-            trial = theta + s * step
-            there = visit(trial, False)
-            if there.count != count:
-                raise ValueError(
-                    f"partitions held {count} rows and then {there.count}; they must not change "
-                    "while they are fitted"
-                )
-            known = measured(trial, there)
-            # below the rounding of the value only the gradient can tell progress
-            settled = decrement <= 100 * noise and known[2] < left
-            if value - known[0] >= 1e-4 * s * decrement or settled:
-                break
-            s /= 2
-        else:
-            break
-        theta, here = trial, there
-        value, g, left, noise, blur = known
-    return theta, Sums(**{**vars(here), "gram": gram})
+    inverse = linalg.safe_inverse(glm.min_slope * first.gram + floor, 2 * ridge)[0]
+    best, _ = descend(
+        lambda theta: point(theta, look(theta, False)), point(theta, first), ridge, inverse
+    )
+    return replace(best.sums, gram=first.gram), best.theta

@@ -14,7 +14,7 @@ SUFFIXES = (".parquet", ".pq")
 def sources_of(partitions: Any) -> list[Source]:
     """Return the partitions in order, none of them read."""
     if isinstance(partitions, str | Path):
-        return [Source(str(path), path) for path in files_in(Path(partitions))]
+        return _sources(files_in(Path(partitions)))
     if isinstance(partitions, tuple) and partitions and hasattr(partitions[0], "to_delayed"):
         return _sources(_blocks_of_arrays(partitions))
     if hasattr(partitions, "to_delayed"):
@@ -32,7 +32,9 @@ def sources_of(partitions: Any) -> list[Source]:
 
 def _sources(given: Iterable[Any]) -> list[Source]:
     return [
-        Source(str(each) if isinstance(each, str | Path) else f"partition {i}", each)
+        Source(str(each), Path(each).absolute())  # workers may be in another folder
+        if isinstance(each, str | Path)
+        else Source(f"partition {i}", each)
         for i, each in enumerate(given)
     ]
 

@@ -93,20 +93,24 @@ def standing_rows(glm: GLM, found: Condensed, gradient: Array) -> tuple[Array, A
 def gap(state: "FTRLState") -> float:
     r"""Return a bound on the distance from the minimiser over all rows learnt.
 
-    F is 1-strongly convex in the norm of :math:`\underline H`, and the solver's H is at most
-    :math:`e^{Ma\|\delta\|}K/\kappa` times that, so the distance is at most
-    :math:`\sqrt{K/\kappa}` times the residual of the rows held, with that factor's root, plus the
-    departure of those they stand for. Infinite where M is not known and rows were learnt since.
+    F is 1-strongly convex in the norm of :math:`\underline H`. The solver's H is at most
+    :math:`e^{Ma\|m - c\|}/\text{low}` times :math:`(K/\kappa)\underline H`, m being the anchor and
+    low its ratio of curvatures. So the distance is at most :math:`\sqrt{K/\kappa}` times the
+    residual of the rows held, with the root of that factor, plus the departure of those they stand
+    for. Infinite where M is not known and the estimate has moved.
     """
-    h, theta = state.head, state.theta
-    far = max(each.longest * np.linalg.norm(theta - each.centre) for each in state.condensed)
-    t = SHORT * h.concordance * float(far)
+    h, theta, known = state.head, state.theta, state.condensed
     if h.code == at.EXACT:
-        return h.spread * h.gap if far == 0 else math.inf
+        moved = any((theta != each.centre).any() for each in known)
+        return math.inf if moved else h.spread * h.gap
+    anchor = state.views.anchor
+    far = max(each.longest * float(np.linalg.norm(anchor - each.centre)) for each in known)
+    t = SHORT * h.concordance * far
     if t > 300:
         return math.inf
-    departure = sum(each.departure(h.concordance, theta) for each in state.condensed)
-    return h.spread * (math.exp(t / 2) * h.residual + departure) + h.blur
+    root = math.sqrt(math.exp(t) / h.stale_low)
+    departure = sum(each.departure(h.concordance, theta) for each in known)
+    return h.spread * (root * h.residual + departure) + root * h.blur
 
 
 def refuse(state: "FTRLState", what: str) -> None:
