@@ -5,9 +5,8 @@ time of a pass over P partitions and n rows by W workers is fitted as
 
     seconds = n * compute / W + P * task + log2(P) * level
 
-where level is latency and transfer in one level of the tree of sums. On a busy machine walls mean
-little, so processor times of workers are measured too: the speed-up is that of two workers with a
-core each.
+where level is what one level of the tree of sums costs. On a busy machine walls mean little, so
+seconds are processor time: that of the busiest worker and of the driver, which has the scheduler.
 """
 
 import json
@@ -58,11 +57,17 @@ def tiny(i: int) -> tuple[np.ndarray, np.ndarray]:
     return drawn(i, 1)
 
 
-def one_pass(sources, columns) -> float:
+def one_pass(client, sources, columns) -> tuple[float, float]:
+    """Return processor seconds, of the busiest worker and of the driver with the scheduler; wall.
+
+    Their sum is what the pass takes at most where every process has a core.
+    """
     work = partial(_sums, GLM, columns, np.full(DIM, 0.05), False)
-    began = time.perf_counter()
+    before, driver, began = client.run(used), time.process_time(), time.perf_counter()
     OnDask(sources).total(work)
-    return time.perf_counter() - began
+    wall, driver = time.perf_counter() - began, time.process_time() - driver
+    after = client.run(used)
+    return driver + max(after[name][0] - before[name][0] for name in after), wall
 
 
 def used() -> tuple[float, float]:
@@ -87,8 +92,9 @@ def on_workers(count: int, folder: Path, rows: int) -> tuple[list[dict], dict]:
             cells.append((partitions, partitions, functions, Columns()))
         records = []
         for partitions, n, sources, named in cells:
-            seconds = min(one_pass(sources, named) for _ in range(REPEATS))
-            records.append({"W": count, "P": partitions, "n": n, "seconds": seconds})
+            seconds, wall = np.min([one_pass(client, sources, named) for _ in range(REPEATS)], 0)
+            record = {"W": count, "P": partitions, "n": n, "seconds": seconds, "wall": wall}
+            records.append(record)
         before = client.run(used)
         began = time.perf_counter()
         state = nw.fit_partitions(GLM, folder, ridge=RIDGE, target="label")
@@ -227,10 +233,20 @@ def draw(found: dict) -> plotting.Figure:
     table = pd.DataFrame(found["passes"])
     for count, colour in zip((1, 2), plotting.COLOURS, strict=False):
         part = table[table["W"] == count]
-        left.scatter(part["seconds"], part["model"], color=colour, label=f"{count} worker(s)")
+        left.scatter(
+            part["seconds"],
+            part["model"],
+            color=colour,
+            label="one worker" if count == 1 else "two workers",
+        )
     ends = [table["seconds"].min(), table["seconds"].max()]
     left.plot(ends, ends, color="black", linewidth=0.8)
-    left.set(xscale="log", yscale="log", xlabel="measured, s per pass", ylabel="model, s per pass")
+    left.set(
+        xscale="log",
+        yscale="log",
+        xlabel="measured, s per pass (processor)",
+        ylabel="model, s per pass",
+    )
     left.legend()
     cost = found["cost"]
     big = np.array([cost["compute"] * cost["features"], cost["task"], cost["level"]])
@@ -241,11 +257,12 @@ def draw(found: dict) -> plotting.Figure:
         "levels of the tree": [big[2] * np.log2(max(4 * w, 64)) for w in workers],
     }
     for (name, values), colour in zip(parts.items(), plotting.COLOURS, strict=False):
-        right.plot(workers, values, color=colour, label=name, linewidth=1.0)
+        if max(values) > 0:  # what could not be told from 0 has no line
+            right.plot(workers, values, color=colour, label=name, linewidth=1.0)
     right.plot(workers, np.sum(list(parts.values()), axis=0), color="black", label="a pass")
     right.set(xscale="log", yscale="log", xlabel="workers", ylabel="predicted, s per pass")
     right.set_title("10⁹ rows × 100 features, 4 partitions per worker")
-    right.legend()
+    right.legend(loc="lower left")
     return figure
 
 
