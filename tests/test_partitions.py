@@ -377,6 +377,31 @@ def test_summaries_are_merged_with_rows():
         nw.merge(replace(ftrl, aggregate=True), fits)
 
 
+@pytest.mark.parametrize("link", ["identity", "logistic"])
+def test_rows_of_weight_zero_are_no_rows(link):
+    glm, x, y, w = drawn(link)
+    state = nw.fit_partitions(glm, [(x, y, 0 * w)], ridge=0.7)
+    assert state.count == 0
+    assert not state.theta.any()
+    ftrl = nw.FTRL(glm, ridge=0.7)
+    ftrl.update(state, x, y, w)
+    ftrl.solve(state)
+    assert state.theta == pytest.approx(learnt(ftrl, x, y, w).theta, rel=1e-11)
+
+
+def test_equal_rows_stay_merged():
+    glm, x, y, w = drawn("logistic")
+    ftrl = nw.FTRL(glm, ridge=0.7, aggregate=True)
+    x = np.round(x * 2) / 2
+    x /= np.maximum(np.linalg.norm(x, axis=1), 1.0)[:, None]
+    states = [learnt(ftrl, *part) for part in shares(x, y, w, 2)]
+    merged, whole = nw.merge(ftrl, states), learnt(ftrl, x, y, w)
+    assert merged.theta == pytest.approx(whole.theta, rel=1e-11)
+    assert merged.rows.stored == len(np.unique(x[w > 0] + 0.0, axis=0)) < merged.count
+    with pytest.raises(ValueError, match="has merged equal rows; pass a spec with aggregate=True"):
+        nw.merge(replace(ftrl, aggregate=False), states)
+
+
 def test_what_cannot_be_merged():
     glm, x, y, w = drawn("logistic")
     ftrl = nw.FTRL(glm)

@@ -34,13 +34,13 @@ def fit_partitions(
     target: str | None = None,
     weight: str | None = None,
 ) -> FTRLState:
-    r"""Return the FTRL state of rows that lie in partitions: the exact minimiser of
+    r"""Return the FTRL state of rows that lie in partitions.
 
-    .. math:: \lambda\|\mu\|^2 + \sum w\,[m(x\cdot\mu) - y\,x\cdot\mu]
+    .. math:: \hat\mu = \arg\min_\mu \lambda\|\mu\|^2 + \sum w\,[m(x\cdot\mu) - y\,x\cdot\mu]
 
-    by Newton's method. Each pass reads every partition where the work is done and returns value,
-    gradient and Hessian, added in the order of a fixed tree: the result is the same to the last
-    bit however many workers there are, as long as they have the same processor and packages.
+    exactly, by Newton's method. Each pass reads every partition where the work is done and returns
+    value, gradient and Hessian, added in the order of a fixed tree: the result is the same to the
+    last bit however many workers there are, as long as they have the same processor and packages.
 
     Where Dask has a client, or partitions are Dask's own, its workers read and add; else this
     process reads one partition after the other. Of a file 65,536 rows are held at a time.

@@ -118,6 +118,8 @@ def _merge(spec: FTRL, states: list[FTRLState]) -> FTRLState:
         raise ValueError(
             "aggregate=True merges equal rows, and a state holds a summary; pass False"
         )
+    if any(each.rows.merge for each in states) and not spec.aggregate:
+        raise ValueError("a state has merged equal rows; pass a spec with aggregate=True")
     h.played = math.fsum(each.head.played for each in states)
     shares = [each.count / max(h.count, 1) for each in states]
     theta = sum(
