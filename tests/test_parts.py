@@ -184,13 +184,13 @@ def test_a_run_stops_when_the_sources_change_under_it(tmp_path, monkeypatch):
     from noisewise.experiments import runner
 
     run = Run("links", tmp_path, trials=1, rounds=5, jobs=1)
-    batch = runner._batch
+    batch = runner._local_batch
 
     def edited(*words):
         monkeypatch.setattr(provenance, "sources", lambda: "edited")
         return batch(*words)
 
-    monkeypatch.setattr(runner, "_batch", edited)
+    monkeypatch.setattr(runner, "_local_batch", edited)
     with pytest.raises(ValueError, match="sources changed"):
         run.execute()
     assert not list(tmp_path.rglob("*.parquet"))

@@ -232,9 +232,34 @@ def test_options_that_do_not_fit_the_file(csv, options, words, change):
     refused(words, "fit", csv, *options)
 
 
+def test_a_folder_of_parquet_files_is_one_file(tmp_path, csv):
+    (folder := tmp_path / "houses").mkdir()
+    options = "--target", "price", "--categorical", "city"
+    frame = table()
+    for i, piece in enumerate([frame[:50], frame[50:120], frame[120:]]):
+        piece.to_parquet(folder / f"{i}.parquet", index=False)
+    out, _ = fitted(folder, *options)
+    model = nw.load(out / "model.npz")
+    fitted(csv, *options)
+    assert_allclose(model.coef_, nw.load(out / "model.npz").coef_, rtol=1e-9)
+    refused("is a folder", "predict", out, folder)
+    last = folder / "2.parquet"
+    for change, words in (
+        (
+            piece.assign(size=np.nan),
+            r"80 of 200 values .* \(first in row 1 of 2.parquet\)",
+        ),
+        (piece.drop(columns="new"), r"2.parquet has other columns than 0.parquet: it lacks 'new'"),
+        (piece.assign(old=1), r"2.parquet has other columns .* it has besides 'old'"),
+        (piece[:0], r"2.parquet holds no row"),
+    ):
+        change.to_parquet(last, index=False)
+        refused(words, "fit", folder, *options)
+
+
 def test_files_that_can_not_be_read(tmp_path):
     target = ("--target", "y")
-    refused("is a folder", "fit", tmp_path, *target)
+    refused("holds no Parquet file", "fit", tmp_path, *target)
     refused("No such file", "fit", tmp_path / "none.csv", *target)
     refused("No such file", "fit", tmp_path / "none.parquet", *target)
     for name, content, words in (

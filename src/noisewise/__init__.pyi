@@ -22,9 +22,11 @@ from .links import Link as Link
 from .noise import Bounded as Bounded
 from .noise import Likelihood as Likelihood
 from .noise import SubGaussian as SubGaussian
+from .partitions.fitting import fit_partitions as fit_partitions
 from .protocols import BanditRounds as BanditRounds
 from .protocols import Rounds as Rounds
 from .regression import *
+from .regression.joining import merge as merge
 from .simulate import choices as choices
 from .simulate import predictions as predictions
 

@@ -26,6 +26,11 @@ def main() -> None:
 @click.option(
     "--jobs", type=click.IntRange(1), default=lambda: os.cpu_count() or 1, help="Processes."
 )
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Of a Dask cluster that runs the trials, tcp://HOST:PORT.",
+)
 @click.option("--out", type=click.Path(path_type=Path), default=Path("results"), show_default=True)
 @click.option("--list", "listing", is_flag=True, help="List the studies and stop.")
 @click.option(
@@ -53,6 +58,7 @@ def reproduce(
     rounds: int | None,
     seed: int,
     jobs: int,
+    scheduler: str | None,
     out: Path,
     listing: bool,
     own: tuple[str, ...],
@@ -103,7 +109,7 @@ def reproduce(
         for name in names or EXPERIMENTS:
             wanted = policies if name == "bandits" else None
             mine = added.get(name, ())
-            run = runner.Run(name, out, trials, rounds, seed, jobs, mine, wanted)
+            run = runner.Run(name, out, trials, rounds, seed, jobs, mine, wanted, scheduler)
             if not names and (missing := run.missing_requirement):
                 click.echo(f"{name}: left out, {missing}")
                 continue

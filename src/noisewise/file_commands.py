@@ -74,12 +74,12 @@ def fit(
     delta: float,
     out: Path | None,
 ) -> None:
-    """Fit a model to a CSV or Parquet file, row by row in its order.
+    """Fit a model to a CSV or Parquet file, or a folder of Parquet files, row by row in order.
 
     Prints coefficients with intervals and how well each row was predicted before it was learnt,
     compared with the running mean and a textbook fit. Writes a page (index.html) and the model,
     which noisewise predict uses. The file is read twice, by chunks; a gaussian model needs no more
-    memory for a larger file.
+    memory for a larger file. Files of a folder are read in the order of their names.
     """
     fitting = _tabular("noisewise.tabular.fitting")
     saving = _tabular("noisewise.tabular.saving")

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from ..confidence import Interval
 from ..inputs import flag, one_of, probability
 from ..noise import Likelihood, SubGaussian
+from ..partitions.sources import blocks_in_turn
 from ..protocols import Array
 from .estimator_state import EstimatorState
 from .models import AnyModel, least_label, start_model
@@ -107,8 +108,17 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         sample_weight: ArrayLike | None = None,
         offset: ArrayLike | None = None,
     ) -> "OnlineGLM":
-        """Start again, and learn the rows in the order given."""
-        self._learn(X, y, sample_weight, offset, afresh=True)
+        """Start again, and learn the rows in the order given.
+
+        Dask arrays or data frames are computed and learnt block by block, with the same result.
+        """
+        if not hasattr(X, "to_delayed"):
+            self._learn(X, y, sample_weight, offset, afresh=True)
+            return self
+        fresh = replace(self)
+        for block in blocks_in_turn(X, y, sample_weight, offset):
+            fresh.partial_fit(*block)
+        self._fitted = fresh._learnt
         return self
 
     def partial_fit(

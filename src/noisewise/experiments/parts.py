@@ -38,13 +38,23 @@ class Held:
 
 def write(folder: Path, cell: int, trials: list[int], rows: list[Record]) -> None:
     """Write the rows of consecutive trials of a cell."""
+    keep(folder, cell, trials, content_of(rows))
+
+
+def content_of(rows: list[Record]) -> bytes:
+    """Return rows as the content of a part, with the machine that made them."""
     frame = pd.DataFrame(rows)
     frame.attrs["machine"] = provenance.machine()
     content = io.BytesIO()
     frame.to_parquet(content, index=False)
+    return content.getvalue()
+
+
+def keep(folder: Path, cell: int, trials: list[int], content: bytes) -> None:
+    """Write the content of a part under a name that says what it holds."""
     span = f"{cell}-{trials[0]}-{trials[-1] + 1}"
-    path = folder / f"{span}-{_checksum(folder, span, content.getvalue())}.parquet"
-    files.replace(path, lambda part: part.write_bytes(content.getvalue()))
+    path = folder / f"{span}-{_checksum(folder, span, content)}.parquet"
+    files.replace(path, lambda part: part.write_bytes(content))
 
 
 def read(folder: Path, trials: int, tell: Callable[[str], object]) -> Held:

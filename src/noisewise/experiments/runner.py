@@ -30,17 +30,19 @@ used again by runs of the same sources and versions.
 import hashlib
 import inspect
 import json
+import math
 import os
 import re
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
@@ -52,10 +54,31 @@ from .. import files
 from ..checks import find
 from ..protocols import Policy, Regressor, trait
 from ..regression import REGRESSORS
-from . import EXPERIMENTS, Record, bandit_lineup, digest, parts, plotting, provenance, workers
+from . import (
+    EXPERIMENTS,
+    Record,
+    bandit_lineup,
+    cluster,
+    digest,
+    parts,
+    plotting,
+    provenance,
+    workers,
+)
 from .datasets import MissingData
 from .parts import Held
 from .verdicts import Verdict
+
+LEAST = 0.4  # seconds of a batch on Dask, which adds about a hundredth of a second to each
+
+
+class Batch(NamedTuple):
+    """Trials that were run: what a part holds of them, and the time they took."""
+
+    cell: int
+    trials: list[int]
+    content: bytes
+    seconds: float
 
 
 def note(sentence: str) -> None:
@@ -111,6 +134,7 @@ class Run:
     jobs: int = 2
     own: tuple[UserAlgorithm, ...] = ()
     policies: str | None = None
+    scheduler: str | None = None
 
     @property
     def study(self) -> ModuleType:
@@ -188,25 +212,66 @@ class Run:
         return summary
 
     def _missing(self, held: Held) -> list[tuple[int, list[int]]]:
-        """Return (cell, trials) batches that no part holds yet, small enough to share out."""
-        size = max(1, min(25, self.scale // (2 * self.jobs)))
-        batches = []
+        """Return (cell, trials) that no part holds yet, in runs of consecutive trials."""
+        missing = []
         for cell in range(len(self.cells)):
             left = [t for t in range(self.scale) if t not in held.trials[cell]]
-            batches += [(cell, run) for run in _runs(left, size)]
-        return batches
+            missing += [(cell, run) for run in _runs(left, self.scale)]
+        return missing
 
-    def _work(self, batches: list[tuple[int, list[int]]]) -> None:
-        total = sum(len(trials) for _, trials in batches)
+    def _work(self, missing: list[tuple[int, list[int]]]) -> None:
+        """Run trials, and keep each batch of them when it is done."""
+        folder, total = self.parts, sum(len(trials) for _, trials in missing)
         with (
             tqdm(total=total, desc=self.name, unit="trial", leave=False) as bar,
-            joblib.parallel_config(backend="loky", inner_max_num_threads=1),
+            closing(self._results(missing)) as results,
         ):
+            for done, count in results:
+                parts.keep(folder, done.cell, done.trials, done.content)
+                bar.set_postfix(workers=count, refresh=False)
+                bar.update(len(done.trials))
+
+    def _results(
+        self, missing: list[tuple[int, list[int]]]
+    ) -> Generator[tuple[Batch, int], None, None]:
+        """Yield finished batches, and how many workers there are: processes here, or on Dask."""
+        if self.scheduler is not None:
+            with cluster.connection(self.scheduler) as client:
+                yield from self._on_dask(client, missing)
+        elif (client := cluster.chosen_client()) is not None:
+            yield from self._on_dask(client, missing)
+        else:
+            size = self._batch_size(self.jobs)
+            batches = [(cell, run) for cell, trials in missing for run in _runs(trials, size)]
             jobs = min(self.jobs, len(batches))
-            pool = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
-            batch = joblib.delayed(partial(_batch, self, self.parts, os.getpid()))
-            for count in pool(batch(*each) for each in batches):
-                bar.update(count)
+            with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
+                pool = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
+                batch = joblib.delayed(partial(_local_batch, self, self.parts, os.getpid()))
+                yield from ((done, jobs) for done in pool(batch(*each) for each in batches))
+
+    def _on_dask(
+        self, client: Any, missing: list[tuple[int, list[int]]]
+    ) -> Iterator[tuple[Batch, int]]:
+        """Yield the same from Dask; batches of short trials grow while there are enough of them."""
+        jobs = cluster.threads(client)
+        size, most = self._batch_size(jobs), max(1, self.scale // (2 * jobs))
+
+        def batches() -> Iterator[tuple[int, list[int]]]:
+            for cell, trials in missing:
+                left = trials
+                while left:
+                    yield cell, left[:size]
+                    left = left[size:]
+
+        batch = partial(_remote_batch, self, cluster.identity())
+        for done, count in cluster.results(client, batch, batches()):
+            yield done, count
+            enough = math.ceil(len(done.trials) * LEAST / done.seconds)
+            size = min(most, max(size, enough))
+
+    def _batch_size(self, jobs: int) -> int:
+        """Return a number of trials small enough to share out."""
+        return max(1, min(25, self.scale // (2 * jobs)))
 
     def _summary(
         self, table: pd.DataFrame, seconds: float, machines: list[dict[str, str]]
@@ -237,11 +302,20 @@ class Run:
         }
 
 
-def _batch(run: Run, folder: Path, driver: int, cell: int, trials: list[int]) -> int:
+def _local_batch(run: Run, folder: Path, driver: int, cell: int, trials: list[int]) -> Batch:
     workers.end_with(driver)
     if run.parts != folder:
         raise ValueError("the sources changed while the study ran; run the same command again")
-    setting = run.cells[cell]
+    return _batch(run, cell, trials)
+
+
+def _remote_batch(run: Run, wanted: dict[str, str], cell: int, trials: list[int]) -> Batch:
+    cluster.require(wanted)
+    return _batch(run, cell, trials)
+
+
+def _batch(run: Run, cell: int, trials: list[int]) -> Batch:
+    began, setting = time.perf_counter(), run.cells[cell]
     study_key = int.from_bytes(hashlib.sha256(run.name.encode()).digest()[:4], "big")
     rows = []
     for trial in trials:
@@ -250,8 +324,7 @@ def _batch(run: Run, folder: Path, driver: int, cell: int, trials: list[int]) ->
         if not made:
             raise ValueError(f"study {run.name}: data({setting}) is empty; return at least one row")
         rows += [{**row, "trial": trial, "_cell": cell} for row in made]
-    parts.write(folder, cell, trials, rows)
-    return len(trials)
+    return Batch(cell, trials, parts.content_of(rows), time.perf_counter() - began)
 
 
 def _constants(study: ModuleType) -> Record:

@@ -13,6 +13,7 @@ from ..blas import matmul, one_thread
 from ..glm import GLM
 from ..noise import Bounded, Likelihood, Noise, SubGaussian
 from ..protocols import Array
+from .condensed import refuse
 from .least_squares import full_gram
 from .newton import visit
 from .state import FTRLState
@@ -136,6 +137,7 @@ def _least_squares(state: FTRLState, x: Array, sigma: float | None, rests_on: st
 
 
 def _curved(glm: GLM, state: FTRLState, x: Array, noise: Noise) -> Estimate:
+    refuse(state, "an interval of one row")
     point, blocks, settled = state.theta, list(state.blocks()), False
     for _ in range(50):  # Newton's steps away from what the ridge has shrunk
         here = visit(glm, 0.0, blocks, point)

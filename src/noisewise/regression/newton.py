@@ -6,9 +6,9 @@ Armijo's rule: undamped steps diverge when weights span four orders of magnitude
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from ..protocols import Array
 from ..theory import radii
 from .rows import Block
 from .solver import RowSolver
+from .uniform import unfolded
 
 if TYPE_CHECKING:
     from .state import FTRLState
@@ -40,6 +41,9 @@ class Point:
     curvature: Array
     noise: float
     blur: float
+
+
+AnyPoint = TypeVar("AnyPoint", bound=Point)
 
 
 @one_thread
@@ -70,28 +74,43 @@ def visit(glm: GLM, ridge: float, blocks: Iterable[Block], theta: Array) -> Poin
 def minimise(
     glm: GLM, ridge: float, blocks: list[Block], theta: Array, inverse: Array, tolerance: float = 0
 ) -> tuple[Point, float]:
-    r"""Return the minimiser, started at ``theta``, and a bound on its distance from the exact one.
+    """Return the minimiser over rows that are held, as `descend` does, started at ``theta``."""
 
-    ``inverse`` is the inverse of :math:`\underline H`. The objective is 1-strongly convex in that
-    norm, so the distance is at most :math:`\|\nabla L\|_{\underline H^{-1}}`. Stops when that is
-    rounding error, or below ``tolerance``.
+    def look(theta: Array) -> Point:
+        return visit(glm, ridge, blocks, theta)
+
+    return descend(look, look(theta), ridge, inverse, tolerance)
+
+
+def descend(
+    look: Callable[[Array], AnyPoint],
+    here: AnyPoint,
+    ridge: float,
+    inverse: Array,
+    tolerance: float = 0,
+) -> tuple[AnyPoint, float]:
+    r"""Return the minimiser, started from ``here``, and a bound on its distance from the exact one.
+
+    ``look`` returns what a pass finds at a parameter. ``inverse`` is the inverse of
+    :math:`\underline H`. The objective is 1-strongly convex in that norm, so the distance is at
+    most :math:`\|\nabla L\|_{\underline H^{-1}}`. Stops when that is rounding error, or below
+    ``tolerance``.
     """
 
     def excess(point: Point) -> float:
         return linalg.norm(point.gradient, inverse)
 
     stretch = float(np.sqrt(np.trace(inverse)))  # ||v||_inverse <= stretch ||v||
-    here = visit(glm, ridge, blocks, theta)
     for _ in range(200):
         left = excess(here)
         if left <= max(stretch * here.blur, tolerance - stretch * here.blur):
             break
-        H = here.curvature + 2 * ridge * np.eye(len(theta))
+        H = here.curvature + 2 * ridge * np.eye(len(inverse))
         step = -linalg.solve(linalg.factor(H), here.gradient)
         decrement = -float(here.gradient @ step)
         s = 1.0
         while s > 1e-12:
-            there = visit(glm, ridge, blocks, here.theta + s * step)
+            there = look(here.theta + s * step)
             drop = here.value - there.value
             # below the rounding of the value only the gradient can tell progress
             settled = decrement <= 100 * here.noise and excess(there) < left
@@ -138,9 +157,10 @@ class ExactNewton(RowSolver):
     @one_thread
     def rebuild(self, glm: GLM, state: "FTRLState") -> None:
         """Add up the Gram matrix, and minimise."""
-        state.gram[:] = 0.0
-        for block in state.rows:
-            state.gram += block.x.T @ (block.weight[:, None] * block.x)
+        known = state.condensed
+        state.gram[:] = sum((each.gram for each in known), np.zeros_like(state.gram))
+        for x, w in unfolded(state, sum(each.rows for each in known)):
+            state.gram += x.T @ (w[:, None] * x)
         self._renew(glm, state)
 
     def move_ridge(self, glm: GLM, state: "FTRLState", ridge: float) -> None:

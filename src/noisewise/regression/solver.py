@@ -21,6 +21,7 @@ from ..kernels import adaptive_set
 from ..kernels import layout as at
 from ..ownership import Owned
 from ..protocols import Array
+from .condensed import refuse
 
 if TYPE_CHECKING:
     from .state import FTRLState
@@ -103,6 +104,7 @@ class Solver(ABC):
 
     def with_model(self, fresh: "FTRLState", glm: GLM, state: "FTRLState") -> "FTRLState":
         """Return the fresh state of another model after the rows of a state."""
+        refuse(state, "another parameter_bound, which the data ask for,")
         for block in state.blocks():
             fresh.solver.learn(
                 glm, fresh, block.x, block.pull / block.weight, block.weight, scores=True
@@ -115,7 +117,7 @@ class Solver(ABC):
 
     def slack(self, state: "FTRLState") -> float:
         """Return what that distance adds to a radius."""
-        return self.gap(state)
+        return state.gap
 
     @abstractmethod
     def excess(self, state: "FTRLState") -> float:

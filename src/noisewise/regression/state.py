@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,15 +14,19 @@ from ..kernels import layout as at
 from ..kernels.layout import Header, Views, align
 from ..protocols import Array
 from ..states import (
+    ADDED,
     COUNT,
     FINITE,
     check_fields,
     check_finite,
     check_layout,
+    check_list,
     check_rows,
     restore_writable,
 )
+from . import condensed
 from .anchored import AnchoredNewton, OwnLinkNewton
+from .condensed import Condensed
 from .least_squares import LeastSquares
 from .newton import ExactNewton
 from .rows import Block, Rows
@@ -65,6 +69,7 @@ class FTRLState:
     folded: int = 0
     uniform: Array | None = None  # of these rows, see `sets.uniform`
     log_det: float = 0.0
+    condensed: list[Condensed] = field(default_factory=list, metadata=ADDED)  # not held any more
 
     def __post_init__(self) -> None:
         self._check()
@@ -82,6 +87,7 @@ class FTRLState:
         d = dimension(self.dim)
         check_layout("FTRLState.array", self.array, (at.size(d),))
         check_fields(self, rows=Rows, gram=(d, d), folded=COUNT, log_det=FINITE)
+        check_list("FTRLState.condensed", self.condensed, Condensed)
         if self.uniform is not None:
             check_fields(self, uniform=(d, d))
         at.check_header(self.array, d)
@@ -93,7 +99,8 @@ class FTRLState:
         check_finite("FTRLState.array", a[at.HEADER : len(a) - at.BUFFER * (at.padded(d) + 4)])
         check_finite("FTRLState.array", views.x[:n])
         check_finite("FTRLState.array", views.numbers[:3, :n])
-        learnt = int(h.count) - n if keeps_rows else 0
+        spared = sum(each.spared for each in self.condensed)
+        learnt = int(h.count) - n - spared if keeps_rows else 0
         stored = self.rows.stored
         if self.rows.dim != d or not (stored <= learnt if self.rows.merge else stored == learnt):
             raise ValueError(
@@ -166,7 +173,7 @@ class FTRLState:
     @property
     def gap(self) -> float:
         """The proved distance from the exact minimiser."""
-        return self.solver.gap(self)
+        return condensed.gap(self) if self.condensed else self.solver.gap(self)
 
     def buffer(self) -> Iterator[Block]:
         """Yield the buffer as a block, if it holds any row."""

@@ -28,7 +28,7 @@ def uniform(glm: GLM, state: "FTRLState") -> tuple[Array, float]:
     gram, folded, P, log_det = state.gram, state.folded, state.uniform, state.log_det
     if state.rows.merge:  # merged rows have no order, but there are few
         gram, folded, P = np.zeros_like(gram), 0, None
-    new = list(_unfolded(state, folded))
+    new = list(unfolded(state, folded))
     count = sum(len(x) for x, _ in new)
     if P is not None and folded % 512 + count < 512 and count <= 2:
         for x, w in (pair for rows, weights in new for pair in zip(rows, weights, strict=True)):
@@ -55,7 +55,7 @@ def uniform(glm: GLM, state: "FTRLState") -> tuple[Array, float]:
     return P.copy(), log_det
 
 
-def _unfolded(state: "FTRLState", folded: int) -> Iterator[tuple[Array, Array]]:
+def unfolded(state: "FTRLState", folded: int) -> Iterator[tuple[Array, Array]]:
     """Yield features and weights of the rows that are not in the Gram matrix yet."""
     passed = 0
     for block in state.blocks():

@@ -68,7 +68,7 @@ def fit(
     """
     began = perf_counter()
     choice, notes = choose(
-        path, names_of(path), target, features, weight, categorical, family, success
+        path, names_of(path, folder=True), target, features, weight, categorical, family, success
     )
     found = survey(_shown(chunks(path, choice.columns, choice.words), "look"), choice.words)
     encoding, more = encode(choice, found, drop_missing)

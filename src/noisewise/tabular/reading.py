@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from ..partitions.sources import files_in
+
 CHUNK = 50_000  # rows
 PARQUET = (".parquet", ".pq")
 SEPARATORS = ",;\t"
@@ -39,10 +41,21 @@ def readable(path: Path) -> Iterator[None]:
         raise ValueError(f"{path} can't be read: {' '.join(str(error).split())}") from None
 
 
-def names_of(path: Path) -> list[str]:
-    """Return the names of the columns."""
-    if path.is_dir():
+def names_of(path: Path, folder: bool = False) -> list[str]:
+    """Return the names of the columns; of a folder, if that is allowed, those of all its files."""
+    if path.is_dir() and not folder:
         raise ValueError(f"{path} is a folder; pass a CSV or Parquet file")
+    if path.is_dir():
+        first, *others = files_in(path)
+        names = names_of(first)
+        for other in others:
+            for name in {*names} ^ {*names_of(other)}:
+                word = "lacks" if name in names else "has besides"
+                raise ValueError(
+                    f"{other} has other columns than {first.name}: it {word} {name!r}; a folder "
+                    "holds files of the same columns"
+                )
+        return names
     with readable(path):
         if _is_parquet(path):
             return list(_parquet(path).schema_arrow.names)
@@ -80,7 +93,20 @@ def _separator(path: Path) -> str:
 
 
 def chunks(path: Path, columns: Sequence[str], words: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
-    """Yield the columns as data frames of at most `CHUNK` rows; those in ``words`` as text."""
+    """Yield the columns as data frames of at most `CHUNK` rows; those in ``words`` as text.
+
+    The index is the number of a row in its file; of a folder's, ``attrs`` has the file's name.
+    """
+    if path.is_dir():
+        for file in files_in(path):
+            empty = True
+            for frame in chunks(file, columns, words):
+                frame.attrs["file"] = file.name
+                empty = empty and not len(frame)
+                yield frame
+            if empty:
+                raise ValueError(f"{file} holds no row; remove it from the folder")
+        return
     with readable(path):
         if not _is_parquet(path):
             with pd.read_csv(

@@ -19,7 +19,7 @@ class Column:
     """What was seen in a column: its kind in every chunk, and how its values spread.
 
     ``kinds`` are "number", "bool", "date" and "text"; ``missing`` and ``infinite`` count rows, and
-    ``places`` says in which row (from 1) each was first seen.
+    ``places`` says in which row (from 1), and of a folder in which file, each was first seen.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Column:
     missing: int = 0
     infinite: int = 0
     wrong: int = 0
-    places: dict[str, int] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
     example: str = ""
     low: float = np.inf
     high: float = -np.inf
@@ -50,8 +50,9 @@ class Column:
         """Whether all rows have the same value."""
         return len(self.levels) < 2 if self.categorical else not self.low < self.high
 
-    def look(self, values: pd.Series) -> None:
-        """Take in the values of a chunk."""
+    def look(self, values: pd.Series, file: str = "") -> None:
+        """Take in the values of a chunk, of a file of a folder if that is named."""
+        self._file = file
         self.count += len(values)
         there = values.notna()
         self._first("missing", ~there)
@@ -85,7 +86,8 @@ class Column:
 
     def _first(self, what: str, where: pd.Series) -> None:
         if what not in self.places and where.any():
-            self.places[what] = int(where.index[int(np.argmax(where.to_numpy()))]) + 1
+            row = int(where.index[int(np.argmax(where.to_numpy()))]) + 1
+            self.places[what] = f"{row} of {self._file}" if self._file else str(row)
 
 
 def kind_of(values: pd.Series) -> str:
@@ -120,5 +122,5 @@ def survey(frames: Iterable[pd.DataFrame], categorical: Iterable[str]) -> dict[s
     for frame in frames:
         for name in frame.columns:
             column = columns.setdefault(name, Column(name, name in chosen))
-            column.look(frame[name])
+            column.look(frame[name], frame.attrs.get("file", ""))
     return columns

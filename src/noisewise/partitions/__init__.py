@@ -1,0 +1,1 @@
+"""Fits to rows that lie in partitions: files, Dask's collections, or what functions return."""

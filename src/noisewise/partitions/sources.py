@@ -1,0 +1,96 @@
+"""What a user passes as partitions, made a list of sources."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .reading import Source
+
+SUFFIXES = (".parquet", ".pq")
+
+
+def sources_of(partitions: Any) -> list[Source]:
+    """Return the partitions in order, none of them read."""
+    if isinstance(partitions, str | Path):
+        return _sources(files_in(Path(partitions)))
+    if isinstance(partitions, tuple) and partitions and hasattr(partitions[0], "to_delayed"):
+        return _sources(_blocks_of_arrays(partitions))
+    if hasattr(partitions, "to_delayed"):
+        return _sources(partitions.to_delayed())
+    if not isinstance(partitions, Iterable):
+        raise ValueError(
+            f"partitions is a {type(partitions).__name__}; pass a list of (X, y) or (X, y, weight),"
+            " of functions, Dask delayed ones or Parquet files, a Dask collection, or a folder"
+        )
+    found = _sources(partitions)
+    if not found:
+        raise ValueError("partitions is empty; pass at least one")
+    return found
+
+
+def _sources(given: Iterable[Any]) -> list[Source]:
+    return [
+        Source(str(each), Path(each).absolute())  # workers may be in another folder
+        if isinstance(each, str | Path)
+        else Source(f"partition {i}", each)
+        for i, each in enumerate(given)
+    ]
+
+
+def files_in(path: Path) -> list[Path]:
+    """Return the Parquet files of a folder in the order of their names; a file is itself."""
+    if not path.is_dir():
+        if not path.exists():
+            raise ValueError(f"{path} does not exist; pass a folder of Parquet files, or one")
+        return [path]
+    found = sorted(each for each in path.iterdir() if each.suffix.lower() in SUFFIXES)
+    if not found:
+        raise ValueError(f"{path} holds no Parquet file; pass a folder of .parquet files")
+    return found
+
+
+def blocks_in_turn(*collections: Any) -> Iterator[list[Any]]:
+    """Yield the blocks of Dask arrays or data frames, split alike, one at a time; None stays."""
+    x = collections[0]
+    delayed = [
+        None if each is None else _delayed_like(x, each, name)
+        for name, each in zip(("X", "y", "sample_weight", "offset"), collections, strict=False)
+    ]
+    for i in range(len(delayed[0] or ())):
+        yield [None if each is None else each[i].compute() for each in delayed]
+
+
+def _delayed_like(x: Any, other: Any, name: str) -> list[Any]:
+    if not hasattr(other, "to_delayed"):
+        raise ValueError(
+            f"X is of Dask and {name} is a {type(other).__name__}; pass {name} as a Dask array or "
+            "series of the same partitions"
+        )
+    if hasattr(other, "rechunk") and hasattr(x, "chunks"):
+        chunks = {0: x.chunks[0]} | ({1: -1} if other.ndim == 2 else {})
+        other = other.rechunk(chunks)
+    blocks = list(np.ravel(other.to_delayed()))
+    count = x.numblocks[0] if hasattr(x, "numblocks") else x.npartitions
+    if len(blocks) != count:
+        raise ValueError(
+            f"{name} has {len(blocks)} partitions and X {count}; split both alike (repartition)"
+        )
+    return blocks
+
+
+def _blocks_of_arrays(arrays: tuple[Any, ...]) -> list[Any]:
+    """Return Dask arrays (X, y) or (X, y, weight) as one delayed tuple per block of rows."""
+    from dask import delayed
+
+    x, *others = arrays
+    if any(not hasattr(each, "rechunk") for each in arrays) or x.ndim != 2:
+        raise ValueError("partitions holds Dask arrays and others; pass all as Dask arrays (X, y)")
+    x = x.rechunk({1: -1})
+    if any(each.shape != x.shape[:1] for each in others):
+        shapes = ", ".join(str(each.shape) for each in arrays)
+        raise ValueError(f"partitions holds arrays of shapes {shapes}; pass (n, d), (n,) and (n,)")
+    others = [each.rechunk((x.chunks[0],)).to_delayed().ravel() for each in others]
+    rows = zip(x.to_delayed().ravel(), *others, strict=True)
+    return [delayed(tuple)(list(each)) for each in rows]
