@@ -242,8 +242,9 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
         right.grid(axis="y", visible=False)
         shown = "● with weights   ○ without" if stream == WEIGHTED else "● regret   | guarantee"
         right.set_title(shown, fontsize=9, fontweight="normal", loc="right")
-        for axis in (left.xaxis, right.xaxis):
-            plotting.plain_logs(axis)
+        for axis in (left, right):
+            plotting.plain_logs(axis.xaxis)
+            axis.minorticks_off()
         left.set_xlim(min(FIRST, means[stream].index[-1][1] / 2), means[stream].index[-1][1])
         plotting.label_ends(left, {name: (ends[name], styles[name][0]) for name in named}, 0.08)
     plotting.caption(
