@@ -368,7 +368,7 @@ class Agent:
     def forget(self, key: Key) -> None:
         """Give up waiting for the reward of a decision."""
         with self._lock:
-            refuse_unknown([key], self._pending.arms)
+            refuse_unknown([key], self._pending.arms, "there is nothing to forget")
             self._give_up(key)
 
     def _announce(self, arms: Array, successor: Key = "") -> None:

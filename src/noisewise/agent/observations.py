@@ -136,13 +136,15 @@ def refuse_pending(keys: list[Key], pending: Container[Key]) -> None:
         raise ValueError("keys holds one twice; pass another for each decision")
 
 
-def refuse_unknown(keys: list[Key], waiting: Container[Key]) -> None:
+def refuse_unknown(
+    keys: list[Key], waiting: Container[Key], remedy: str = "pass the features of the arm"
+) -> None:
     """Raise unless each of the keys waits for one reward."""
     for key in keys:
         if not is_key(key) or key not in waiting:
             raise ValueError(
-                f"no decision waits under key {key!r}: it was never chosen, has its reward, "
-                "was forgotten, or was dropped as the oldest; pass the features of the arm"
+                f"no decision is pending under key {key!r}: it was never chosen, has its reward, "
+                f"was forgotten, or was dropped as the oldest; {remedy}"
             )
     if len(set(keys)) < len(keys):
         raise ValueError("a key has two rewards; pass one per decision")
