@@ -97,17 +97,17 @@ def test_an_agent_takes_contexts_and_names_actions():
     for t in range(30):
         age = float(rng.integers(20, 40))
         name = agent.choose({"age": age}, key=t)
-        assert name == arms.actions[other.choose(arms({"age": age}), key=t)]
+        assert name == arms.actions[other.choose(agent.arms({"age": age}), key=t)]
         for each in (agent, other):
             each.learn(t, age if name == "a" else 1.0)
     assert agent.choose({"age": 30.0}) == "a"
     assert agent.choose({"age": 30.0}, actions=["b"]) == "b"
-    assert agent.choose(arms({"age": 30.0})) == 0
+    assert agent.choose(agent.arms({"age": 30.0})) == 0
     one, two = agent.explain({"age": 30.0})
     assert (one.action, two.action) == ("a", "b")
     assert {name for name, _ in one.parts} == {"a", "a:age"}
     assert sum(part for _, part in one.parts) == pytest.approx(one.estimate - agent.state.intercept)
-    assert one.estimate == other.explain(arms({"age": 30.0}))[0].estimate
+    assert one.estimate == other.explain(agent.arms({"age": 30.0}))[0].estimate
     agent.arms = arms
 
 

@@ -1,5 +1,8 @@
 """Progressive validation: predictions before labels, baselines in closed form, honest coverage."""
 
+import subprocess
+import sys
+
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
@@ -223,3 +226,14 @@ def test_mistakes_are_named(change, words):
     given = {"model": nw.OnlineGLM(), "X": X, "y": y, **change}
     with pytest.raises(ValueError, match=words):
         nw.evaluate(**given)
+
+
+def test_evaluate_needs_no_scikit_learn():
+    code = (
+        "import sys; sys.modules['sklearn'] = None; sys.modules['sklearn.base'] = None\n"
+        "import numpy as np, noisewise as nw\n"
+        "X = np.random.default_rng(0).normal(size=(40, 2))\n"
+        "print(nw.evaluate(nw.OnlineGLM(), X, X @ [1.0, 2.0], progress=False))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

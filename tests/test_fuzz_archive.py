@@ -74,6 +74,8 @@ def agent_state():
 
 
 STATES["AgentState"] = agent_state()
+ROWS = np.random.default_rng(0).uniform(-0.5, 0.5, (20, 2))
+STATES["Condensed"] = nw.fit_partitions(GLM, [(ROWS, ROWS[:, 0] > 0)], ridge=0.5).condensed[0]
 STATES["SelfTunedUCBState"] = STATES["AgentState"].state  # with pending decisions
 LINEAR, CURVED, CLASSES = (each._learnt for each in estimators())
 STATES["EstimatorState"] = CLASSES

@@ -162,8 +162,8 @@ def test_an_agents_record_and_choices():
         a = agent.choose(dict(zip(CONTEXT, BITS[x], strict=True)), key="k")
         agent.learn("k", float(rng.random() < MEANS[x, int(a)]))
     found = nw.off_policy_value(agent, agent)
-    choices = [agent.policy.select(agent.state, arms(dict(zip(CONTEXT, BITS[x], strict=True))),
-                                   RNG(0)) for x in log["x"]]  # fmt: skip
+    contexts = [dict(zip(CONTEXT, BITS[x], strict=True)) for x in log["x"]]
+    choices = [agent.policy.select(agent.state, agent.arms(each), RNG(0)) for each in contexts]
     again = nw.off_policy_value(agent.log(), np.eye(3)[choices])
     assert found.value == again.value
     assert found.of("policy", "anytime").lower < MEANS[log["x"], choices].mean()
@@ -396,3 +396,23 @@ def test_the_command_needs_a_file(tmp_path):
     done = invoke(tmp_path / "none.csv")
     assert done.exit_code == 2
     assert "can't be read" in done.output
+
+
+@pytest.mark.filterwarnings("ignore:.*only the anytime interval:UserWarning")
+def test_a_log_of_an_agent_may_go_through_a_csv_file(tmp_path):
+    """Probabilities by name come back from text; what is no dictionary is refused."""
+    agent = nw.Agent.for_binary_rewards(
+        arms=nw.Arms(["a", "b"], context=["age"]), randomise=0.5, among="all"
+    )
+    rng = RNG(3)
+    for t in range(60):
+        agent.choose({"age": rng.uniform(18, 80)}, key=t)
+        agent.learn(t, float(rng.integers(2)))
+    log = pd.DataFrame(agent.log())
+    log.to_csv(tmp_path / "log.csv", index=False)
+    done = invoke(tmp_path / "log.csv", "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    again = nw.off_policy_value(pd.read_csv(tmp_path / "log.csv"), "a")
+    assert again.of("a").value == pytest.approx(nw.off_policy_value(log, "a").of("a").value)
+    with pytest.raises(ValueError, match="text that is no dictionary"):
+        nw.off_policy_value(log.assign(probabilities="half"), "a")

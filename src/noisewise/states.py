@@ -107,7 +107,7 @@ def check_semidefinite(name: str, matrix: Array) -> None:
     diagonal = np.diag(matrix)
     most = np.sqrt(np.outer(np.maximum(diagonal, 0.0), np.maximum(diagonal, 0.0)))
     slack = 1e-6 * most.max(initial=0.0)
-    if diagonal.min(initial=0.0) < 0 or (np.abs(matrix - matrix.T) > slack).any():
+    if diagonal.min(initial=0.0) < -slack or (np.abs(matrix - matrix.T) > slack).any():
         raise ValueError(f"{name} is not symmetric with a diagonal >= 0")
     if (np.abs(matrix) > most + slack).any():
         raise ValueError(f"{name} is not positive semi-definite")

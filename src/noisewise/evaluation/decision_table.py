@@ -1,5 +1,6 @@
 """A log of decisions, read from columns and checked."""
 
+from ast import literal_eval
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
@@ -106,7 +107,7 @@ def read(
             "was taken, above 0 and at most 1"
         )
     taken = [context_fields.word(f"{action} at row {i}", a) for i, a in enumerate(columns[action])]
-    all_p: Any = columns.get("probabilities")
+    all_p: Any = _read_back(columns.get("probabilities"))
     by_name = all_p is not None and all(isinstance(each, Mapping) for each in all_p)
     if actions is not None:
         known = tuple(dict.fromkeys(context_fields.word("actions", each) for each in actions))
@@ -155,6 +156,19 @@ def _numbers(name: str, column: ArrayLike) -> Array:
 
 def _listed(column: Any) -> list[Any]:
     return column.tolist() if isinstance(column, np.ndarray) else list(column)
+
+
+def _read_back(column: Any) -> Any:
+    """Return dictionaries that a CSV file holds as text, and anything else as it is."""
+    if column is None or not all(isinstance(each, str) for each in column):
+        return column
+    try:
+        return [literal_eval(each) for each in column]
+    except (ValueError, SyntaxError):
+        raise ValueError(
+            "probabilities holds text that is no dictionary of action to probability; leave the "
+            "column out, or write the log as Parquet"
+        ) from None
 
 
 def _order(names: list[str]) -> tuple[str, ...]:

@@ -146,7 +146,7 @@ def fresh_copy(model: Any) -> Any:
 
 def family_of(model: object) -> str:
     """Return how labels are scored: gaussian, binomial, poisson, or "classes" for a classifier."""
-    tags: Any = trait(model, "__sklearn_tags__", None)
+    tags: Any = None if hasattr(model, "family") else trait(model, "__sklearn_tags__", None)
     kind = trait(tags(), "estimator_type", "") if callable(tags) else ""
     if kind == "classifier" or hasattr(model, "predict_proba"):
         return "classes"

@@ -205,6 +205,9 @@ def release(s, v, m, decisions, keys, x):
     decisions[last], keys[last] = 0.0, 0.0
     s[at.PENDING] -= 1.0
     s[at.REMOVED] += 1.0
+    if last == 0:  # nothing is left, not even rounding
+        m[at.WAITING] = 0.0
+        return 1
     if s[at.REMOVED] > 2.0 * last + OFTEN:  # the sum afresh, without what rounding has left
         s[at.REMOVED] = 0.0
         m[at.WAITING] = 0.0
@@ -214,6 +217,8 @@ def release(s, v, m, decisions, keys, x):
         renew_bonus(s, v, m)
         return 1
     add_outer(m[at.WAITING], z, -w)
+    for j in range(d + 1):
+        m[at.WAITING, j, j] = max(m[at.WAITING, j, j], 0.0)
     k = np.empty(d + 1)
     left = 1.0 - w * times(m[at.BONUS], z, k)
     if left < SOUND or s[at.REMOVED] % OFTEN == 0.0:
