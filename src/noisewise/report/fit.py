@@ -65,16 +65,20 @@ def _articled(family: str) -> str:
 
 def score(fit: Fit) -> str:
     """Return in a sentence how well the model predicts."""
-    model, textbook, mean = fit.evaluation.losses.values()
-    loss = fit.evaluation.loss
-    better = [
-        f"{abs(1 - model / other):.1%} {'below' if model <= other else 'above'} {name}"
-        for other, name in ((mean, "the running mean"), (textbook, NAMES[fit.family]))
-        if other > 0
-    ]
-    return f"Asked for each row before learning it, the model has a mean {loss} of {model:.4g}" + (
-        f", {' and '.join(better)}." if better else "."
-    )
+    model, _, mean = fit.evaluation.losses.values()
+    late, textbook, _ = fit.evaluation.late_losses.values()
+    said = f"Asked for each row before learning it, the model has a mean {fit.evaluation.loss} of "
+    said += f"{model:.4g}{_compared(model, mean, ', ', 'the running mean')}."
+    than = f" After row {fit.evaluation.half:,} it is "  # before, a fit has too few rows
+    found = _compared(late, textbook, than, NAMES[fit.family])
+    return f"{said}{found}." if found else said
+
+
+def _compared(loss: float, other: float, before: str, name: str) -> str:
+    """Return how far a loss is from another one, nothing where that is 0."""
+    if not other > 0:
+        return ""
+    return f"{before}{abs(1 - loss / other):.1%} {'below' if loss <= other else 'above'} {name}"
 
 
 def _picture(name: str, height: float, draw: Callable[[Any], object], width: float = WIDTH) -> str:
