@@ -52,14 +52,17 @@ def draw_losses(axis: Any, found: Evaluation) -> None:
 def draw_widths(axis: Any, found: Evaluation) -> None:
     """Draw the width of intervals of the mean and of observations."""
     t, mean, label, *_ = found.looks.table.T
-    for width, colour, name in ((label, VERMILION, "observation"), (mean, BLUE, "mean")):
+    for width, colour, name in (
+        (label, VERMILION, "of a new label, at one time"),
+        (mean, BLUE, "of the mean, at all times"),
+    ):
         seen = np.isfinite(width) & (width > 0)
         if seen.any():
             axis.plot(t[seen], width[seen], color=colour, marker="o", ms=3, label=name)
     axis.set(xlabel="rows", title="Width of intervals")
     _log_axis(axis.xaxis)
     _log_axis(axis.yaxis)
-    axis.legend(title=f"{1 - found.looks.delta:.0%} intervals of the", alignment="left")
+    axis.legend(title=f"{1 - found.looks.delta:.0%} intervals", alignment="left")
 
 
 def draw_coverage(axis: Any, found: Evaluation) -> None:

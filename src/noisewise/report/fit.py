@@ -122,7 +122,8 @@ def _draw_observed(axis: Any, fit: Fit) -> None:
     if fit.family == "binomial":
         _draw_calibration(axis, means, y)
         return
-    axis.plot(means, y, ".", color=BLUE, ms=3, alpha=min(1.0, 300 / len(y) + 0.15), mew=0)
+    size = 8 if len(y) < 200 else 4 if len(y) < 2000 else 3
+    axis.plot(means, y, ".", color=BLUE, ms=size, alpha=min(1.0, 300 / len(y) + 0.15), mew=0)
     low, high = np.quantile(means, (0.005, 0.995)) if len(means) else (0.0, 1.0)
     axis.plot([low, high], [low, high], color=BLACK, lw=0.8)
     pad = 0.05 * (high - low) or 1.0
