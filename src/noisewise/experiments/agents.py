@@ -151,7 +151,10 @@ def holds(table: pd.DataFrame) -> dict[str, Verdict]:
 
 
 def _geometric(table: pd.DataFrame, peers: list[str], limit: float) -> Verdict:
-    """Judge the largest geometric mean; its standard error by leaving out each trial in turn."""
+    """Judge the largest geometric mean; undecided near the limit while trials are few.
+
+    Its standard error is found by leaving out each trial in turn.
+    """
     found = geometric(ratios(table)[peers])
     trials = table["trial"].unique()
     if len(trials) < 2:
@@ -161,7 +164,9 @@ def _geometric(table: pd.DataFrame, peers: list[str], limit: float) -> Verdict:
         for trial in trials
     ])  # fmt: skip
     error = found.max() * np.sqrt((len(left) - 1) * left.var())
-    return Verdict(bool(found.max() <= limit), f"{_worst_of(found)}, standard error {error:.2f}")
+    clear = len(trials) >= ENOUGH or abs(found.max() - limit) > 2 * error
+    held = bool(found.max() <= limit) if clear else None
+    return Verdict(held, f"{_worst_of(found)}, standard error {error:.2f}")
 
 
 def _worst_of(found: pd.Series) -> str:
