@@ -28,6 +28,9 @@ LEARNERS = {
     "exact": nw.FTRL(LOGISTIC, ridge=0.5, tolerance=0),
     "exact, aggregate": nw.FTRL(LOGISTIC, ridge=0.5, tolerance=0, aggregate=True),
 }
+# an interrupt that falls into a callback of a weak reference is printed there, not raised
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
 POLICIES = {
     "practical": nw.FTRLUCB(LOGISTIC, radius="practical"),
     "adaptive": nw.FTRLUCB(LOGISTIC),
