@@ -217,7 +217,7 @@ BAD = {
     "negative sigma in a batch": ("sigma", lambda a: a.learn(["a", "b"], [1, 0], sigma=[1, -1])),
     "long arm in a batch": ("feature_bound", lambda a: a.learn(2 * np.eye(3), np.ones(3))),
     "float as key": ("a string or an integer", lambda a: a.learn(3.0, 1.0)),
-    "one reward for two keys": ("one reward a key", lambda a: a.learn(["a", "b"], 1.0)),
+    "one reward for two keys": ("one reward per key", lambda a: a.learn(["a", "b"], 1.0)),
     "keys without an order": ("order", lambda a: a.learn({"a", "b"}, [1.0, 0.0])),
     "words as rewards": ("reward", lambda a: a.learn("a", "0.5")),
     "complex arms": ("arms", lambda a: a.choose(np.eye(3) * 0.5j)),
@@ -284,7 +284,7 @@ def test_an_agent_says_what_it_is():
     agent = nw.Agent.for_means(2)
     agent.choose(np.eye(2), "a")
     agent.learn([0.6, 0.8], 0.5)
-    assert repr(agent) == f"<Agent of {agent.policy}, 1 rewards learnt, 1 awaited>"
+    assert repr(agent) == f"<Agent of {agent.policy}, 1 rewards learnt, 1 pending>"
 
 
 def test_a_row_only_the_policy_refuses_spoils_no_batch():

@@ -150,7 +150,7 @@ def test_waiting_keys_are_not_taken_for_features():
     agent = nw.Agent.for_binary_rewards(dim=2)
     for key in range(2):
         agent.choose(np.eye(2), key=key)
-    with pytest.raises(ValueError, match="one reward a key"):
+    with pytest.raises(ValueError, match="one reward per key"):
         agent.learn([0, 1], 1.0)
     assert agent.waiting == (0, 1)
     agent.learn(np.array([0, 1]), 1.0)  # an array is an arm

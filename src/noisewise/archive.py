@@ -1,5 +1,7 @@
 """Save and load a spec with its state: one .npz file, a JSON header and plain arrays, no pickle."""
 
+from __future__ import annotations
+
 import dataclasses
 import json
 import os

@@ -1,5 +1,7 @@
 """Ellipsoid: where the parameter lies, and what that says of a score."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -9,11 +11,12 @@ from numpy.typing import ArrayLike
 from . import linalg
 from .blas import matmul
 from .inputs import features, numbers
+from .one_line import OneLine
 from .protocols import Array, FloatOrArray, Given
 
 
-@dataclass(frozen=True, eq=False)
-class Ellipsoid:
+@dataclass(frozen=True, eq=False, repr=False)
+class Ellipsoid(OneLine):
     r"""The set of :math:`\mu` with :math:`\|\mu - c\|_H \le r`, kept as c, :math:`H^{-1}`, r.
 
     Examples
@@ -87,7 +90,7 @@ class Interval(tuple[FloatOrArray, FloatOrArray]):
 
     def __new__(
         cls, lower: FloatOrArray, upper: FloatOrArray, promise: str, rests_on: str, note: str = ""
-    ) -> "Interval":
+    ) -> Interval:
         """Create an interval."""
         self = super().__new__(cls, (lower, upper))
         self.promise, self.rests_on, self.note = promise, rests_on, note
@@ -108,7 +111,8 @@ class Interval(tuple[FloatOrArray, FloatOrArray]):
 
     def __repr__(self) -> str:
         words = "; ".join(filter(None, (self.promise, self.rests_on, self.note)))
-        return f"Interval({self.lower}, {self.upper}; {words})"
+        low, high = (np.array2string(np.asarray(end), threshold=6, edgeitems=2) for end in self)
+        return f"Interval({low}, {high}; {words})"
 
 
 @runtime_checkable

@@ -1,5 +1,7 @@
 """GLM: a link with norm bounds, from which score bound, slopes and prescribed ridge follow."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any

@@ -1,5 +1,7 @@
 """Links: the mean as an increasing function of the linear score, its slope and its potential."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """What a learner may assume of the noise. A weight w promises a scale smaller by sqrt(w)."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 

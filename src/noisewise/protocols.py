@@ -55,12 +55,16 @@ An attribute ``not_promised`` names those checks of `noisewise.checks` that a me
 such as that weight 2 equals the row twice.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from .one_line import OneLine
 
 Array = NDArray[np.float64]
 FloatOrArray = float | Array  # for one row, for many
@@ -90,8 +94,8 @@ class Regressor(Protocol[State]):
         """Learn the rows in order; return the mean predicted for each before its label."""
 
 
-@dataclass(frozen=True, eq=False)
-class Rounds:
+@dataclass(frozen=True, eq=False, repr=False)
+class Rounds(OneLine):
     """A drawn regression world: one row a round, ready to be played by any regressor.
 
     ``x`` is ``(T, d)``; ``mean``, ``y`` and ``weight`` are ``(T,)``: true means, labels, and the
@@ -134,8 +138,8 @@ AnyRegressor = Regressor[Any]
 AnyPolicy = Policy[Any]
 
 
-@dataclass(frozen=True, eq=False)
-class BanditRounds:
+@dataclass(frozen=True, eq=False, repr=False)
+class BanditRounds(OneLine):
     """A drawn bandit world: the outcome of every arm in every round, ready to be played.
 
     ``arms`` is ``(T, K, d)``, or ``(K, d)`` where they never change; ``means`` and ``rewards`` are

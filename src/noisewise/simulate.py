@@ -1,5 +1,7 @@
 """Playing a world: a regressor meets its rows, a policy its rounds, one by one."""
 
+from __future__ import annotations
+
 import os
 from concurrent.futures import ThreadPoolExecutor
 from inspect import signature

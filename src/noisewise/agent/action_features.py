@@ -1,5 +1,7 @@
 """Arms: the features of every action in a context, as a matrix whose columns have names."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -169,7 +171,7 @@ class Arms:
                 shift += [0.0] * len(context_fields.columns([(name, kind)]))
         return np.array(shift)
 
-    def around(self, context: object) -> "Arms":
+    def around(self, context: object) -> Arms:
         """Return arms that take the numbers of contexts relative to those of this one.
 
         >>> Arms(["a"], context=["age"]).around({"age": 40})({"age": 43})
@@ -227,7 +229,7 @@ class Arms:
             )
         return [self.actions.index(each) for each in given]
 
-    def with_actions(self, actions: Iterable[object] | Mapping[str, object]) -> "Arms":
+    def with_actions(self, actions: Iterable[object] | Mapping[str, object]) -> Arms:
         """Return arms with new actions, whose columns stay where they are.
 
         >>> Arms(["a"], context=[], reserve=2).with_actions(["b"])().tolist()

@@ -1,4 +1,6 @@
-"""Agent: a policy with its state, its generator and the decisions that wait for a reward."""
+"""Agent: a policy with its state, its generator and its pending decisions."""
+
+from __future__ import annotations
 
 import copy
 import math
@@ -6,7 +8,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from threading import RLock
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,7 +39,7 @@ from .observations import (
     refuse_pending,
     refuse_unknown,
 )
-from .offers import Offer, Options, dimension_of, read_offer, read_offers
+from .offers import Offer, dimension_of, read_offer, read_offers
 from .pending import Pending
 from .randomisation import randomisation
 from .reasons import means
@@ -65,8 +67,8 @@ class Agent:
     rewards : (float, float), optional
         The range of a reward; one outside is refused.
     capacity : int
-        How many decisions may wait for their rewards. One more drops the oldest: counted in
-        ``dropped``, with a warning the first time.
+        How many decisions may be pending, without a reward yet. One more drops the oldest: counted
+        in ``dropped``, with a warning the first time.
     arms : Arms, optional
         Turns contexts into arms: then `choose` takes a context and returns an action's name.
     randomise : float, from 0 to 1
@@ -83,7 +85,7 @@ class Agent:
     >>> first != second  # a decision whose reward is pending counts
     True
     >>> agent.learn("tuesday", reward=0.2, trials=50)  # ten of fifty visitors
-    >>> agent.choose(offers) == first, agent.waiting
+    >>> agent.choose(offers) == first, agent.pending
     (True, ('monday', None))
     >>> agent.learn(offers[1], reward=0.6, trials=20)  # an arm may be given by its features
     """
@@ -132,11 +134,15 @@ class Agent:
         dim: int | None = None,
         seed: int = 0,
         *,
+        arms: Arms | None = None,
+        randomise: float = 0.0,
+        among: str = "plausible",
+        record: int | None = None,
+        capacity: int = 10_000,
+        guaranteed: bool = False,
         feature_bound: float = 1.0,
         parameter_bound: float = 1.0,
-        guaranteed: bool = False,
-        **options: Unpack[Options],
-    ) -> "Agent":
+    ) -> Agent:
         """Return an agent for rewards 0 or 1, or shares of them: `SelfTunedUCB` of shares.
 
         It needs no number from its user, whatever the size of features, and has no regret proof.
@@ -148,7 +154,10 @@ class Agent:
         """
         glm = GLM("logistic", feature_bound, parameter_bound)
         policy = FTRLUCB(glm, "likelihood") if guaranteed else SelfTunedUCB("binomial")
-        return cls(policy, dim, seed, rewards=(0.0, 1.0), **options)
+        return cls(
+            policy, dim, seed, rewards=(0.0, 1.0), arms=arms, randomise=randomise, among=among,
+            record=record, capacity=capacity,
+        )  # fmt: skip
 
     for_means = for_binary_rewards
 
@@ -158,11 +167,15 @@ class Agent:
         dim: int | None = None,
         seed: int = 0,
         *,
+        arms: Arms | None = None,
+        randomise: float = 0.0,
+        among: str = "plausible",
+        record: int | None = None,
+        capacity: int = 10_000,
+        guaranteed: bool = False,
         feature_bound: float = 1.0,
         parameter_bound: float = 1.0,
-        guaranteed: bool = False,
-        **options: Unpack[Options],
-    ) -> "Agent":
+    ) -> Agent:
         """Return an agent for rewards whose mean is linear in the features: `SelfTunedUCB`.
 
         Units and offsets of rewards do not matter. Pass the sd of each reward to `learn` where it
@@ -173,12 +186,17 @@ class Agent:
         stands in for one that is not given, and `explain` says so. Without, bounds are not used.
         """
         glm = GLM("identity", feature_bound, parameter_bound)
-        if not guaranteed:
-            return cls(SelfTunedUCB("gaussian"), dim, seed, **options)
-        size, ridge = glm.score_bound, glm.ridge / glm.parameter_bound**2
-        policy = FTRLUCB(glm, noise_floor=0.05 * size, ridge=ridge)
-        agent = cls(policy, dim, seed, sigma="estimated", **options)
-        agent.scale = ResidualScale(size * size, floor=LEAST_NOISE * size)
+        policy: Policy[Any] = SelfTunedUCB("gaussian")
+        size = glm.score_bound
+        if guaranteed:
+            ridge = glm.ridge / glm.parameter_bound**2
+            policy = FTRLUCB(glm, noise_floor=0.05 * size, ridge=ridge)
+        agent = cls(
+            policy, dim, seed, sigma="estimated" if guaranteed else 1.0, arms=arms,
+            randomise=randomise, among=among, record=record, capacity=capacity,
+        )  # fmt: skip
+        if guaranteed:
+            agent.scale = ResidualScale(size * size, floor=LEAST_NOISE * size)
         return agent
 
     def choose(
@@ -324,7 +342,7 @@ class Agent:
             raise
 
     def _settle(self, given: Observations) -> None:
-        """Take decisions that have their rewards out of those that wait; again is the same."""
+        """Take decisions that have their rewards out of the pending ones; again is the same."""
         for key, reward in zip(given.whose, given.rewards, strict=True):
             if is_key(key):
                 if self.record.capacity:
@@ -366,7 +384,7 @@ class Agent:
         return trait(self.state, "count", 0)
 
     def forget(self, key: Key) -> None:
-        """Give up waiting for the reward of a decision."""
+        """Give up a pending decision, whose reward will never come."""
         with self._lock:
             refuse_unknown([key], self._pending.arms, "there is nothing to forget")
             self._give_up(key)
@@ -399,16 +417,18 @@ class Agent:
         vars(self).update(held, _lock=RLock())
 
     def __repr__(self) -> str:
-        """Return the policy, and how many rewards were learnt and are waited for."""
+        """Return the policy, and how many rewards were learnt and are pending."""
         learnt: object = trait(self.state, "count", "?")
         return (
-            f"<Agent of {self.policy}, {learnt} rewards learnt, {len(self._pending.arms)} awaited>"
+            f"<Agent of {self.policy}, {learnt} rewards learnt, {len(self._pending.arms)} pending>"
         )
 
     @property
-    def waiting(self) -> tuple[Key, ...]:
-        """The keys of the decisions that wait for their rewards, oldest first."""
+    def pending(self) -> tuple[Key, ...]:
+        """The keys of the decisions without a reward yet, oldest first."""
         return tuple(self._pending.arms)
+
+    waiting = pending  # its earlier name
 
     def explain(self, arms: object, actions: Sequence[str] | None = None) -> Explanation:
         """Return why each arm is ranked as it is, a list of `Reason` that prints as a table.
@@ -426,7 +446,7 @@ class Agent:
             )  # fmt: skip
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write policy, state, generator, waiting decisions and the record to one file."""
+        """Write policy, state, generator, pending decisions and the record to one file."""
         with self._lock:
             self._pending.announce(self.policy, self.state)
             agent_state.save(self, path, self._pending.arms)
@@ -437,7 +457,7 @@ class Agent:
         path: str | os.PathLike[str],
         link: Link | None = None,
         types: tuple[type, ...] = (),
-    ) -> "Agent":
+    ) -> Agent:
         """Return the agent saved at ``path``; it goes on as if never stopped.
 
         A link of your own is passed again, and so are dataclasses of your own, as ``types``.
@@ -449,7 +469,7 @@ class Agent:
     def _drop(self) -> None:
         if self.dropped == 0:
             warnings.warn(
-                f"more than {self.capacity} decisions wait for a reward; the oldest is dropped, "
+                f"more than {self.capacity} decisions are pending; the oldest is dropped, "
                 "and so are later ones: forget what will have none, or pass a larger capacity",
                 stacklevel=4,
             )

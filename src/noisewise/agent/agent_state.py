@@ -12,6 +12,7 @@ from .. import archive
 from ..bandits.ftrl_ucb import FTRLUCB
 from ..inputs import integer
 from ..links import Link
+from ..one_line import OneLine
 from ..protocols import Array
 from ..states import (
     ADDED,
@@ -34,8 +35,8 @@ from .residuals import ResidualScale
 AnyAgent = TypeVar("AnyAgent")
 
 
-@dataclass(eq=False)
-class AgentState:
+@dataclass(eq=False, repr=False)
+class AgentState(OneLine):
     """What an agent writes to a file, beside its policy."""
 
     state: object
@@ -79,11 +80,11 @@ class AgentState:
             raise ValueError("AgentState.record is no pair of a capacity and decisions")
 
 
-def save(agent: Any, path: str | os.PathLike[str], waiting: dict[Key, Array]) -> None:
-    """Write an agent and its waiting decisions to one file."""
-    x = np.array(list(waiting.values())).reshape(-1, agent.dim)
+def save(agent: Any, path: str | os.PathLike[str], pending: dict[Key, Array]) -> None:
+    """Write an agent and its pending decisions to one file."""
+    x = np.array(list(pending.values())).reshape(-1, agent.dim)
     kept = AgentState(
-        agent.state, json.dumps(agent.rng.bit_generator.state), list(waiting), x,
+        agent.state, json.dumps(agent.rng.bit_generator.state), list(pending), x,
         agent.sigma, agent.scale, agent.capacity, agent.dropped, agent.rewards, agent.unit,
         agent.arms, agent.randomisation.share, agent.randomisation.among, agent.record.saved(),
     )  # fmt: skip

@@ -65,7 +65,7 @@ class DecisionLog:
         return None if found is None else np.array(found[3])
 
     def saved(self) -> tuple[int, list[Decision]]:
-        """Return what a file holds: the capacity, and the decisions that have or await a reward."""
+        """Return what a file holds: the capacity, and the decisions, pending or with a reward."""
         pending = set(self._pending.values())
         kept = [d for at, d in self.decisions.items() if d[4] is not None or at in pending]
         return self.capacity, kept

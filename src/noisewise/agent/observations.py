@@ -37,12 +37,12 @@ class Observations:
         features = [arms[each] if is_key(each) else each for each in self.whose]
         return zip(features, self.rewards, self.sds, self.trials)  # noqa: B905 - as many by `parse`
 
-    def refuse_keys_as_features(self, arm_or_key: object, waiting: Container[Key]) -> None:
-        """Raise if several keys that wait came with one reward, which reads like features."""
+    def refuse_keys_as_features(self, arm_or_key: object, pending: Container[Key]) -> None:
+        """Raise if several pending keys came with one reward, which reads like features."""
         row = arm_or_key if self.single and isinstance(arm_or_key, list | tuple) else ()
-        if row and all(type(each) is int and each in waiting for each in row):
+        if row and all(type(each) is int and each in pending for each in row):
             raise ValueError(
-                f"arm_or_key is {row!r}, keys that wait, with one reward; pass one reward a key, "
+                f"arm_or_key is {row!r}, pending keys, with one reward; pass one reward per key, "
                 "as a list, or the features of an arm as an array"
             )
 
@@ -137,11 +137,11 @@ def refuse_pending(keys: list[Key], pending: Container[Key]) -> None:
 
 
 def refuse_unknown(
-    keys: list[Key], waiting: Container[Key], remedy: str = "pass the features of the arm"
+    keys: list[Key], pending: Container[Key], remedy: str = "pass the features of the arm"
 ) -> None:
-    """Raise unless each of the keys waits for one reward."""
+    """Raise unless each of the keys is pending."""
     for key in keys:
-        if not is_key(key) or key not in waiting:
+        if not is_key(key) or key not in pending:
             raise ValueError(
                 f"no decision is pending under key {key!r}: it was never chosen, has its reward, "
                 f"was forgotten, or was dropped as the oldest; {remedy}"
@@ -192,8 +192,8 @@ def _refuse_neither(thing: object) -> None:
         )
     if isinstance(thing, Sized) and any(isinstance(part, str) for part in thing):
         raise ValueError(
-            f"arm_or_key is {shown(thing)}, and words are no features; pass one reward a key, as a "
-            "list"
+            f"arm_or_key is {shown(thing)}, and words are no features; pass one reward per key, "
+            "as a list"
         )
 
 

@@ -1,7 +1,7 @@
 """What an agent may choose from: a matrix of arms, or a context and actions."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,16 +10,6 @@ from ..inputs import dimension, numbers, shown
 from ..protocols import Array
 from .action_features import Arms
 from .context_fields import Value
-
-
-class Options(TypedDict, total=False):
-    """What every factory of an agent takes besides its model."""
-
-    arms: Arms | None
-    randomise: float
-    among: str
-    record: int | None
-    capacity: int
 
 
 class Offer(NamedTuple):

@@ -1,5 +1,7 @@
 """Why a policy ranks arms as it does: estimate, interval, bonus, index and layer of each."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 

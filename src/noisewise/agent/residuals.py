@@ -1,5 +1,7 @@
 """The standard deviation of rewards whose noise nobody knows."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
 
@@ -45,14 +47,14 @@ class ResidualScale:
         """The standard deviation now."""
         return max(math.sqrt(self.square), self.floor)
 
-    def after(self, residual: float, trials: float = 1.0) -> "ResidualScale":
+    def after(self, residual: float, trials: float = 1.0) -> ResidualScale:
         """Return what is known after one more residual."""
         count = self.count + 1
         step = 2 / (count + 2)
         square = self.square + step * (trials * residual**2 - self.square)
         return replace(self, square=square, count=count)
 
-    def settled(self) -> tuple["ResidualScale", float]:
+    def settled(self) -> tuple[ResidualScale, float]:
         """Return what is known once past rewards count with the sd of now, and by what factor."""
         if self.counted is None:
             return self, 1.0
@@ -61,6 +63,6 @@ class ResidualScale:
             return self, 1.0
         return replace(self, counted=self.sd), ratio * ratio or 1.0
 
-    def mixed(self) -> "ResidualScale":
+    def mixed(self) -> ResidualScale:
         """Return what is known after a reward with an sd of its own."""
         return self if self.counted is None else replace(self, counted=None)

@@ -1,5 +1,7 @@
 """AdaOFUL: noise with a variance and nothing more."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import ClassVar
@@ -22,7 +24,7 @@ from .ridge import LinearState
 ENOUGH, PASSES = 1e-9, 60
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False, repr=False, kw_only=True)
 class AdaOFULState(LinearState):
     """A ridge state whose estimate is robust, with the history it is computed from.
 

@@ -1,5 +1,7 @@
 """An estimate beside the matrix of the arms played: what GLMUCB and UCBGLM share."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -8,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..glm import GLM
 from ..inputs import coerce_positive, integer, probability
+from ..one_line import OneLine
 from ..ownership import writes
 from ..protocols import Array
 from ..regression.ftrl import FTRL
@@ -18,8 +21,8 @@ from .arms import observation
 from .ridge import LinearState
 
 
-@dataclass(eq=False)
-class GLMUCBState:
+@dataclass(eq=False, repr=False)
+class GLMUCBState(OneLine):
     """The estimate, and the arms played, of `GLMUCB`."""
 
     estimate: FTRLState

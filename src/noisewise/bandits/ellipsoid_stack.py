@@ -6,12 +6,13 @@ import numpy as np
 
 from ..blas import matmul
 from ..confidence import Ellipsoid
+from ..one_line import OneLine
 from ..protocols import Array
 from ..states import check_array, check_layout, check_rows, check_type
 
 
-@dataclass(eq=False)
-class EllipsoidStack:
+@dataclass(eq=False, repr=False)
+class EllipsoidStack(OneLine):
     """Ellipsoids in a row: centres (n, d), inverses (n, d, d) and radii (n,)."""
 
     centres: Array

@@ -1,5 +1,7 @@
 """FTRLUCB: one weighted FTRL, optimism from its own regret."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -185,7 +187,7 @@ class FTRLUCB(OptimisticPolicy):
         """Return what the practical index adds to the estimated score of every arm."""
         return bonus(self.glm, self.spread, state, x)
 
-    def rebound(self, state: OptimismState, parameter_bound: float) -> "FTRLUCB":
+    def rebound(self, state: OptimismState, parameter_bound: float) -> FTRLUCB:
         """Return this policy for another bound of the parameter; the state goes along.
 
         For the identity link only: curved losses depend on the bound themselves.

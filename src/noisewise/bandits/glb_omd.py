@@ -1,5 +1,7 @@
 """GLB-OMD and ECOLog: optimism after one mirror-descent step a reward, without history."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +15,7 @@ from numpy.typing import ArrayLike
 from .. import linalg
 from ..blas import matmul
 from ..inputs import dimension, one_of
+from ..one_line import OneLine
 from ..ownership import writes
 from ..protocols import Array
 from ..states import check_fields
@@ -23,8 +26,8 @@ from .ridge import LinearState
 WIDEST = 30.0  # the largest r of `spread_factor`: beyond, its exponential is of no use
 
 
-@dataclass(eq=False)
-class GLBOMDState:
+@dataclass(eq=False, repr=False)
+class GLBOMDState(OneLine):
     """The estimate of `GLBOMD`, and the matrix H as ``design``."""
 
     theta: Array

@@ -1,5 +1,7 @@
 """GLM-UCB: upper bounds of means under a link."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, field
 from typing import ClassVar

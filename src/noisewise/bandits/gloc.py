@@ -1,5 +1,7 @@
 """GLOC: an online learner's predictions turned into a confidence set."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +21,7 @@ from .optimism import Optimism
 from .ridge import LinearState
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False, repr=False, kw_only=True)
 class GLOCState(LinearState):
     """What `GLOC` knows: a regression on the learner's own scores, and the learner.
 

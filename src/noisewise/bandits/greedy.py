@@ -1,5 +1,7 @@
 """Greedy: play what looks best."""
 
+from __future__ import annotations
+
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 

@@ -1,5 +1,7 @@
 """Information-directed sampling: regret weighed against what an arm teaches."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar

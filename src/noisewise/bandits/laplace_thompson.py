@@ -1,5 +1,7 @@
 """Thompson sampling for generalised linear models by Laplace's approximation."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,5 +1,7 @@
 """Optimism from the likelihood: what the policies that know the family of rewards share."""
 
+from __future__ import annotations
+
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Generic, Protocol, TypeVar

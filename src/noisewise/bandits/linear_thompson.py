@@ -1,5 +1,7 @@
 """Thompson sampling on weighted ridge regression."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,5 +1,7 @@
 """LinUCB: upper bounds of constant width."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 

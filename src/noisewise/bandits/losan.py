@@ -1,5 +1,7 @@
 """LOSAN: a radius that follows the residuals, for a noise scale that is only an upper bound."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -16,7 +18,7 @@ from .optimism import Optimism
 from .ridge import LinearState
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class LOSANState(LinearState):
     """A ridge state with the sum of discounted squared residuals, ``excess``."""
 

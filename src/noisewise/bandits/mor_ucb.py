@@ -1,5 +1,7 @@
 """MORUCB: rewards of similar noise in layers, one FTRL a layer, optimism over all of them."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from functools import cached_property
 

@@ -1,5 +1,7 @@
 """Arms without features: a mean and a variance for each, as the normal bandits keep them."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from functools import cache
@@ -11,14 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..inputs import dimension, ready
+from ..one_line import OneLine
 from ..ownership import writes
 from ..protocols import Array
 from ..states import COUNT, check_fields, check_rows
 from .arms import candidates, first_best, in_form, observation
 
 
-@dataclass(eq=False)
-class NormalState:
+@dataclass(eq=False, repr=False)
+class NormalState(OneLine):
     """What is known of each arm, a column of ``table``, after ``count`` rewards in all."""
 
     table: Array

@@ -1,5 +1,7 @@
 """NormalUCB: normal rewards of unknown means and variances."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 

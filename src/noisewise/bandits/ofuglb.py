@@ -1,5 +1,7 @@
 """OFUGLB: optimism over a likelihood ratio set."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 
@@ -9,6 +11,7 @@ from numpy.typing import ArrayLike
 from .. import linalg
 from ..blas import one_thread
 from ..inputs import dimension, numbers, one_of
+from ..one_line import OneLine
 from ..ownership import writes
 from ..protocols import Array
 from ..regression.newton import Point, visit
@@ -18,8 +21,8 @@ from .likelihood import LikelihoodOptimism
 from .ridge import refuse_overflow
 
 
-@dataclass(eq=False)
-class OFUGLBState:
+@dataclass(eq=False, repr=False)
+class OFUGLBState(OneLine):
     """What `OFUGLB` knows: all rows, the estimate, and the inverse of H at it.
 
     ``steepness`` bounds the length of the loss's gradient over the ball, ``slack`` what the

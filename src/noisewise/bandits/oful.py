@@ -1,5 +1,7 @@
 """OFUL: optimism with the self-normalised ellipsoid."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 

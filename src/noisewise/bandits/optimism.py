@@ -1,5 +1,7 @@
 """Optimism on a ridge state: what the linear confidence-bound policies share."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 

@@ -12,6 +12,7 @@ from importlib import import_module
 import numpy as np
 
 from ..kernels.policy_params import CURVATURE, MIXTURE_SIZE, NORM, SIZE
+from ..one_line import OneLine
 from ..ownership import Owned, refused
 from ..protocols import Array
 from ..regression.state import FTRLState
@@ -28,8 +29,8 @@ from .arms import compiled
 from .ellipsoid_stack import EllipsoidStack
 
 
-@dataclass(eq=False)
-class OptimismState:
+@dataclass(eq=False, repr=False)
+class OptimismState(OneLine):
     """What an optimistic policy knows.
 
     ``rounds`` counts the rewards, ``clipped`` the standard deviations cut to the noise bound;

@@ -1,5 +1,7 @@
 """Optimism over FTRL: a policy that chooses and learns by an index, and repairs its state."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import replace
 

@@ -12,6 +12,7 @@ from .. import linalg
 from ..blas import matmul
 from ..inputs import dimension
 from ..kernels.layout import LARGEST
+from ..one_line import OneLine
 from ..protocols import Array
 from ..states import COUNT, FINITE, POSITIVE, check_fields, check_rows, check_semidefinite
 from .arms import compiled
@@ -19,8 +20,8 @@ from .arms import compiled
 RENEWAL, STEEP = 200, 1e4
 
 
-@dataclass(eq=False)
-class LinearState:
+@dataclass(eq=False, repr=False)
+class LinearState(OneLine):
     """What a linear policy knows after ``count`` rewards.
 
     ``log_det`` is log det(V / 2 ridge); ``clipped`` counts the standard deviations that were cut to

@@ -1,5 +1,7 @@
 """SAVE: layers of uncertainty, for unknown variances."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,6 +14,7 @@ from .. import linalg
 from ..blas import matmul
 from ..confidence import Ellipsoid
 from ..inputs import coerce_positive, flag, integer, probability
+from ..one_line import OneLine
 from ..ownership import writes
 from ..protocols import Array
 from ..states import COUNT, check_array, check_fields, check_list
@@ -20,8 +23,8 @@ from .arms import candidates, first_best, observation
 from .ridge import LinearState
 
 
-@dataclass(eq=False)
-class SAVEState:
+@dataclass(eq=False, repr=False)
+class SAVEState(OneLine):
     """The layers of `SAVE`, from the coarsest.
 
     ``squares`` holds the sum of w^2 r^2 of each layer, ``changed`` the number of rewards after

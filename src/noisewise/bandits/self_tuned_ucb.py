@@ -1,5 +1,7 @@
 """SelfTunedUCB: an index that needs no number from its user."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from functools import cache

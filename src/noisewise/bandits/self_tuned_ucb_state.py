@@ -7,12 +7,13 @@ import numpy as np
 from ..blas import matmul
 from ..inputs import dimension
 from ..kernels import self_tuned_ucb_layout as at
+from ..one_line import OneLine
 from ..protocols import Array
 from ..states import check_fields, check_rows, check_semidefinite, check_type, restore_writable
 
 
-@dataclass(eq=False)
-class SelfTunedUCBState:
+@dataclass(eq=False, repr=False)
+class SelfTunedUCBState(OneLine):
     """Estimates, matrices, history and pending decisions of `SelfTunedUCB`.
 
     ``numbers``, ``vectors`` and ``matrices`` are laid out as `kernels.self_tuned_ucb_layout` says.

@@ -1,5 +1,7 @@
 """UCB1-Normal: the first index for normal rewards of unknown variance."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 

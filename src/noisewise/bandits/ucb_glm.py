@@ -1,5 +1,7 @@
 """UCB-GLM: maximum likelihood after a warm-up, one width for all links."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -18,7 +20,7 @@ from .arms import candidates, first_best
 from .designs import Designed, GLMUCBState
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class UCBGLMState(GLMUCBState):
     """The estimate, and the arms played, of `UCBGLM`.
 

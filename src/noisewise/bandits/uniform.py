@@ -1,5 +1,7 @@
 """Uniform: play at random, the yardstick of no learning."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -7,12 +9,13 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from ..inputs import dimension, generator
+from ..one_line import OneLine
 from ..states import COUNT, check_fields
 from .arms import candidates, observation
 
 
-@dataclass(eq=False)
-class UniformState:
+@dataclass(eq=False, repr=False)
+class UniformState(OneLine):
     """What `Uniform` knows: how many rewards it has seen."""
 
     dim: int

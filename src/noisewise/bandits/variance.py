@@ -1,5 +1,7 @@
 """A model of the variance of rewards, learnt from squared one-step-ahead residuals."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from functools import cached_property

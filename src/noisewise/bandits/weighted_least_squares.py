@@ -1,5 +1,7 @@
 """Weighted least squares with upper confidence bounds."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """Weighted OFUL: variances known, noise bounded."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 

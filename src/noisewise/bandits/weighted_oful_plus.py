@@ -1,5 +1,7 @@
 """Weighted OFUL+: weights that also look at how little is known of an arm."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,5 +1,7 @@
 """What the checks share: their names, and how two results are compared."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from functools import partial

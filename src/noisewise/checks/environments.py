@@ -1,5 +1,7 @@
 """The checks of an environment: honest tables of rounds, from nothing but the generator."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from inspect import signature
 

@@ -1,5 +1,7 @@
 """Finding an object of a user's by the name of its module."""
 
+from __future__ import annotations
+
 import os
 import sys
 from importlib import import_module

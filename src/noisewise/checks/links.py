@@ -1,5 +1,7 @@
 """The checks of a link."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 import numpy as np

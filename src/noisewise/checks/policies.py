@@ -1,5 +1,7 @@
 """The checks of a policy: the contract of `noisewise.protocols`."""
 
+from __future__ import annotations
+
 import copy
 import tempfile
 from collections.abc import Callable, Iterable, Iterator

@@ -1,5 +1,7 @@
 """The minimax adversary of Bartlett et al. for online least squares on a known design."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

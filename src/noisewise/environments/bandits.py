@@ -1,5 +1,7 @@
 """Bandit worlds: specs with ``draw(rng) -> BanditRounds``, and those that have a name."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -3,6 +3,8 @@
 `noisewise.noise` says what a learner may assume; these are what a world does.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

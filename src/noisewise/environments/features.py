@@ -1,11 +1,14 @@
 """Where rows come from: specs with ``draw(rng, rounds, dim) -> (rounds, dim)``."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..inputs import numbers, positive
+from ..one_line import OneLine
 from ..protocols import Array
 
 
@@ -97,8 +100,8 @@ class Drifting:
         return positive("radius", self.radius) * x
 
 
-@dataclass(frozen=True, eq=False)
-class Given:
+@dataclass(frozen=True, eq=False, repr=False)
+class Given(OneLine):
     """Rows of an array or data frame, in order; as many as asked for must be there."""
 
     rows: ArrayLike

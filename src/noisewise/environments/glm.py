@@ -1,5 +1,7 @@
 """Worlds of a generalised linear model: features, a parameter, labels and their weights."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from typing import Any
 

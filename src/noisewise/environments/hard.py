@@ -1,5 +1,7 @@
 """The worlds of the lower bounds: a basis design and the prior that is hardest to learn."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import lru_cache
 

@@ -1,5 +1,7 @@
 """Where the true parameter comes from: specs with ``draw(rng, dim) -> (dim,)``."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

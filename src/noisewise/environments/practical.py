@@ -3,6 +3,8 @@
 A world here also says what the learner is given and when each reward arrives; see `Deliveries`.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..glm import GLM
 from ..inputs import integer, positive
+from ..one_line import OneLine
 from ..protocols import Array, BanditRounds
 from .draws import Draw, Gaussian, StudentT
 from .features import Sphere
@@ -20,8 +23,8 @@ from .scales import Levels, Scales, geometric
 SPREAD = 10.0  # of sds reported at random: from a tenth of the true one to ten times it
 
 
-@dataclass(frozen=True, eq=False)
-class Deliveries:
+@dataclass(frozen=True, eq=False, repr=False)
+class Deliveries(OneLine):
     """A drawn world with what a learner is given of it, and when.
 
     Attributes

@@ -1,5 +1,7 @@
 """How noise varies from round to round: specs with ``draw(rng, rounds) -> (rounds,)`` of sds."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

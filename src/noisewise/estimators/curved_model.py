@@ -7,6 +7,7 @@ import numpy as np
 from ..confidence import Interval
 from ..inputs import flag, shown
 from ..noise import Likelihood
+from ..one_line import OneLine
 from ..protocols import Array
 from ..regression import curved_intervals
 from ..regression.ridge_mixture import RidgeMixture
@@ -17,8 +18,8 @@ PROVED = "binomial", "poisson"  # intervals by likelihood
 LARGEST_OFFSET = 200.0  # of a logarithm: its exponential is still a weight
 
 
-@dataclass(eq=False)
-class CurvedModel:
+@dataclass(eq=False, repr=False)
+class CurvedModel(OneLine):
     """What `OnlineGLM` and `OnlineGLMClassifier` ask of a model with a curved link."""
 
     method: RidgeMixture

@@ -5,14 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..one_line import OneLine
 from ..states import check_list, check_type
 from .models import AnyModel
 
 Label = str | bool | int | float
 
 
-@dataclass(eq=False)
-class EstimatorState:
+@dataclass(eq=False, repr=False)
+class EstimatorState(OneLine):
     """Models, the names of columns and of classes.
 
     ``models`` has one entry, or one for each of three or more classes. ``columns`` is None where

@@ -7,6 +7,7 @@ import numpy as np
 from ..confidence import Interval
 from ..inputs import flag, shown
 from ..noise import SubGaussian
+from ..one_line import OneLine
 from ..protocols import Array
 from ..regression.linear_intervals import LeastSquares, solve
 from ..regression.normal_equations import NormalEquations
@@ -14,8 +15,8 @@ from ..regression.self_tuned import SelfTuned, SelfTunedState
 from ..states import NONNEGATIVE, check_fields, check_type
 
 
-@dataclass(eq=False)
-class LinearModel:
+@dataclass(eq=False, repr=False)
+class LinearModel(OneLine):
     """What `OnlineGLM` asks of a model with the identity link.
 
     ``unit`` is the first weight: predictions do not depend on the unit of weights.

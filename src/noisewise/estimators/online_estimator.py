@@ -1,5 +1,7 @@
 """What the estimators share: columns by name, and what has been learnt."""
 
+from __future__ import annotations
+
 import warnings
 from typing import Any
 

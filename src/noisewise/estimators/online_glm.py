@@ -1,5 +1,7 @@
 """OnlineGLM: regression that learns row by row, without a number to choose."""
 
+from __future__ import annotations
+
 import math
 import warnings
 from dataclasses import dataclass, replace
@@ -107,7 +109,7 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         offset: ArrayLike | None = None,
-    ) -> "OnlineGLM":
+    ) -> OnlineGLM:
         """Start again, and learn the rows in the order given.
 
         Dask arrays or data frames are computed and learnt block by block, with the same result.
@@ -127,7 +129,7 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         offset: ArrayLike | None = None,
-    ) -> "OnlineGLM":
+    ) -> OnlineGLM:
         """Learn more rows.
 
         ``offset`` is added to the score of each row, such as the logarithm of an exposure;

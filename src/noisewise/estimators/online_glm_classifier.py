@@ -1,5 +1,7 @@
 """OnlineGLMClassifier: classes learnt row by row, with probabilities."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,7 +62,7 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> "OnlineGLMClassifier":
+    ) -> OnlineGLMClassifier:
         """Start again, and learn the rows in the order given."""
         self._learn(X, y, None, sample_weight, afresh=True)
         return self
@@ -71,7 +73,7 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
         y: ArrayLike,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-    ) -> "OnlineGLMClassifier":
+    ) -> OnlineGLMClassifier:
         """Learn more rows.
 
         ``classes`` are all labels there will be, in the first call; without, those of its ``y``.

@@ -1,5 +1,7 @@
 """off_policy_value: what a policy would have earned, from a log of another's decisions."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Sequence
 

@@ -1,5 +1,7 @@
 """Progressive validation: predict each row, then learn it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from typing import Any
 

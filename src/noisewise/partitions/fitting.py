@@ -1,5 +1,7 @@
 """fit_partitions: the exact minimiser over rows that no single machine holds."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,5 +1,7 @@
 """Aggregating: Vovk's aggregating algorithm over a few regressors."""
 
+from __future__ import annotations
+
 import copy
 import warnings
 from dataclasses import dataclass
@@ -10,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..archive import suit
 from ..inputs import coerce_positive, dimension, features, positive, rows
+from ..one_line import OneLine
 from ..ownership import writes
 from ..protocols import AnyRegressor, Array, FloatOrArray, Regressor, trait
 from ..states import COUNT, check_fields
@@ -24,8 +27,8 @@ class Refusing(Protocol):
     def _refuse(self, state: object, x: Array, y: Array, w: Array) -> None: ...
 
 
-@dataclass(eq=False)
-class AggregatingState:
+@dataclass(eq=False, repr=False)
+class AggregatingState(OneLine):
     """What `Aggregating` knows: the experts' states and the logarithms of their weights, best 0."""
 
     dim: int

@@ -25,6 +25,7 @@ from .. import linalg
 from ..blas import one_thread
 from ..glm import GLM
 from ..kernels import layout as at
+from ..one_line import OneLine
 from ..protocols import Array
 from ..states import COUNT, NONNEGATIVE, check_fields
 
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 SHORT = 1 / 16
 
 
-@dataclass(eq=False)
-class Condensed:
+@dataclass(eq=False, repr=False)
+class Condensed(OneLine):
     """What is known of ``count`` rows for which the first ``rows`` of a history stand.
 
     ``centre`` is their minimiser, where they have that ``curvature``, ``gram`` their weighted Gram

@@ -1,5 +1,7 @@
 """GradientDescent: one gradient step a row."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,13 +11,14 @@ import numpy as np
 from ..blas import matmul
 from ..glm import GLM
 from ..inputs import coerce_positive, dimension, flag, short_rows, short_steps
+from ..one_line import OneLine
 from ..protocols import Array
 from ..states import COUNT, NONNEGATIVE, check_fields
 from .rowwise import RowWise
 
 
-@dataclass(eq=False)
-class GradientDescentState:
+@dataclass(eq=False, repr=False)
+class GradientDescentState(OneLine):
     """What `GradientDescent` knows: its weights and the sum of squared gradient norms."""
 
     dim: int

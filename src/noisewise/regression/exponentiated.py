@@ -1,5 +1,7 @@
 """ExponentiatedGradient: multiplicative updates, for parameters that are sparse."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -7,13 +9,14 @@ import numpy as np
 
 from ..blas import matmul
 from ..inputs import coerce_positive, dimension, short_steps, with_slack
+from ..one_line import OneLine
 from ..protocols import Array
 from ..states import COUNT, check_fields
 from .rowwise import RowWise
 
 
-@dataclass(eq=False)
-class ExponentiatedGradientState:
+@dataclass(eq=False, repr=False)
+class ExponentiatedGradientState(OneLine):
     """What `ExponentiatedGradient` knows: log weights, and the parameter they stand for."""
 
     dim: int

@@ -1,5 +1,7 @@
 """Forward: the Vovk-Azoury-Warmuth forecaster, and its form without regularisation."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -8,6 +10,7 @@ import numpy as np
 from ..blas import matmul
 from ..inputs import coerce_positive, dimension
 from ..linalg import scaled_spectrum
+from ..one_line import OneLine
 from ..protocols import Array
 from ..states import COUNT, check_fields, check_semidefinite
 from .ftrl import FTRL
@@ -16,8 +19,8 @@ from .rowwise import RowWise
 from .state import FTRLState
 
 
-@dataclass(eq=False)
-class ForwardState:
+@dataclass(eq=False, repr=False)
+class ForwardState(OneLine):
     """What `Forward` without regularisation knows: sum w x x', its rank, sum w y x."""
 
     dim: int

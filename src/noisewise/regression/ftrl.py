@@ -1,5 +1,7 @@
 """FTRL: follow the regularised leader, exactly, for any increasing link."""
 
+from __future__ import annotations
+
 import math
 import warnings
 from contextlib import suppress

@@ -1,5 +1,7 @@
 """HorizonFreeMinimax: the minimax strategy run forwards, without knowing the features to come."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -8,13 +10,14 @@ from numpy.typing import ArrayLike
 
 from ..blas import matmul, one_thread
 from ..inputs import coerce_positive, dimension, numbers
+from ..one_line import OneLine
 from ..protocols import Array
 from ..states import COUNT, check_fields, check_semidefinite
 from .rowwise import RowWise
 
 
-@dataclass(eq=False)
-class HorizonFreeMinimaxState:
+@dataclass(eq=False, repr=False)
+class HorizonFreeMinimaxState(OneLine):
     """What `HorizonFreeMinimax` knows: P_t, sum w x x' and sum w y x."""
 
     dim: int

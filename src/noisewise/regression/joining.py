@@ -1,5 +1,7 @@
 """States made of sums over rows, or of other states, instead of row by row."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack

@@ -1,5 +1,7 @@
 """Minimax: the optimal strategy when all features are known beforehand."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,13 +11,14 @@ from numpy.typing import ArrayLike
 from ..blas import matmul
 from ..inputs import dimension, numbers
 from ..linalg import minimax_directions, scaled_inverse
+from ..one_line import OneLine
 from ..protocols import Array
 from ..states import COUNT, check_fields, check_type
 from .rowwise import RowWise
 
 
-@dataclass(eq=False)
-class MinimaxState:
+@dataclass(eq=False, repr=False)
+class MinimaxState(OneLine):
     """What `Minimax` knows: the design, each P_t x_t, P of the row to come, and sum w y x."""
 
     dim: int

@@ -1,5 +1,7 @@
 """NewtonStep: the online Newton step for a GLM."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,6 +11,7 @@ from .. import linalg
 from ..blas import matmul
 from ..glm import GLM
 from ..inputs import coerce_positive, dimension, short_rows
+from ..one_line import OneLine
 from ..protocols import Array
 from ..states import COUNT, check_fields, check_semidefinite
 from .rowwise import RowWise
@@ -16,8 +19,8 @@ from .rowwise import RowWise
 RENEWAL, STEEP = 256, 1e4
 
 
-@dataclass(eq=False)
-class NewtonStepState:
+@dataclass(eq=False, repr=False)
+class NewtonStepState(OneLine):
     """What `NewtonStep` knows: V, its inverse and the estimate."""
 
     dim: int

@@ -7,6 +7,7 @@ from scipy.linalg import blas
 
 from ..blas import SMALL_PRODUCT, matmul
 from ..inputs import dimension
+from ..one_line import OneLine
 from ..protocols import Array
 from ..states import (
     COUNT,
@@ -21,8 +22,8 @@ from ..states import (
 BLOCK = 8192  # rows added at once
 
 
-@dataclass(eq=False)
-class NormalEquations:
+@dataclass(eq=False, repr=False)
+class NormalEquations(OneLine):
     r"""The sums of weighted least squares: ``table`` is :math:`\sum w u u^\top`, u = (z, y).
 
     Rows are z = (x - first x, 1) and labels y - first y, a shift that keeps digits; without an

@@ -1,5 +1,7 @@
 """Ridge: online ridge regression."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 

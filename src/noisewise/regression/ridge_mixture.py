@@ -1,5 +1,7 @@
 """RidgeMixture: shares, counts and signs with no number to choose, a Bayes mixture over ridges."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import lru_cache
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..inputs import dimension
+from ..one_line import OneLine
 from ..protocols import Array
 from ..states import ADDED, COUNT, check_fields, check_list, restore_writable
 from .state import FTRLState
@@ -16,8 +17,8 @@ RENEWAL = 2.0  # how far a variance may move before the features are scaled agai
 LEAST_WEIGHT = 1e-3
 
 
-@dataclass(eq=False)
-class RidgeMixtureState:
+@dataclass(eq=False, repr=False)
+class RidgeMixtureState(OneLine):
     """What `RidgeMixture` knows after ``count`` rows.
 
     Attributes

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..inputs import dimension
+from ..one_line import OneLine
 from ..protocols import Array
 from ..states import (
     ADDED,
@@ -46,8 +47,8 @@ class Block(NamedTuple):
         return (slice(first, first + PIECE) for first in range(0, len(self.x), PIECE))
 
 
-@dataclass(eq=False)
-class Rows:
+@dataclass(eq=False, repr=False)
+class Rows(OneLine):
     """Features with weight, weighted label and two curvatures, in blocks that are never moved.
 
     The first block has room for 2048 rows and a new one for four times what is held, up to 16 MB,

@@ -1,5 +1,7 @@
 """RowWise: `predict` and `update` for methods that learn one row after the other."""
 
+from __future__ import annotations
+
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np

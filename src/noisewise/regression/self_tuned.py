@@ -1,5 +1,7 @@
 """SelfTuned: linear regression that chooses its own ridge and forgetting."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,6 +12,7 @@ from ..blas import matmul
 from ..inputs import as_contiguous, dimension, features, finite, flag, positive, ready, rows, shown
 from ..kernels import self_tuned_layout as at
 from ..kernels.layout import padded
+from ..one_line import OneLine
 from ..ownership import writes
 from ..protocols import Array, FloatOrArray
 from ..states import check_fields, check_rows, check_type, restore_writable
@@ -17,8 +20,8 @@ from ..states import check_fields, check_rows, check_type, restore_writable
 FORGETTING = {1.0: 0.8, 0.99: 0.1, 0.97: 0.1}  # with their prior weights
 
 
-@dataclass(eq=False)
-class SelfTunedState:
+@dataclass(eq=False, repr=False)
+class SelfTunedState(OneLine):
     """What `SelfTuned` knows: arrays that its compiled loop reads and writes.
 
     ``numbers`` holds the count, the origin and range of the labels and the squared errors;

@@ -1,5 +1,7 @@
 """SimplexFTRL: follow the regularised leader among mixtures of the features."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -8,13 +10,14 @@ import numpy as np
 from ..blas import matmul
 from ..inputs import dimension
 from ..linalg import simplex_minimum
+from ..one_line import OneLine
 from ..protocols import Array
 from ..states import COUNT, check_fields, check_semidefinite
 from .rowwise import RowWise
 
 
-@dataclass(eq=False)
-class SimplexFTRLState:
+@dataclass(eq=False, repr=False)
+class SimplexFTRLState(OneLine):
     """What `SimplexFTRL` knows: I + sum w x x', 1/d + sum w y x, and its weights."""
 
     dim: int

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from ..glm import GLM
 from ..inputs import dimension
 from ..kernels import layout as at
 from ..kernels.layout import Header, Views, align
+from ..one_line import OneLine
 from ..protocols import Array
 from ..states import (
     ADDED,
@@ -40,8 +41,8 @@ SOLVERS: dict[float, Solver] = {
 }
 
 
-@dataclass(eq=False)
-class FTRLState:
+@dataclass(eq=False, repr=False)
+class FTRLState(OneLine):
     r"""What FTRL knows after ``count`` rows: written by `FTRL.update` and `FTRL.solve`.
 
     The confidence methods write a memo only (``gram, folded, uniform, log_det``): what they need of
@@ -61,6 +62,8 @@ class FTRLState:
     factors : int
         How often the factor was renewed.
     """
+
+    shown: ClassVar = ("dim", "count", "ridge", "gap", "passes")
 
     dim: int
     array: Array

@@ -5,6 +5,8 @@ the score bound, K and kappa the slopes, and the trivial price of a round is
 :math:`\varphi(S) - \varphi(-S)`.
 """
 
+from __future__ import annotations
+
 import math
 
 import numpy as np

@@ -8,6 +8,8 @@ over designs is taken: :math:`d\log(1 + T\kappa A^2/(2d\lambda))` for Gamma, Gam
 :math:`\sum h_t`.
 """
 
+from __future__ import annotations
+
 import math
 
 import numpy as np

@@ -5,6 +5,8 @@ double. Where rows are taken the bound is cumulative, ``(T,)``, one for every ho
 the length of the comparator u, ``loss`` its total loss :math:`\frac12\sum(y - u\cdot x)^2`.
 """
 
+from __future__ import annotations
+
 import math
 
 import numpy as np

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from ..glm import GLM
 from ..inputs import column, features, numbers
+from ..one_line import OneLine
 from ..protocols import Array
 from .regret import design_terms, largest_leverage
 
@@ -29,8 +30,8 @@ class Sides(NamedTuple):
         return self.left <= self.right + 1e-9 * (1 + abs(self.left) + abs(self.right))
 
 
-@dataclass(frozen=True, eq=False)
-class Path:
+@dataclass(frozen=True, eq=False, repr=False)
+class Path(OneLine):
     """What the lemmas speak of on one path of FTRL.
 
     ``errors`` e_t = x_t.(muhat_t - mu*), ``mean_errors`` phi(x.muhat) - phi(x.mu*), ``noise``

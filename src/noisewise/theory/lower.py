@@ -1,5 +1,7 @@
 """Lower bounds: what no learner can beat on the identity link with Gaussian noise."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np

@@ -6,6 +6,8 @@ Letters: kappa, K slopes, lam the ridge, A, B norm bounds, S = AB, L = log(1/del
 probability at least 1 - delta, provided the link is extended.
 """
 
+from __future__ import annotations
+
 import math
 import warnings
 

@@ -4,6 +4,8 @@ The loss of a row is :math:`\ell(z) = m(z) - yz`, half the square less a constan
 link, so classical numbers for the full square are twice these.
 """
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -1,0 +1,52 @@
+"""A repr of one line for objects that hold arrays."""
+
+from dataclasses import fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+LONGEST = 100  # characters of a repr
+_ABSENT = object()
+
+
+class OneLine:
+    """A dataclass that prints its numbers, and the shape of each array, on one line.
+
+    ``shown`` names attributes to print; by default ``dim``, ``count`` and then the fields. The
+    dataclass is declared with ``repr=False``.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass(repr=False)
+    ... class Ball(OneLine):
+    ...     radius: float
+    ...     centre: np.ndarray
+    >>> Ball(1 / 3, np.zeros(2))
+    Ball(radius=0.3333, centre=array[2])
+    """
+
+    shown: ClassVar[tuple[str, ...]] = ()
+
+    def __repr__(self) -> str:
+        own: Any = self
+        names = self.shown or dict.fromkeys(("dim", "count", *(f.name for f in fields(own))))
+        values = {name: getattr(self, name, _ABSENT) for name in names}
+        parts = [f"{name}={_brief(v)}" for name, v in values.items() if v is not _ABSENT]
+        line = f"{type(self).__name__}({', '.join(parts)})"
+        while len(line) > LONGEST and parts:
+            parts.pop()
+            line = f"{type(self).__name__}({', '.join((*parts, '...'))})"
+        return line
+
+
+def _brief(value: object) -> str:
+    """Return a number as it is, and of anything else its kind and size."""
+    if isinstance(value, np.ndarray):
+        return f"array{list(value.shape)}"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if value is None or (isinstance(value, int | np.generic | str) and len(str(value)) <= 20):
+        return repr(value)
+    size = f"[{len(value)}]" if isinstance(value, list | tuple | dict | str) else ""
+    return f"{type(value).__name__}{size}"
