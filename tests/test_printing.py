@@ -8,7 +8,7 @@ import pytest
 from instances import ENVIRONMENTS, POLICIES, REGRESSORS
 
 import noisewise as nw
-from noisewise.one_line import LONGEST
+from noisewise.printing import LONGEST
 from noisewise.simulate import started
 
 LONGEST_SIGNATURE = 420  # characters, of a function with twelve parameters

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import files
-from .inputs import shown
+from .inputs import refuse_class, shown
 from .links import LINKS, Link
 from .members import read_members
 from .protocols import trait
@@ -42,6 +42,7 @@ def save(path: str | os.PathLike[str], spec: object, state: object = None) -> No
     The file holds a member ``header`` (JSON) and one array a member; `numpy.load` opens it. An old
     file keeps its mode and a link its target; what a killed `save` left is removed by the next.
     """
+    refuse_class("spec", spec)
     own: Callable[[], object] | None = trait(spec, "_saved_state", None)
     if (state is None) != (own is not None):
         words = "an estimator is saved without a state" if own else "pass the state of the spec"

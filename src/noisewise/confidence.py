@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from . import linalg
 from .blas import matmul
 from .inputs import features, numbers
-from .one_line import OneLine
+from .printing import OneLine
 from .protocols import Array, FloatOrArray, Given
 
 

@@ -23,11 +23,19 @@ WIDEST = 10**6  # number of features
 
 def shown(value: object) -> str:
     """Return how a value reads in a sentence, on one line and cut where it is long."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
     try:
         text = " ".join(repr(value).split())
     except ValueError:  # Python writes out no integer of more than 4300 digits
         return "an integer of thousands of digits"
     return text if len(text) <= 100 else text[:97] + "..."
+
+
+def refuse_class(name: str, value: object) -> None:
+    """Raise if a class was passed where an instance belongs."""
+    if isinstance(value, type):
+        raise ValueError(f"{name} is {shown(value)}; pass an instance, {value.__name__}(...)")
 
 
 def finite(name: str, value: object, wanted: str = "a finite number") -> float:

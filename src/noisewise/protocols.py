@@ -64,7 +64,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .one_line import OneLine
+from .printing import OneLine
 
 Array = NDArray[np.float64]
 FloatOrArray = float | Array  # for one row, for many

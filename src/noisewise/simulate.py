@@ -9,7 +9,7 @@ from inspect import signature
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .inputs import integer, numbers, weights
+from .inputs import integer, numbers, refuse_class, weights
 from .protocols import AnyPolicy, AnyRegressor, Array, BanditRounds, Regressor, State, trait
 from .turns import turns
 
@@ -40,6 +40,7 @@ def predictions(
     >>> predictions(nw.FTRL(nw.GLM(), ridge=0.5), [[1.0], [1.0]], [1.0, 1.0])
     array([0. , 0.5])
     """
+    refuse_class("regressor", regressor)
     x = numbers("x", x, check=False)  # the regressor looks at the values
     if x.ndim not in (2, 3) or 0 in x.shape:
         raise ValueError(
@@ -50,7 +51,7 @@ def predictions(
         return _play(regressor, x, y, w, scores)
     y = numbers("y", y)
     if y.shape != x.shape[:2]:
-        raise ValueError(f"y has shape {y.shape}; pass {x.shape[:2]}, one number a row of x")
+        raise ValueError(f"y has shape {y.shape}; pass {x.shape[:2]}, one number per row of x")
     each = numbers("weight", w)
     if each.shape not in ((), y.shape[1:], y.shape):
         raise ValueError(f"weight has shape {each.shape}; pass {y.shape} or one number")
@@ -98,6 +99,9 @@ def choices(policy: AnyPolicy, rounds: BanditRounds, rng: np.random.Generator) -
     >>> choices(nw.Greedy(nw.GLM()), two, np.random.default_rng(0))  # nothing makes it try arm 1
     array([0, 0, 0])
     """
+    refuse_class("policy", policy)
+    if hasattr(rounds, "draw"):
+        raise ValueError(f"rounds is the world {type(rounds).__name__}; pass rounds.draw(rng)")
     table = _checked(rounds)
     state = policy.start(table.arms.shape[-1])
 

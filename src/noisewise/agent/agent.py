@@ -20,7 +20,7 @@ from ..bandits.optimistic import OptimisticPolicy
 from ..bandits.self_tuned_ucb import SelfTunedUCB
 from ..bandits.self_tuned_ucb_state import SelfTunedUCBState
 from ..glm import GLM
-from ..inputs import integer, numbers, positive
+from ..inputs import integer, numbers, positive, refuse_class, shown
 from ..links import Link
 from ..ownership import Interrupted, refused
 from ..protocols import Array, Policy, trait
@@ -104,8 +104,9 @@ class Agent:
         among: str = "plausible",
         record: int | None = None,
     ) -> None:
-        if isinstance(policy, type) or not isinstance(policy, Policy):
-            raise ValueError(f"policy is {policy!r}; pass one that is made, such as FTRLUCB()")
+        refuse_class("policy", policy)
+        if not isinstance(policy, Policy):
+            raise ValueError(f"policy is {shown(policy)}; pass a policy, such as FTRLUCB()")
         self.policy, self.arms, self.dim = policy, arms, dimension_of(dim, arms)
         self.state = policy.start(self.dim)
         self.randomisation = randomisation(policy, self.state, randomise, among)

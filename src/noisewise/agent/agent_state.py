@@ -12,7 +12,7 @@ from .. import archive
 from ..bandits.ftrl_ucb import FTRLUCB
 from ..inputs import integer
 from ..links import Link
-from ..one_line import OneLine
+from ..printing import OneLine
 from ..protocols import Array
 from ..states import (
     ADDED,

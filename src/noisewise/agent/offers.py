@@ -49,7 +49,9 @@ def read_offers(arms: Arms | None, given: Any, actions: Sequence[str] | None) ->
 def dimension_of(dim: int | None, arms: Arms | None) -> int:
     """Return the number of features of an arm."""
     if arms is not None and not isinstance(arms, Arms):
-        raise ValueError(f"arms is {arms!r}; pass noisewise.Arms, and a matrix to choose")
+        raise ValueError(
+            f"arms is {shown(arms)}; pass an instance, Arms(...), and a matrix to choose"
+        )
     if dim is None and arms is None:
         raise ValueError("dim is None; pass the number of features of an arm, or arms=")
     if arms is not None and dim not in (None, arms.dim):

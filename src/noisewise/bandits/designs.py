@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from ..glm import GLM
 from ..inputs import coerce_positive, integer, probability
-from ..one_line import OneLine
 from ..ownership import writes
+from ..printing import OneLine
 from ..protocols import Array
 from ..regression.ftrl import FTRL
 from ..regression.state import FTRLState

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..blas import matmul
 from ..confidence import Ellipsoid
-from ..one_line import OneLine
+from ..printing import OneLine
 from ..protocols import Array
 from ..states import check_array, check_layout, check_rows, check_type
 

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 from .. import linalg
 from ..blas import matmul
 from ..inputs import dimension, one_of
-from ..one_line import OneLine
 from ..ownership import writes
+from ..printing import OneLine
 from ..protocols import Array
 from ..states import check_fields
 from . import ridge

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..confidence import Ellipsoid
 from ..glm import GLM
-from ..inputs import coerce_positive, probability
+from ..inputs import coerce_positive, probability, shown
 from ..noise import Likelihood
 from ..protocols import Array
 from ..theory.radii import conversion_constant
@@ -81,7 +81,7 @@ class LikelihoodOptimism(Generic[State]):
 
     def __post_init__(self) -> None:
         if not isinstance(self.glm, GLM):
-            raise ValueError(f"glm is {self.glm!r}; pass a noisewise.GLM")
+            raise ValueError(f"glm is {shown(self.glm)}; pass a GLM, such as GLM('logistic')")
         # estimates stay in the ball, where the extension changes nothing; trial steps leave it
         object.__setattr__(self, "glm", replace(self.glm, extend=True))
         coerce_positive(self, "dispersion", *(["ridge"] if self.ridge is not None else []))

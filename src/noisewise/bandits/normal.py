@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..inputs import dimension, ready
-from ..one_line import OneLine
 from ..ownership import writes
+from ..printing import OneLine
 from ..protocols import Array
 from ..states import COUNT, check_fields, check_rows
 from .arms import candidates, first_best, in_form, observation

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from .. import linalg
 from ..blas import one_thread
 from ..inputs import dimension, numbers, one_of
-from ..one_line import OneLine
 from ..ownership import writes
+from ..printing import OneLine
 from ..protocols import Array
 from ..regression.newton import Point, visit
 from ..regression.rows import Rows

@@ -12,8 +12,8 @@ from importlib import import_module
 import numpy as np
 
 from ..kernels.policy_params import CURVATURE, MIXTURE_SIZE, NORM, SIZE
-from ..one_line import OneLine
 from ..ownership import Owned, refused
+from ..printing import OneLine
 from ..protocols import Array
 from ..regression.state import FTRLState
 from ..states import (

@@ -12,7 +12,7 @@ from .. import linalg
 from ..blas import matmul
 from ..inputs import dimension
 from ..kernels.layout import LARGEST
-from ..one_line import OneLine
+from ..printing import OneLine
 from ..protocols import Array
 from ..states import COUNT, FINITE, POSITIVE, check_fields, check_rows, check_semidefinite
 from .arms import compiled

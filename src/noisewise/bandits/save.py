@@ -14,8 +14,8 @@ from .. import linalg
 from ..blas import matmul
 from ..confidence import Ellipsoid
 from ..inputs import coerce_positive, flag, integer, probability
-from ..one_line import OneLine
 from ..ownership import writes
+from ..printing import OneLine
 from ..protocols import Array
 from ..states import COUNT, check_array, check_fields, check_list
 from . import ridge

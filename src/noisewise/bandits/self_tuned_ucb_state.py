@@ -7,7 +7,7 @@ import numpy as np
 from ..blas import matmul
 from ..inputs import dimension
 from ..kernels import self_tuned_ucb_layout as at
-from ..one_line import OneLine
+from ..printing import OneLine
 from ..protocols import Array
 from ..states import check_fields, check_rows, check_semidefinite, check_type, restore_writable
 

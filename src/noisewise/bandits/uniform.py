@@ -9,7 +9,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from ..inputs import dimension, generator
-from ..one_line import OneLine
+from ..printing import OneLine
 from ..states import COUNT, check_fields
 from .arms import candidates, observation
 

@@ -8,6 +8,7 @@ tuple ``not_promised``.
 
 from collections.abc import Iterator
 
+from ..inputs import refuse_class
 from ..links import LINKS, Link
 from ..protocols import AnyPolicy, AnyRegressor, Environment, Policy, Regressor
 from .comparison import Check, not_promised, run
@@ -36,16 +37,19 @@ def check_link(link: Link | str, score_bound: float = 2.0) -> None:
 
 def check_regressor(regressor: AnyRegressor) -> None:
     """Check that a regressor keeps the contract of `noisewise.protocols`."""
+    refuse_class("regressor", regressor)
     run(regressor_checks(regressor))
 
 
 def check_policy(policy: AnyPolicy) -> None:
     """Check that a policy keeps the contract of `noisewise.protocols`."""
+    refuse_class("policy", policy)
     run(policy_checks(policy))
 
 
 def check_environment(environment: Environment) -> None:
     """Check that an environment draws honest tables of rounds from nothing but its generator."""
+    refuse_class("environment", environment)
     run(environment_checks(environment))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..inputs import numbers, positive
-from ..one_line import OneLine
+from ..printing import OneLine
 from ..protocols import Array
 
 

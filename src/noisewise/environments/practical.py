@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..glm import GLM
 from ..inputs import integer, positive
-from ..one_line import OneLine
+from ..printing import OneLine
 from ..protocols import Array, BanditRounds
 from .draws import Draw, Gaussian, StudentT
 from .features import Sphere

@@ -7,7 +7,7 @@ import numpy as np
 from ..confidence import Interval
 from ..inputs import flag, shown
 from ..noise import Likelihood
-from ..one_line import OneLine
+from ..printing import OneLine
 from ..protocols import Array
 from ..regression import curved_intervals
 from ..regression.ridge_mixture import RidgeMixture

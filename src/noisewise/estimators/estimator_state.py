@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..one_line import OneLine
+from ..printing import OneLine
 from ..states import check_list, check_type
 from .models import AnyModel
 

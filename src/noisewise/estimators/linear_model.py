@@ -7,7 +7,7 @@ import numpy as np
 from ..confidence import Interval
 from ..inputs import flag, shown
 from ..noise import SubGaussian
-from ..one_line import OneLine
+from ..printing import OneLine
 from ..protocols import Array
 from ..regression.linear_intervals import LeastSquares, solve
 from ..regression.normal_equations import NormalEquations

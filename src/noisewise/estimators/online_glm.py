@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from ..confidence import Interval
@@ -20,9 +19,10 @@ from .models import AnyModel, least_label, start_model
 from .online_estimator import OnlineEstimator
 from .pictures import plot_coefficients
 from .scikit_learn import RegressorMixin
-from .summary import Summary
+from .summary import Summary, summarise
 from .tables import any_weight, labels_of, offsets_of, weights_of
 
+OUTSIDE = "{} of the predictions lie outside their intervals"
 SCORES = {  # what a coefficient changes
     "gaussian": "mean",
     "identity": "mean",
@@ -268,9 +268,17 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         means = self._model.predict(x, o)
         outside = int(((means < found.lower) | (means > found.upper)).sum())
         if outside:
-            words = f"ridge, forgetting or clipping take {outside} predictions outside"
+            words = f"{OUTSIDE.format(outside)}: predictions use ridge, forgetting and clipping"
             found.note = "; ".join(filter(None, (found.note, words)))
         return found
+
+    @property
+    def predict_proba(self) -> NoReturn:
+        """Absent: `predict` gives the probability of 1 for "binomial"."""
+        raise AttributeError(
+            f"{type(self).__name__} has no predict_proba: with family 'binomial' predict returns "
+            "the probability of 1; for classes use OnlineGLMClassifier"
+        )
 
     def plot(self, delta: float = 0.05, *, standardised: bool = True, ax: Any = None) -> Any:
         """Draw the coefficients with intervals that hold at all times and textbook ones.
@@ -296,22 +304,6 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
 
         It prints as text and draws itself in notebooks.
         """
-        model, fitted, d = self._model, self._learnt, self.n_features_in_
-        probability("delta", delta)
-        anytime, textbook = (
-            model.coefficient_interval(self.noise, delta, anytime) for anytime in (True, False)
-        )
-        coefficients, names = self.coef_.tolist(), fitted.columns or [f"x{i}" for i in range(d)]
-        if len(np.atleast_1d(anytime.lower)) > d:
-            coefficients, names = [*coefficients, self.intercept_], [*names, "intercept"]
-        level = f"{100 * (1 - delta):g} %"
-        notes = (
-            f"anytime: {level} at all times at once; textbook: {level} at one time fixed in "
-            "advance;",
-            f"each for one coefficient, around {model.centre}.",
-            f"They rest on {anytime.rests_on}.",
-            model.caution,
-        )
+        model = self._model
         title = f"{self!r}, {model.state.count} rows{model.quality}"
-        kept = tuple(filter(None, notes))
-        return Summary(title, tuple(names), tuple(coefficients), anytime, textbook, kept)
+        return summarise(title, {"": model}, self._learnt.columns, self.noise, delta)

@@ -12,6 +12,7 @@ from .estimator_state import EstimatorState
 from .models import AnyModel, start_model
 from .online_estimator import OnlineEstimator
 from .scikit_learn import ClassifierMixin
+from .summary import Summary, summarise
 from .tables import any_weight, classes_of, weights_of
 
 
@@ -166,6 +167,21 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
     def intercept_(self) -> Array:
         """The intercepts of the log odds."""
         return np.array([each.coefficients()[1] for each in self._learnt.models])
+
+    def summary(self, delta: float = 0.05) -> Summary:
+        """Return a table of coefficients of the log odds, with their intervals.
+
+        Of two classes, it is for the second. Of several, each has lines of its own, for that class
+        against the rest.
+        """
+        fitted, classes = self._learnt, self.classes_.tolist()
+        odds, keys = f"the log odds of {classes[1]!r} against {classes[0]!r}", [""]
+        if len(fitted.models) > 1:
+            odds = "the log odds of each class against the rest"
+            keys = [f"{name}: " for name in classes]
+        models = dict(zip(keys, fitted.models, strict=True))
+        title = f"{self!r}, {fitted.models[0].state.count} rows"
+        return summarise(title, models, fitted.columns, "auto", delta, f"Coefficients of {odds}.")
 
     def _shares(self, x: Array) -> Array:
         """Return the probability that each model gives to its class."""

@@ -1,12 +1,14 @@
 """A table of coefficients with their intervals, as text and in notebooks."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
 import numpy as np
 
 from ..confidence import Interval
+from ..inputs import probability
+from .models import AnyModel
 
 HEADS = "", "coefficient", "anytime", "textbook"
 
@@ -65,3 +67,45 @@ class Summary:
             f"<table><caption>{escape(self.title)}</caption><thead><tr>{head}</tr></thead>"
             f"<tbody>{body}</tbody></table><p>{notes}</p>"
         )
+
+
+def summarise(
+    title: str,
+    models: Mapping[str, AnyModel],
+    columns: Sequence[str] | None,
+    noise: object,
+    delta: float,
+    *about: str,
+) -> Summary:
+    """Return the coefficients of models; the key of each stands before the names of its features.
+
+    Notes begin with what is said ``about`` the table.
+    """
+    probability("delta", delta)
+    names: list[str] = []
+    coefficients: list[float] = []
+    found: tuple[list[Interval], list[Interval]] = [], []
+    for key, model in models.items():
+        coef, intercept = model.coefficients()
+        own = [*(columns or (f"x{i}" for i in range(len(coef)))), "intercept"]
+        for held, always in zip(found, (True, False), strict=True):
+            held.append(model.coefficient_interval(noise, delta, always))
+        count = np.size(found[0][-1].lower)  # without an intercept, one less
+        names += [f"{key}{name}" for name in own[:count]]
+        coefficients += [*coef.tolist(), intercept][:count]
+    level = f"{100 * (1 - delta):g} %"
+    notes = (
+        *about,
+        f"anytime: {level} at all times at once; textbook: {level} at one time fixed in advance;",
+        f"each for one coefficient, around {model.centre}.",
+        f"They rest on {found[0][0].rests_on}.",
+        model.caution,
+    )
+    anytime, textbook = map(_joined, found)
+    kept = tuple(filter(None, notes))
+    return Summary(title, tuple(names), tuple(coefficients), anytime, textbook, kept)
+
+
+def _joined(intervals: list[Interval]) -> Interval:
+    first, (lower, upper) = intervals[0], zip(*intervals, strict=True)
+    return Interval(np.hstack(lower), np.hstack(upper), first.promise, first.rests_on)

@@ -17,7 +17,10 @@ from .scikit_learn import DataConversionWarning
 
 AnyType = TypeVar("AnyType", bound=np.generic)
 
-ENCODE = "encode words as numbers and drop or fill what is missing before passing it"
+ALIGN = (
+    "If X comes from pd.get_dummies, pass "
+    "X.reindex(columns=model.feature_names_in_, fill_value=0).\n"
+)
 
 
 @runtime_checkable
@@ -74,23 +77,37 @@ def _floats(value: ArrayLike, name: str, names: list[str] | None = None) -> Arra
     if table.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: {name} is of type {table.dtype}")
     if table.dtype.kind in "USMmV":
-        raise ValueError(f"{name} is of type {table.dtype}, not numbers; {ENCODE}")
+        raise ValueError(f"{name} is of type {table.dtype}, not numbers; {_remedy(name)}")
     try:
         return table.astype(FLOAT, copy=False)
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        where = f"{name}{_first_wrong(table, names)}"
-        raise kind(f"{where}: {error}; {ENCODE}") from None
+        column = _first_wrong(table, names)
+        where = name if column is None else f"{name} column {column!r}"
+        raise kind(f"{where}: {error}; {_remedy(name, column)}") from None
 
 
-def _first_wrong(table: np.ndarray, names: list[str] | None) -> str:
+def _first_wrong(table: np.ndarray, names: list[str] | None) -> str | None:
     """Return which column of a data frame can't be read as numbers."""
     for i, column in enumerate(names or ()):
         try:
             table[:, i].astype(FLOAT)
         except (TypeError, ValueError):
-            return f" column {column!r}"
-    return ""
+            return column
+    return None
+
+
+def _remedy(name: str, column: str | None = None) -> str:
+    """Return what to do with values that are no numbers."""
+    if name == "y":
+        return "pass numbers, or OnlineGLMClassifier for classes"
+    if name != "X":
+        return "pass numbers"
+    columns = "" if column is None else f", columns=[{column!r}]"
+    return (
+        f"encode categories first, for instance by pd.get_dummies(X{columns}, dtype=float), and "
+        "dates as numbers of days"
+    )
 
 
 def _check_finite(table: Array, name: str, names: list[str] | None = None) -> None:
@@ -222,5 +239,5 @@ def column_order(known: list[str], given: list[str]) -> list[int] | None:
             if names:
                 text += "\n".join([words, *(f"- {name}" for name in names[:5])]) + "\n"
                 text += "- ...\n" if len(names) > 5 else ""
-        raise ValueError(text)
+        raise ValueError(f"{text}{ALIGN}")
     return [place[name] for name in known]

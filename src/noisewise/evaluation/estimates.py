@@ -1,10 +1,11 @@
 """Estimates of a policy's value from weighted rewards, each with an interval."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..printing import percent
 from ..protocols import Array
 from . import betting
 from .decision_table import DecisionTable
@@ -12,15 +13,16 @@ from .decision_table import DecisionTable
 FIXED = "one policy, at one time fixed in advance; approximate"
 ANYTIME = "one policy, at all times at once"
 RECORDED = "probabilities as recorded"
-SUPPORT = f"{RECORDED}, above 0 for all that the policy does"
-NORMAL = "contexts of one law; so many decisions that matter that means are about normal"
+SUPPORT = f"{RECORDED}, above 0 for every action the policy takes"
+SAMPLED = "contexts drawn from one distribution"
+NORMAL = f"{SAMPLED}; an effective sample size so large that means are about normal"
 RESTS_ON = {
-    "mean": f"rewards of one law; {NORMAL}",
+    "mean": f"rewards from one distribution; {NORMAL}",
     "ips": f"{SUPPORT}; {NORMAL}",
     "snips": f"{SUPPORT}; {NORMAL}; its bias, of order 1/n, is left out",
     "dr": f"{SUPPORT}; {NORMAL}; no prediction needs to be right",
 }
-BOUNDED = "rewards within [{:g}, {:g}]; contexts of one law"
+BOUNDED = f"rewards within [{{:g}}, {{:g}}]; {SAMPLED}"
 LEAST_EFFECTIVE = 30.0
 HEAVIEST = 0.1  # share of all weights on one decision
 
@@ -37,7 +39,9 @@ class Estimate:
     promise, rests_on : str
         What the interval promises with probability 1 - delta, and what that assumes.
     effective : float
-        The effective number of decisions, :math:`(\\sum w)^2/\\sum w^2`.
+        The effective sample size, :math:`(\\sum w)^2/\\sum w^2`.
+    reliable : bool
+        False where `OffPolicyValue.warnings` says why not to rely on the interval.
     """
 
     policy: str
@@ -48,6 +52,7 @@ class Estimate:
     promise: str
     rests_on: str
     effective: float
+    reliable: bool = True
 
 
 def estimates(
@@ -96,7 +101,7 @@ def doubly_robust(pi: Array, w: Array, table: DecisionTable, q: Array) -> Array:
 
 
 def effective(w: Array) -> float:
-    """Return the number of decisions of equal weight that tell as much."""
+    """Return the effective sample size: the number of equal weights with the same precision."""
     return float(w.sum() ** 2 / (w**2).sum()) if w.any() else 0.0
 
 
@@ -136,6 +141,11 @@ def anytime(name: str, w: Array, r: Array, delta: float, limits: tuple[float, fl
     return Estimate(name, "anytime", value, lower, upper, ANYTIME, words, effective(w))
 
 
+def doubted(found: list[Estimate]) -> list[Estimate]:
+    """Return estimates marked as unreliable, except intervals that hold for any weights."""
+    return [e if e.estimator == "anytime" else replace(e, reliable=False) for e in found]
+
+
 def warnings_of(name: str, pi: Array, table: DecisionTable) -> list[str]:
     """Return why not to rely on estimates of a policy."""
     w, found = weights(pi, table), []
@@ -143,19 +153,22 @@ def warnings_of(name: str, pi: Array, table: DecisionTable) -> list[str]:
         lost = float((pi * (table.probabilities <= 0)).sum(axis=1).mean())
         if lost > 1e-12:
             found.append(
-                f"{name}: {lost:.0%} of what it does had probability 0; only the anytime interval "
-                "holds, randomise among all arms for the others"
+                f"{name}: {percent(lost)} of its decisions had probability 0 in the log, which "
+                "says nothing about their rewards; only the anytime interval holds. An agent with "
+                "among='all' gives every arm a probability above 0"
             )
     error = float(w.std(ddof=1)) / math.sqrt(len(w))
     if not found and abs(float(w.mean()) - 1) > 5 * error + 1e-9:
         found.append(
-            f"{name}: weights average {w.mean():.3g}, not 1; probabilities are wrong, or some of "
-            "what it does had probability 0"
+            f"{name}: weights average {w.mean():.3g} instead of 1; probabilities are wrong, or "
+            "some of its decisions had probability 0 in the log"
         )
     size = effective(w)
     if size < LEAST_EFFECTIVE:
-        found.append(f"{name}: tells as much as {size:.0f} decisions; only the anytime interval "
-                     "can be relied on")  # fmt: skip
+        found.append(
+            f"{name}: its effective sample size is {size:.0f}; only the anytime interval is "
+            "reliable"
+        )
     elif w.max() > HEAVIEST * w.sum():
-        found.append(f"{name}: one decision has {w.max() / w.sum():.0%} of all weight")
+        found.append(f"{name}: one decision has {percent(w.max() / w.sum())} of the total weight")
     return found

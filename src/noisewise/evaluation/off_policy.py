@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..agent.context_fields import word
 from ..agent.observations import limits_of
-from ..inputs import numbers, shown
+from ..inputs import numbers, refuse_class, shown
 from ..inputs import probability as checked_probability
 from ..protocols import AnyRegressor, Array
 from . import decision_table, estimates, reward_model
@@ -89,6 +89,8 @@ def off_policy_value(
     Joachims (2015), the self-normalised estimator; Waudby-Smith, Wu, Ramdas, Karampatziakis and
     Mineiro (2024), Anytime-valid off-policy inference for contextual bandits.
     """
+    refuse_class("policy", policy)
+    refuse_class("regressor", regressor)
     delta = checked_probability("delta", delta)
     table = decision_table.read(
         log, action=action, reward=reward, probability=probability, context=context, actions=actions
@@ -113,15 +115,20 @@ def off_policy_value(
     found, said = [*_played(table, delta, limits)], list[str]()
     for name, (start, pi) in targets.items():
         part = table.since(start)
-        found += estimates.estimates(name, pi, part, q[start:], delta, limits)
-        said += estimates.warnings_of(name, pi, part)
-    for each in said if policy is not None else ():
-        if each.startswith(f"{asked}:"):
-            warnings.warn(each, stacklevel=2)
+        values = estimates.estimates(name, pi, part, q[start:], delta, limits)
+        doubts = estimates.warnings_of(name, pi, part)
+        found += estimates.doubted(values) if doubts else values
+        said += doubts
+        if policy is not None and name == asked:
+            for each in doubts:
+                warnings.warn(each, stacklevel=2)
     gain = _gain(table, targets[asked][1], q, delta) if policy is not None else None
+    if gain is not None and not all(e.reliable for e in found if e.policy == asked):
+        (gain,) = estimates.doubted([gain])
     return OffPolicyValue(
-        asked, tuple(found), gain, table.actions, q, len(table), delta, tuple(said)
-    )
+        asked, tuple(found), gain, table.actions, q, len(table), delta, tuple(said),
+        checked=table.probabilities is not None,
+    )  # fmt: skip
 
 
 def _limits(r: Array, given: tuple[float, float] | None) -> tuple[float, float] | None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..estimators.tables import column_names, labels_of, rows_of, weights_of
-from ..inputs import one_of, probability, shown
+from ..inputs import one_of, probability, refuse_class, shown
 from ..protocols import Array
 from .players import Player, family_of, player
 from .result import Evaluation
@@ -63,6 +63,8 @@ def evaluate(
     >>> found.losses["OnlineGLM"] < 0.3 * found.losses["running mean"]
     True
     """
+    refuse_class("model", model)
+    refuse_class("baseline", baseline)
     probability("delta", delta)
     family, columns, classes = family_of(model), column_names(X), None
     x = rows_of(X, columns)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..printing import percent
 from ..protocols import Array
 from .players import EstimatorPlayer
 
@@ -155,9 +156,9 @@ class Evaluation:
         table = self.looks.table
         if table[:, 3].sum():
             notes.append(
-                f"{self.looks.coverage:.1%} of {table[:, 3].sum():,.0f} labels lay inside their "
-                f"{1 - self.looks.delta:.0%} intervals, asked at {len(table)} times for the rows "
-                "that came next."
+                f"{100 * (1 - self.looks.delta):g} % intervals, computed at {len(table)} times for "
+                f"the next rows, held {percent(self.looks.coverage, 1)} of "
+                f"{table[:, 3].sum():,.0f} new labels."
             )
             if self.looks.too_few:
                 notes.append("That is too few: labels vary more than these intervals assume.")

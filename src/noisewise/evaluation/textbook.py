@@ -5,6 +5,7 @@ from scipy.special import expit
 
 from .. import linalg
 from ..blas import matmul, one_thread
+from ..printing import percent
 from ..protocols import Array
 from ..regression.linear_intervals import solve
 from ..regression.normal_equations import NormalEquations
@@ -22,9 +23,9 @@ NAMES = {
 def describe(family: str) -> str:
     """Return in a sentence what is compared with."""
     return (
-        f"{NAMES[family].capitalize()} without ridge is refitted from all earlier rows whenever "
-        f"they have grown by {GROWTH[family] - 1:.0%}; before row 2p + 10, with p coefficients, "
-        "it is the running mean."
+        f"{NAMES[family].capitalize()} has no ridge and is refitted to all earlier rows whenever "
+        f"these have grown by {percent(GROWTH[family] - 1)}. Before row 2p + 10, with p "
+        "coefficients, the running mean stands in for it."
     )
 
 

@@ -7,8 +7,20 @@ from html import escape
 from ..protocols import Array
 from .estimates import Estimate
 
-HEADS = ("policy", "estimator", "value", "lower", "upper", "decisions that count")
+HEADS = ("policy", "estimator", "value", "lower", "upper", "effective sample size", "note")
+LEFT = ("policy", "estimator", "note")
 PREFERRED = ("dr", "ips", "mean")
+UNRELIABLE = "unreliable"
+LINES = {
+    "played": "what the log's own policy earned",
+    "greedy": "takes the action with the largest predicted reward, by a model of the first half of "
+    "the log, and is judged on the second half",
+    "gain": "the value of the policy less that of what was played",
+}
+UNCHECKED = (
+    "The log has no column 'probabilities', with the probability of every action, so actions that "
+    "were impossible (probability 0) are noticed only if the weights do not average 1."
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,7 +44,10 @@ class OffPolicyValue:
         The number of decisions.
     delta : float
     warnings : tuple of str
-        Why not to rely on some of them.
+        Why not to rely on those marked as unreliable.
+    checked : bool
+        Whether the log has the probability of every action, so that a decision that had
+        probability 0 is noticed for certain.
     """
 
     policy: str
@@ -43,6 +58,7 @@ class OffPolicyValue:
     count: int
     delta: float
     warnings: tuple[str, ...]
+    checked: bool = True
 
     def of(self, policy: str, estimator: str | None = None) -> Estimate:
         """Return an estimate of a policy, by default the doubly robust one."""
@@ -87,27 +103,35 @@ class OffPolicyValue:
                 e.estimator,
                 *map(_number, (e.value, e.lower, e.upper)),
                 f"{e.effective:.0f}",
+                "" if e.reliable else UNRELIABLE,
             )
             for e in lines
         ]
 
     def notes(self) -> list[str]:
-        """Return warnings, and what each kind of interval rests on."""
+        """Return warnings, what some lines are, and what each kind of interval rests on."""
+        shown = {each.policy for each in (*self.estimates, *([self.gain] if self.gain else []))}
         rests = {each.estimator: each for each in self.estimates}
-        kinds = [f"{name}: {e.promise}. Rests on {e.rests_on}." for name, e in rests.items()]
-        return [f"Warning: {each}" for each in self.warnings] + kinds
+        return [
+            *(f"Warning: {each}." for each in self.warnings),
+            *(f"{name}: {words}." for name, words in LINES.items() if name in shown),
+            *(f"{name}: {e.promise}. Rests on {e.rests_on}." for name, e in rests.items()),
+            *([] if self.checked else [UNCHECKED]),
+        ]
 
     @property
     def title(self) -> str:
         """What the table is of."""
-        return f"Mean reward per decision, {self.count} decisions, {1 - self.delta:.4g} intervals"
+        level = f"{100 * (1 - self.delta):g} % intervals"
+        return f"Mean reward per decision, {self.count} decisions, {level}"
 
     def __repr__(self) -> str:
         table = [HEADS, *self.rows()]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = [
             "  ".join(
-                (*map(str.ljust, row[:2], widths[:2]), *map(str.rjust, row[2:], widths[2:]))
+                cell.ljust(width) if head in LEFT else cell.rjust(width)
+                for head, cell, width in zip(HEADS, row, widths, strict=True)
             ).rstrip()
             for row in table
         ]

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ..environments.practical import PRACTICAL
+from ..printing import percent
 from ..theory.regret import bandit_regret
 from . import Record, agent_lineup, dot_rows, plotting
 from .agent_lineup import BETA, EARLIER, OURS, PLAYERS
@@ -126,7 +127,7 @@ def holds(table: pd.DataFrame) -> dict[str, Verdict]:
     usual = ~table["world"].isin(PECULIAR)
     ahead, largest = (ratio < 1).mean(), ratio.stack()
     at, most = largest.idxmax(), float(largest.max())
-    share = f"{ahead.min():.0%} at least ({ahead.idxmin()})"
+    share = f"{percent(ahead.min())} at least ({ahead.idxmin()})"
     return {
         "the geometric mean over worlds of noisewise's mean regret over that of any fixed setting "
         "is at most .5": _geometric(table, peers, 0.5),

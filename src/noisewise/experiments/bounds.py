@@ -11,6 +11,7 @@ from ..environments.draws import Draw
 from ..glm import GLM
 from ..links import Link
 from ..noise import Bounded, SubGaussian
+from ..printing import percent
 from ..protocols import Array, Rounds
 from ..regression.ftrl import FTRL
 from ..theory import bounds, glm_lower_bound, lemmas, regret
@@ -254,20 +255,20 @@ def _lemmas(failed: pd.DataFrame, wild: pd.DataFrame) -> dict[str, Verdict]:
         ),
         "lemmas that may fail with 5 % do not fail more often in any one world": rare(may, DELTA),
         "the printed decomposition fails": Verdict(
-            noisy > 0, f"in {noisy:.0%} of the runs with one noisy label"
+            noisy > 0, f"in {percent(noisy)} of the runs with one noisy label"
         ),
         "the printed ellipsoid fails": Verdict(
-            flat > 2 * DELTA, f"in {flat:.0%} of the runs with a flat link"
+            flat > 2 * DELTA, f"in {percent(flat)} of the runs with a flat link"
         ),
         "Hoeffding's inequality with a random scale fails more often than it says": Verdict(
             walks.mean() > 1.2 * DELTA,
-            f"{walks.mean():.1%} of {len(walks) * lemma_checks.WALKS} walks, said 5 %",
+            f"{percent(walks.mean(), 1)} of {len(walks) * lemma_checks.WALKS} walks, said 5 %",
         ),
         "without the extension ellipsoid and connection fail": Verdict(
             wild["ellipsoid"].mean() > 2 * DELTA and wild["connection"].mean() > DELTA,
-            f"ellipsoid in {wild['ellipsoid'].mean():.0%}, connection in "
-            f"{wild['connection'].mean():.0%} of the runs, {wild['connection_printed'].mean():.0%} "
-            "with the printed constants",
+            f"ellipsoid in {percent(wild['ellipsoid'].mean())}, connection in "
+            f"{percent(wild['connection'].mean())} of the runs, "
+            f"{percent(wild['connection_printed'].mean())} with the printed constants",
         ),
     }
 

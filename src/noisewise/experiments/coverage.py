@@ -7,6 +7,7 @@ from .. import environments as env
 from ..environments.draws import Draw
 from ..glm import GLM
 from ..noise import Bounded, Likelihood, Noise, SubGaussian
+from ..printing import percent
 from ..protocols import Rounds
 from ..regression.ftrl import FTRL
 from . import Record, plotting
@@ -119,8 +120,8 @@ def holds(table: pd.DataFrame) -> dict[str, Verdict]:
         "no set misses more often than in one run in twenty in any one world": rare(missed, DELTA),
         "a third of the adaptive set's size would be too small": Verdict(
             min(power.values()) > DELTA,
-            f"it would miss in {power['adaptive']:.0%} of the runs of some noise, its local form "
-            f"in {power['adaptive, local']:.0%}; no such claim is made for the other sets",
+            f"it would miss in {percent(power['adaptive'])} of the runs of some noise, its local "
+            f"form in {percent(power['adaptive, local'])}; not claimed for the other sets",
         ),
     }
 

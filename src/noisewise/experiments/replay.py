@@ -5,6 +5,7 @@ import pandas as pd
 
 from ..bandits import FTRLUCB, Greedy
 from ..glm import GLM
+from ..printing import percent
 from ..protocols import AnyPolicy
 from . import Record, datasets, offline_evaluation, plotting
 from .plotting import BLACK, BLUE, GREEN, ORANGE, PINK, SKY, VERMILION
@@ -137,7 +138,8 @@ def holds(table: pd.DataFrame) -> dict[str, Verdict]:
         "with drawn clicks, 95 % intervals hold the known value": rare(missed, 0.05),
         "with drawn clicks as rare as real ones, FTRL-UCB is seldom seen to beat the even draw; "
         "with twenty times as many, mostly": Verdict(
-            rarely < 0.5 < often, f"in {rarely:.0%} and {often:.0%} of the draws, whole log"
+            rarely < 0.5 < often,
+            f"in {percent(rarely)} and {percent(often)} of the draws, whole log",
         ),
     }
 

@@ -16,6 +16,7 @@ from ..bandits.variance import INFLATION
 from ..confidence import Confident, Ellipsoid
 from ..environments import WORLDS, FamilyBandit
 from ..glm import GLM
+from ..printing import percent
 from ..protocols import AnyPolicy, Array, BanditRounds
 from ..theory.bandits import family_sigma
 from ..theory.regret import bandit_regret
@@ -256,7 +257,7 @@ def holds(table: pd.DataFrame) -> dict[str, Verdict]:
         "four is within a factor of two of the truth, where nothing does, of less than half": (
             Verdict(
                 found if table["rounds"].max() >= ROUNDS else None,
-                f"{explained.min():.0%} at least, and {fitted[UNEXPLAINED]:.0%}",
+                f"{percent(explained.min())} at least, and {percent(fitted[UNEXPLAINED])}",
             )
         ),
         "on fixed arms whose features explain the noise, estimating variances takes the regret of "

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from ..archive import suit
 from ..inputs import coerce_positive, dimension, features, positive, rows
-from ..one_line import OneLine
 from ..ownership import writes
+from ..printing import OneLine
 from ..protocols import AnyRegressor, Array, FloatOrArray, Regressor, trait
 from ..states import COUNT, check_fields
 from .rowwise import HasDim

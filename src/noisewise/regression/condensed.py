@@ -25,7 +25,7 @@ from .. import linalg
 from ..blas import one_thread
 from ..glm import GLM
 from ..kernels import layout as at
-from ..one_line import OneLine
+from ..printing import OneLine
 from ..protocols import Array
 from ..states import COUNT, NONNEGATIVE, check_fields
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..blas import matmul, one_thread
 from ..confidence import Interval
@@ -24,7 +25,8 @@ from .solver import Session
 
 ASYMPTOTIC = "asymptotic"
 ENOUGH_ROWS = 100  # for the sandwich
-NORMAL = 1e6  # counts of that mean have the quantiles of a normal distribution
+NORMAL = 1e6  # counts of that mean are as good as continuous
+NEARLY_POISSON = 1e-12  # relative variance of a mean that is as good as known
 FARTHEST = 1e150  # a score as good as infinite, whose square is a number
 METHODS = "mixture", "likelihood"
 PLAYED = 0.1  # share of delta that the mixture spends on the losses as they were played
@@ -148,7 +150,7 @@ class CurvedFit:
         if kind == "observation":
             found = self._scores_within(z, noise, delta / 2, False, False, method)
             note = "the interval of a new label holds at one time" if anytime else ""
-            bounds = self._label(*self._means(found), delta / 2)
+            bounds = self._label(found, self._dispersion(noise) or 1.0, delta)
             return Interval(*bounds, "one new label, one time", found.rests_on, note)
         found = self._scores_within(z, noise, delta, anytime, simultaneous, method)
         return Interval(*self._means(found), found.promise, found.rests_on, found.note)
@@ -307,24 +309,55 @@ class CurvedFit:
             events = min(events, float(w @ (high - low - y))) / (high - low)
         return events >= FEWEST
 
-    def _label(self, lower: Array, upper: Array, delta: float) -> tuple[Array, Array]:
-        """Return quantiles of a label of weight 1 whose mean lies in an interval."""
+    def _label(self, scores: Interval, dispersion: float, delta: float) -> tuple[Array, Array]:
+        """Return quantiles of a label of weight 1 whose score has intervals at ``delta / 2``."""
         low, high = FAMILIES[self.family].label_range
         if high == 1.0:
-            rare = (high - low) * delta / 2
+            lower, upper = self._means(scores)
+            rare = (high - low) * delta / 4
             return np.where(high - lower < rare, high, low), np.where(upper - low > rare, high, low)
-        return _poisson(delta / 2, lower), _poisson(1 - delta / 2, upper)
+        lower, upper = map(np.asarray, scores)
+        known = np.isfinite(upper)
+        ends = np.zeros(len(known)), np.full(len(known), math.inf)
+        middle = (lower[known] + upper[known]) / 2
+        sd = (upper[known] - middle) / quantile(math.inf, delta / 2)
+        with np.errstate(over="ignore"):
+            mean = np.minimum(np.exp(middle), FARTHEST)
+        spread = sd**2 + max(dispersion - 1, 0.0) / np.maximum(mean, 1 / FARTHEST)
+        for end, share in zip(ends, (delta / 2, 1 - delta / 2), strict=True):
+            end[known] = count_quantile(share, mean, spread)
+        return ends
 
 
-def _poisson(share: float, mean: Array) -> Array:
-    """Return quantiles of Poisson counts, of large ones by the normal approximation."""
-    from scipy.special import ndtri, pdtr, pdtrik
+def count_quantile(share: float, mean: Array, spread: Array) -> Array:
+    r"""Return quantiles of a count whose mean is uncertain, with relative variance ``spread``.
 
-    normal = np.floor(mean + ndtri(share) * np.sqrt(mean))
-    small = np.clip(mean, 1e-300, NORMAL)
-    k = np.ceil(np.maximum(pdtrik(share, small), 0.0))
-    k = np.where(pdtr(np.maximum(k - 1, 0.0), small) >= share, np.maximum(k - 1, 0.0), k)
-    return np.where(mean < NORMAL, k, normal)
+    The mean is taken as gamma-distributed, so the count is negative binomial with variance
+    :math:`m + sm^2`. That is the posterior of a mean of n counts with sum S under the prior
+    1/mean, whose relative variance 1/S is that of the estimated score.
+
+    >>> count_quantile(0.975, np.array([4.0, 4.0]), np.array([0.0, 0.25]))
+    array([ 8., 11.])
+    """
+    from scipy.special import betainc, gammaincinv
+
+    s = np.maximum(spread, NEARLY_POISSON)
+    total = s + 1 / np.maximum(mean, NORMAL)
+    large = np.floor(mean * total * gammaincinv(1 / total, share))
+    m, s = mean[mean < NORMAL], s[mean < NORMAL]
+    least, most = np.full(len(m), -1.0), np.ceil(m)
+
+    def reached(k: Array) -> NDArray[np.bool_]:
+        return np.asarray(1 - betainc(k + 1, 1 / s, m * s / (1 + m * s)) >= share)
+
+    while not (enough := reached(most)).all():
+        most = np.where(enough, most, 2 * most + 1)
+    while (most - least > 1).any():
+        middle = np.floor((least + most) / 2)
+        enough = reached(np.maximum(middle, 0.0)) & (middle >= 0)
+        least, most = np.where(enough, least, middle), np.where(enough, middle, most)
+    large[mean < NORMAL] = most
+    return large
 
 
 def _simultaneous(b: Array, V: Array, D: Array, delta: float) -> Array:

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..blas import matmul
 from ..glm import GLM
-from ..inputs import coerce_positive, dimension, flag, short_rows, short_steps
-from ..one_line import OneLine
+from ..inputs import coerce_positive, dimension, flag, short_rows, short_steps, shown
+from ..printing import OneLine
 from ..protocols import Array
 from ..states import COUNT, NONNEGATIVE, check_fields
 from .rowwise import RowWise
@@ -75,7 +75,7 @@ class GradientDescent(RowWise[GradientDescentState]):
 
     def __post_init__(self) -> None:
         if not isinstance(self.glm, GLM | None):
-            raise ValueError(f"glm is {self.glm!r}; pass a noisewise.GLM, or None for the square")
+            raise ValueError(f"glm is {shown(self.glm)}; pass a GLM, or None for squared errors")
         flag("normalised", self.normalised)
         coerce_positive(self, "rate", "feature_bound")
         if self.glm is None and self.rate >= 2:

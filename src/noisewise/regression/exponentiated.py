@@ -9,7 +9,7 @@ import numpy as np
 
 from ..blas import matmul
 from ..inputs import coerce_positive, dimension, short_steps, with_slack
-from ..one_line import OneLine
+from ..printing import OneLine
 from ..protocols import Array
 from ..states import COUNT, check_fields
 from .rowwise import RowWise

@@ -10,7 +10,7 @@ import numpy as np
 from ..blas import matmul
 from ..inputs import coerce_positive, dimension
 from ..linalg import scaled_spectrum
-from ..one_line import OneLine
+from ..printing import OneLine
 from ..protocols import Array
 from ..states import COUNT, check_fields, check_semidefinite
 from .ftrl import FTRL

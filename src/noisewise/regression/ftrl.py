@@ -28,6 +28,7 @@ from ..inputs import (
     one_of,
     positive,
     probability,
+    shown,
     weights,
     with_slack,
 )
@@ -94,7 +95,7 @@ class FTRL:
 
     def __post_init__(self) -> None:
         if not isinstance(self.glm, GLM):
-            raise ValueError(f"glm is {self.glm!r}; pass a noisewise.GLM")
+            raise ValueError(f"glm is {shown(self.glm)}; pass a GLM, such as GLM('logistic')")
         if self.ridge is not None:
             object.__setattr__(self, "ridge", positive("ridge", self.ridge))
         object.__setattr__(self, "tolerance", positive("tolerance", self.tolerance, zero=True))

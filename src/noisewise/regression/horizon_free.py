@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..blas import matmul, one_thread
 from ..inputs import coerce_positive, dimension, numbers
-from ..one_line import OneLine
+from ..printing import OneLine
 from ..protocols import Array
 from ..states import COUNT, check_fields, check_semidefinite
 from .rowwise import RowWise

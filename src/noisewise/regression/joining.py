@@ -83,7 +83,7 @@ def merge(spec: FTRL, states: Sequence[FTRLState]) -> FTRLState:
     (2, True)
     """
     if not isinstance(spec, FTRL):
-        raise ValueError(f"spec is {shown(spec)}; states of noisewise.FTRL can be merged")
+        raise ValueError(f"spec is {shown(spec)}; pass the FTRL(...) that the states are of")
     states = list(states)
     if not states:
         raise ValueError("states is empty; pass at least one")

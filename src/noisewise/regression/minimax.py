@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ..blas import matmul
 from ..inputs import dimension, numbers
 from ..linalg import minimax_directions, scaled_inverse
-from ..one_line import OneLine
+from ..printing import OneLine
 from ..protocols import Array
 from ..states import COUNT, check_fields, check_type
 from .rowwise import RowWise

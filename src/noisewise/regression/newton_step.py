@@ -10,8 +10,8 @@ import numpy as np
 from .. import linalg
 from ..blas import matmul
 from ..glm import GLM
-from ..inputs import coerce_positive, dimension, short_rows
-from ..one_line import OneLine
+from ..inputs import coerce_positive, dimension, short_rows, shown
+from ..printing import OneLine
 from ..protocols import Array
 from ..states import COUNT, check_fields, check_semidefinite
 from .rowwise import RowWise
@@ -73,7 +73,7 @@ class NewtonStep(RowWise[NewtonStepState]):
 
     def __post_init__(self) -> None:
         if not isinstance(self.glm, GLM):
-            raise ValueError(f"glm is {self.glm!r}; pass a noisewise.GLM")
+            raise ValueError(f"glm is {shown(self.glm)}; pass a GLM, such as GLM('logistic')")
         coerce_positive(self, "initial")
 
     def start(self, dim: int) -> NewtonStepState:

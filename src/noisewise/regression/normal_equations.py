@@ -7,7 +7,7 @@ from scipy.linalg import blas
 
 from ..blas import SMALL_PRODUCT, matmul
 from ..inputs import dimension
-from ..one_line import OneLine
+from ..printing import OneLine
 from ..protocols import Array
 from ..states import (
     COUNT,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..inputs import dimension
-from ..one_line import OneLine
+from ..printing import OneLine
 from ..protocols import Array
 from ..states import ADDED, COUNT, check_fields, check_list, restore_writable
 from .state import FTRLState

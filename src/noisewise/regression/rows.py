@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..inputs import dimension
-from ..one_line import OneLine
+from ..printing import OneLine
 from ..protocols import Array
 from ..states import (
     ADDED,

@@ -12,8 +12,8 @@ from ..blas import matmul
 from ..inputs import as_contiguous, dimension, features, finite, flag, positive, ready, rows, shown
 from ..kernels import self_tuned_layout as at
 from ..kernels.layout import padded
-from ..one_line import OneLine
 from ..ownership import writes
+from ..printing import OneLine
 from ..protocols import Array, FloatOrArray
 from ..states import check_fields, check_rows, check_type, restore_writable
 

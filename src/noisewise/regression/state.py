@@ -12,7 +12,7 @@ from ..glm import GLM
 from ..inputs import dimension
 from ..kernels import layout as at
 from ..kernels.layout import Header, Views, align
-from ..one_line import OneLine
+from ..printing import OneLine
 from ..protocols import Array
 from ..states import (
     ADDED,

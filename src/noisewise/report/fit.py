@@ -16,6 +16,7 @@ from ..drawing import BLACK, BLUE, RC, VERMILION
 from ..estimators.pictures import MOST
 from ..evaluation.pictures import draw_coverage, draw_losses, draw_widths, has_widths
 from ..evaluation.textbook import NAMES
+from ..printing import percent
 from ..tabular.fitting import Fit
 from . import figures, framed, table
 
@@ -78,7 +79,8 @@ def _compared(loss: float, other: float, before: str, name: str) -> str:
     """Return how far a loss is from another one, nothing where that is 0."""
     if not other > 0:
         return ""
-    return f"{before}{abs(1 - loss / other):.1%} {'below' if loss <= other else 'above'} {name}"
+    side = "below" if loss <= other else "above"
+    return f"{before}{percent(abs(1 - loss / other), 1)} {side} {name}"
 
 
 def _picture(name: str, height: float, draw: Callable[[Any], object], width: float = WIDTH) -> str:

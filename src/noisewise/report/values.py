@@ -28,12 +28,17 @@ def write(folder: Path, source: str, found: OffPolicyValue, command: str) -> Pat
     picture = folder / "values.svg"
     plotting.write(lambda _: draw(found), pd.DataFrame(), picture)
     played = found.of("played")
-    best = max((e for e in found.estimates if e.estimator == "dr"), key=lambda e: e.value)
-    lead = (
-        f"{found.count:,} decisions earned {played.value:.4g} each. The largest doubly robust "
-        f"estimate is that of {best.policy!r}: {best.value:.4g}, from {best.lower:.4g} to "
-        f"{best.upper:.4g}; the largest of several is biased upwards."
-    )
+    reliable = [e for e in found.estimates if e.estimator == "dr" and e.reliable]
+    lead = f"{found.count:,} decisions earned {played.value:.4g} each, on average. "
+    if reliable:
+        best = max(reliable, key=lambda e: e.value)
+        lead += (
+            f"The largest reliable estimate (doubly robust) is that of {best.policy!r}: "
+            f"{best.value:.4g}, from {best.lower:.4g} to {best.upper:.4g}. As the largest of "
+            "several it is biased upwards."
+        )
+    else:
+        lead += "No estimate of another policy is reliable; the warnings say why."
     texts = {"title": f"Policies on {source}", "lead": lead, "command": command}
     notes = found.notes()[len(found.warnings) :]
     page = framed(
@@ -57,8 +62,9 @@ def draw(found: OffPolicyValue) -> plotting.Figure:
     axis = axes[0, 0]
     held: dict[tuple[str, str], Estimate] = {(e.policy, e.estimator): e for e in found.estimates}
     for place, name in enumerate(names):
-        colour = plotting.BLACK if name == "played" else plotting.BLUE
         always, each = held.get((name, "anytime")), found.of(name)
+        colour = plotting.BLUE if each.reliable else plotting.FAINT
+        colour = plotting.BLACK if name == "played" else colour
         if always is not None:
             axis.plot([always.lower, always.upper], [-place] * 2, color=colour, lw=7, alpha=0.2)
         axis.plot([each.lower, each.upper], [-place] * 2, color=colour)

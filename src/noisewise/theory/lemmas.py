@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ..glm import GLM
 from ..inputs import column, features, numbers
-from ..one_line import OneLine
+from ..printing import OneLine
 from ..protocols import Array
 from .regret import design_terms, largest_leverage
 

@@ -14,6 +14,7 @@ import warnings
 import numpy as np
 
 from ..glm import GLM
+from ..inputs import shown
 from ..kernels import adaptive_set
 from ..links import Family
 from ..noise import Bounded, Likelihood, Noise, SubGaussian
@@ -72,7 +73,9 @@ def noise_scale(glm: GLM, noise: Noise) -> float:
 
 def _require_family(glm: GLM, noise: Noise) -> Family:
     if not isinstance(noise, Likelihood):
-        raise ValueError(f"noise is {noise!r}; pass SubGaussian, Bounded or Likelihood")
+        raise ValueError(
+            f"noise is {shown(noise)}; pass SubGaussian(...), Bounded(...) or Likelihood()"
+        )
     family = glm.link.family
     if family is None or glm.score_bound > family.score_limit:
         reason = "" if family is None else f"beyond score bound {family.score_limit:g} "

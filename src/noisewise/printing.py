@@ -1,4 +1,4 @@
-"""A repr of one line for objects that hold arrays."""
+"""How things print: objects that hold arrays on one line, shares in per cent."""
 
 from dataclasses import fields
 from typing import Any, ClassVar
@@ -50,3 +50,12 @@ def _brief(value: object) -> str:
         return repr(value)
     size = f"[{len(value)}]" if isinstance(value, list | tuple | dict | str) else ""
     return f"{type(value).__name__}{size}"
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """Return a share in per cent.
+
+    >>> percent(0.95), percent(0.1234, 1)
+    ('95 %', '12.3 %')
+    """
+    return f"{100 * share:.{digits}f} %"
