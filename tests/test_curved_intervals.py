@@ -387,14 +387,47 @@ def test_anytime_intervals_wait_for_events_and_scales():
 def test_a_new_label_lies_within_quantiles():
     x, y, _ = world("poisson", 400, 2, 15)
     fit = fitted("poisson", x, y)
-    low, high = fit.interval(x[:4], delta=0.05, anytime=False)
-    found = fit.interval(x[:4], delta=0.1, kind="observation")
-    assert found.lower.tolist() == stats.poisson.ppf(0.025, low).tolist()
-    assert found.upper.tolist() == stats.poisson.ppf(0.975, high).tolist()
+    low, high = np.log(fit.interval(x[:4], delta=0.05, anytime=False))
+    mean, spread = np.exp((low + high) / 2), ((high - low) / 2 / stats.norm.isf(0.025)) ** 2
+    for dispersion in (1.0, 3.0):
+        noise = nw.Likelihood(dispersion)
+        found = fit.interval(x[:4], noise, delta=0.1, kind="observation")
+        s = dispersion * spread + (dispersion - 1) / mean  # of variance: mean * dispersion, and its
+        both = stats.nbinom.ppf(np.array([[0.05], [0.95]]), 1 / s, 1 / (1 + mean * s))
+        np.testing.assert_array_equal(found, both)
     assert found.promise == "one new label, one time"
     assert "one time" in found.note
     sure = fitted("binomial", 9 * x, (x[:, 0] + 0.01 * x[:, 1] > 0) * 1.0)
     assert set(np.concatenate(sure.interval(x[:4], kind="observation"))) == {0.0, 1.0}
+
+
+def test_quantiles_of_counts_by_scipy():
+    rng = np.random.default_rng(0)
+    mean, spread = np.exp(rng.uniform(-6, 13, 300)), np.exp(rng.uniform(-20, 2, 300))
+    for share in (0.005, 0.025, 0.5, 0.975):
+        found = curved_intervals.count_quantile(share, mean, spread)
+        wanted = stats.nbinom.ppf(share, 1 / spread, 1 / (1 + mean * spread))
+        np.testing.assert_array_equal(found, wanted)
+        found = curved_intervals.count_quantile(share, mean, 0 * spread)
+        np.testing.assert_array_equal(found, stats.poisson.ppf(share, mean))
+    large = curved_intervals.count_quantile(0.975, np.array([4e6]), np.array([1e-6]))
+    np.testing.assert_allclose(large, stats.norm.ppf(0.975, 4e6, math.sqrt(4e6 + 16e6)), 1e-5)
+
+
+def test_intervals_of_new_counts_cover_as_often_as_promised():
+    """Means near 200, so that whole numbers matter little; fits to 40 rows.
+
+    If the coverage is from 0.94 to 0.97, an alarm has probability below 1e-6: z = 4.9 on 8000
+    labels, with thrice their variance, since those of a stream share a fit.
+    """
+    rng, inside = np.random.default_rng(3), []
+    for _ in range(40):
+        x, new = rng.normal(size=(40, 2)), rng.normal(size=(200, 2))
+        y, labels = (rng.poisson(200 * np.exp(each @ [0.3, -0.2])) for each in (x, new))
+        lower, upper = fitted("poisson", x, y * 1.0).interval(new, kind="observation")
+        inside += ((lower <= labels) & (labels <= upper)).tolist()
+    slack = 4.9 * math.sqrt(3 * 0.05 * 0.95 / len(inside))
+    assert 0.94 - slack < np.mean(inside) < 0.97 + slack
 
 
 def test_a_contradicted_likelihood_is_said():

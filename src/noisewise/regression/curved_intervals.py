@@ -148,10 +148,9 @@ class CurvedFit:
         one_of("kind", kind, ("mean", "observation"))
         z, delta = self._directions(x), probability("delta", delta)
         if kind == "observation":
-            found = self._scores_within(z, noise, delta / 2, False, False, method)
+            lower, upper, rests_on = self._label(z, noise, delta)
             note = "the interval of a new label holds at one time" if anytime else ""
-            bounds = self._label(found, self._dispersion(noise) or 1.0, delta)
-            return Interval(*bounds, "one new label, one time", found.rests_on, note)
+            return Interval(lower, upper, "one new label, one time", rests_on, note)
         found = self._scores_within(z, noise, delta, anytime, simultaneous, method)
         return Interval(*self._means(found), found.promise, found.rests_on, found.note)
 
@@ -309,24 +308,37 @@ class CurvedFit:
             events = min(events, float(w @ (high - low - y))) / (high - low)
         return events >= FEWEST
 
-    def _label(self, scores: Interval, dispersion: float, delta: float) -> tuple[Array, Array]:
-        """Return quantiles of a label of weight 1 whose score has intervals at ``delta / 2``."""
+    def _label(self, z: Array, noise: Likelihood | str, delta: float) -> tuple[Array, Array, str]:
+        """Return bounds of a new label of weight 1 at each direction, and what they rest on."""
         low, high = FAMILIES[self.family].label_range
         if high == 1.0:
-            lower, upper = self._means(scores)
+            found = self._scores_within(z, noise, delta / 2, False, False)
+            lower, upper = self._means(found)
             rare = (high - low) * delta / 4
-            return np.where(high - lower < rare, high, low), np.where(upper - low > rare, high, low)
-        lower, upper = map(np.asarray, scores)
-        known = np.isfinite(upper)
-        ends = np.zeros(len(known)), np.full(len(known), math.inf)
-        middle = (lower[known] + upper[known]) / 2
-        sd = (upper[known] - middle) / quantile(math.inf, delta / 2)
-        with np.errstate(over="ignore"):
-            mean = np.minimum(np.exp(middle), FARTHEST)
-        spread = sd**2 + max(dispersion - 1, 0.0) / np.maximum(mean, 1 / FARTHEST)
-        for end, share in zip(ends, (delta / 2, 1 - delta / 2), strict=True):
-            end[known] = count_quantile(share, mean, spread)
-        return ends
+            return (
+                np.where(high - lower < rare, high, low),
+                np.where(upper - low > rare, high, low),
+                found.rests_on,
+            )
+        found = self._scores_within(z, noise, delta, False, False)
+        ends = _counts(found, self._dispersion(noise) or 1.0, delta)
+        return (*ends, found.rests_on)
+
+
+def _counts(scores: Interval, dispersion: float, delta: float) -> tuple[Array, Array]:
+    """Return bounds of a new count whose score has these bounds, which hold those of its mean."""
+    low, high = (np.asarray(each) for each in scores)
+    known = np.isfinite(high)
+    lower, upper = np.zeros(len(known)), np.full(len(known), math.inf)
+    low, high = low[known], high[known]
+    with np.errstate(over="ignore"):
+        ends = [np.minimum(np.exp(each), FARTHEST) for each in (low, (low + high) / 2, high)]
+    sd = (high - low) / 2 / quantile(math.inf, delta)
+    spread = np.minimum(sd, 1.0) ** 2  # a gamma distribution of larger sd is nearly always near 0
+    spread += max(dispersion - 1, 0.0) / np.maximum(ends[1], 1 / FARTHEST)
+    lower[known] = np.minimum(count_quantile(delta / 2, ends[1], spread), np.floor(ends[0]))
+    upper[known] = np.maximum(count_quantile(1 - delta / 2, ends[1], spread), np.ceil(ends[2]))
+    return lower, upper
 
 
 def count_quantile(share: float, mean: Array, spread: Array) -> Array:
