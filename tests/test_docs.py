@@ -27,7 +27,9 @@ WITH_BLOCKS = [page for page in PAGES if BLOCK.search(page.read_text())]
 
 
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=lambda p: str(p.relative_to(ROOT)))
-def test_blocks_of_a_page_run_in_turn(page, monkeypatch):
+def test_blocks_of_a_page_run_in_turn(page, monkeypatch, tmp_path):
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)  # what a page writes stays there
     module = ModuleType(f"page_{page.stem}")  # a real one, so that a class on it can be saved
     monkeypatch.setitem(sys.modules, module.__name__, module)
     names = vars(module)

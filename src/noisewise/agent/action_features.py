@@ -182,6 +182,12 @@ class Arms:
         numbers = [x for x, (_, kind) in zip(values, declared, strict=False) if kind is None]
         return replace(self, origin=tuple(map(float, numbers)))
 
+    @property
+    def first_numbers(self) -> dict[str, float]:
+        """The ``origin`` by name, empty where there is none."""
+        numeric = [name for name, kind in self.context or () if kind is None]
+        return dict(zip(numeric, self.origin or (), strict=False))
+
     def __getstate__(self) -> dict[str, object]:
         """Return the fields, without what was computed from them."""
         return {name: vars(self)[name] for name in self.__dataclass_fields__}

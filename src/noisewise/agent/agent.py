@@ -48,7 +48,7 @@ from .reward_scale import LEAST_NOISE, Known, Row, prepare, stand_ins
 
 
 class Agent:
-    """Chooses among arms and learns from rewards that come at once, late, in any order or never.
+    """Chooses among arms, and learns from rewards that come at once, late, in any order or never.
 
     Threads may share an agent: it locks. A call of `learn` that was interrupted may be repeated
     as it was; what it had learnt is not learnt twice.
@@ -72,8 +72,12 @@ class Agent:
     arms : Arms, optional
         Turns contexts into arms: then `choose` takes a context and returns an action's name.
     randomise : float, from 0 to 1
-        The share of decisions drawn uniformly ``among`` "plausible" arms, whose index reaches the
-        best estimated mean, or "all", so that other policies can be judged by the `log`.
+        The share of decisions drawn uniformly at random, so that the `log` can judge other
+        policies. Which arms are drawn from depends on ``among``.
+    among : {"plausible", "all"}
+        "plausible" arms may still be the best one: their index reaches the best estimated mean. All
+        others have probability 0, so the log says nothing about policies that play them. "all"
+        serves every policy and costs more regret.
     record : int, optional
         How many decisions `log` holds: by default 10,000 where decisions are randomised, else 0.
 
@@ -146,12 +150,12 @@ class Agent:
     ) -> Agent:
         """Return an agent for rewards 0 or 1, or shares of them: `SelfTunedUCB` of shares.
 
-        It needs no number from its user, whatever the size of features, and has no regret proof.
-        With ``guaranteed`` it is logistic `FTRLUCB`, which explores more and has one, for arms of
-        norm at most ``feature_bound`` and a parameter of norm at most ``parameter_bound``; without,
-        these bounds are not used. `for_means` is the same: there each reward is the mean of
-        ``trials`` rewards 0 or 1, and a share of n trials counts n times. ``options`` are those of
-        `Agent`, such as ``arms``.
+        It needs no tuning and takes features of any size, but has no regret proof. With
+        ``guaranteed`` the policy is logistic `FTRLUCB`, which explores more and has one, for arms
+        of norm at most ``feature_bound`` and a parameter of norm at most ``parameter_bound``; these
+        bounds are not used otherwise. `for_means` is the same function: there each reward is the
+        mean of ``trials`` rewards 0 or 1, and a share of n trials counts n times. The other
+        arguments are those of `Agent`.
         """
         glm = GLM("logistic", feature_bound, parameter_bound)
         policy = FTRLUCB(glm, "likelihood") if guaranteed else SelfTunedUCB("binomial")
@@ -179,12 +183,13 @@ class Agent:
     ) -> Agent:
         """Return an agent for rewards whose mean is linear in the features: `SelfTunedUCB`.
 
-        Units and offsets of rewards do not matter. Pass the sd of each reward to `learn` where it
-        is known, if only up to a common factor; without, all rewards count alike and their sd is
-        learnt. No regret bound is proved. With ``guaranteed`` it is `FTRLUCB`, for sub-Gaussian
-        noise, arms of norm at most ``feature_bound`` and a parameter of norm at most
-        ``parameter_bound``: pass that unless rewards are of size 1. There a running sd of residuals
-        stands in for one that is not given, and `explain` says so. Without, bounds are not used.
+        Units and offsets of rewards do not matter. Pass the standard deviation of each reward to
+        `learn` where it is known, if only up to a common factor. Otherwise all rewards count alike,
+        and their standard deviation is learnt. No regret bound is proved. With ``guaranteed`` the
+        policy is `FTRLUCB`, for sub-Gaussian noise, arms of norm at most ``feature_bound`` and a
+        parameter of norm at most ``parameter_bound`` (pass it unless rewards are of size 1). There
+        a running standard deviation of residuals replaces one that is not given, and `explain` says
+        so. The bounds are not used otherwise, and the other arguments are those of `Agent`.
         """
         glm = GLM("identity", feature_bound, parameter_bound)
         policy: Policy[Any] = SelfTunedUCB("gaussian")
@@ -213,8 +218,9 @@ class Agent:
 
         ``arms`` is (K, dim) and may be another set every time; or a context where the agent has
         `Arms`, and an action's name is returned, of those in ``actions`` or of all. Without a key
-        only the last decision is remembered, under None. ``sigma``, (K,), is the sd of each arm's
-        reward, if the policy must know it. ``with_probabilities`` adds each arm's probability.
+        only the last decision is remembered, under None. ``sigma``, (K,), is the standard deviation
+        of each arm's reward, for policies that need it. ``with_probabilities`` adds the probability
+        of each arm.
         """
         key = None if key is None else checked_key(key)
         self._find_origin(arms)
@@ -434,9 +440,11 @@ class Agent:
     def explain(self, arms: object, actions: Sequence[str] | None = None) -> Explanation:
         """Return why each arm is ranked as it is, a list of `Reason` that prints as a table.
 
-        The table has the estimate of each mean, its interval and what the index adds, all on the
-        scale of rewards; below it stands what was learnt on the way. As for `choose`, a context may
-        be given where the agent has `Arms`: then actions and their features have names.
+        The table has the estimate of each mean, its interval, the exploration bonus, and the
+        largest contributions of features, all on the scale of rewards; numbers of a context
+        contribute relative to those of the first context seen. Below the table stands what else was
+        learnt. As for `choose`, pass a context where the agent has `Arms`: then actions and
+        features have names.
         """
         offer = read_offer(self.arms, arms, actions)
         with self._lock:

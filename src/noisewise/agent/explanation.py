@@ -12,27 +12,34 @@ from .offers import Offer
 from .reasons import Part, Reason, SelfAccounting, parts, reasons
 
 SHOWN, LEAST = 3, 0.01  # features per arm, and the share of the largest that is worth a word
-ALL = "1 - delta for all arms and rounds at once"
+ALL = "with probability 1 - delta for all arms and rounds at once"
 
 
 class Explanation(list[Reason]):
     """Why each arm is ranked as it is: a list of `Reason` that prints as a table.
 
-    All its columns are on the scale of rewards.
+    All its columns are on the scale of rewards. The action with the largest sum of estimate and
+    exploration is played.
 
     Attributes
     ----------
     promise : str
         What the intervals promise, empty where there are none.
     learnt : dict
-        What the policy has learnt on the way, by name.
+        What else the policy has learnt, by name.
+    origin : dict
+        The numbers of the first context seen, by name: contributions are relative to them.
     """
 
     def __init__(
-        self, reasons: Iterable[Reason], promise: str = "", learnt: dict[str, float] | None = None
+        self,
+        reasons: Iterable[Reason],
+        promise: str = "",
+        learnt: dict[str, float] | None = None,
+        origin: dict[str, float] | None = None,
     ) -> None:
         super().__init__(reasons)
-        self.promise, self.learnt = promise, learnt or {}
+        self.promise, self.learnt, self.origin = promise, learnt or {}, origin or {}
 
     def columns(self) -> dict[str, list[str]]:
         """Return the table as words, by column; one that no arm has is left out."""
@@ -55,6 +62,11 @@ class Explanation(list[Reason]):
     def lines(self) -> list[str]:
         """Return what is said below the table."""
         about = [f"interval: {self.promise}"] if self.promise else []
+        if any(each.parts for each in self):
+            about.append("contributions: what the estimate would lose without the feature")
+        if self.origin:
+            first = ", ".join(f"{name} {_number(value)}" for name, value in self.origin.items())
+            about[-1] += f"; numbers count relative to the first context seen ({first})"
         about += [f"{name}: {_number(value)}" for name, value in self.learnt.items()]
         return [*about, *dict.fromkeys(f"note: {each.note}" for each in self if each.note)]
 
@@ -108,7 +120,8 @@ def explanation(
             replace(each, action=action, parts=share)
             for each, action, share in zip(rows, offer.names, shares, strict=True)
         ]
+    origin = arms.first_numbers if arms is not None and any(each.parts for each in rows) else None
     if isinstance(policy, SelfAccounting):
         promise = policy.interval(state, offer.x).promise
-        return Explanation(rows, promise, policy.learnt(state))
-    return Explanation(rows, ALL if isinstance(policy, Confident) else "")
+        return Explanation(rows, promise, policy.learnt(state), origin)
+    return Explanation(rows, ALL if isinstance(policy, Confident) else "", origin=origin)

@@ -40,13 +40,13 @@ ESTIMATED = (
 
 @dataclass(frozen=True)
 class Reason:
-    """What speaks for an arm; None where the policy has no such thing.
+    """What speaks for an arm; None where the policy does not have it.
 
     Attributes
     ----------
     arm : int
     estimate : float
-        Of the mean reward, held within the interval unless that is known not to hold.
+        Of the mean reward, clipped to the interval unless that is known not to hold.
     lower, upper : float
         The interval of the mean from the policy's confidence sets and its parameter bound: for all
         arms and rounds at once with its 1 - delta. That of `SelfTunedUCB` is approximate.
@@ -62,8 +62,9 @@ class Reason:
     action : str
         The name of the arm, where the agent has `Arms`.
     parts : tuple of (str, float)
-        What the estimate would lose without each feature, most first, where features have names;
-        an intercept that the policy adds is none of them.
+        The contributions: what the estimate would lose without each feature, largest first, where
+        features have names. Numbers of a context are relative to those of the first context that
+        the agent has seen; an intercept that the policy adds is not listed.
     """
 
     arm: int
@@ -96,7 +97,7 @@ class IndexedByMean(Indexed, Protocol):
 
 @runtime_checkable
 class SelfAccounting(Protocol):
-    """A policy that has a link and intervals of its own, and tells what it has learnt."""
+    """A policy that has a link and intervals of its own, and says what it has learnt."""
 
     def scores(self, state: Any, x: Array) -> Array:
         """Return the estimated score of every arm."""

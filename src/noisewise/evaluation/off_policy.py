@@ -37,42 +37,52 @@ def off_policy_value(
     reward_range: tuple[float, float] | None = None,
     delta: float = 0.05,
 ) -> OffPolicyValue:
-    r"""Estimate what a policy would have earned, from decisions whose probabilities are known.
+    r"""Estimate what a policy would have earned, from decisions with recorded probabilities.
 
-    With :math:`w = \pi(a \mid x)/p(a \mid x)`, three estimates with approximate intervals: the
-    mean weighted reward ("ips"), the same over the mean weight ("snips"), and a doubly robust one
-    ("dr"), which adds :math:`\sum_b \pi(b)q(b) - wq(a)`. The reward q expected of an action is
-    predicted from earlier decisions only, so that "ips" and "dr" are unbiased whatever the model,
-    also where the log's policy learnt on the way. "anytime" is an interval for bounded rewards that
-    holds at all times at once, for weights of any size, and even where the policy needs what had
-    probability 0.
+    With :math:`w = \pi(a \mid x)/p(a \mid x)`, there are three estimates with approximate
+    intervals: the mean weighted reward ("ips"), the same divided by the mean weight ("snips"), and
+    a doubly robust one ("dr"), which adds :math:`\sum_b \pi(b)q(b) - wq(a)` to the first. The
+    reward q expected of an action is predicted from earlier decisions only, so "ips" and "dr" are
+    unbiased whatever the model, also where the log's policy learnt on the way. "anytime" is an
+    interval for bounded rewards that holds at all times at once and for weights of any size.
+
+    An action that had probability 0 is never seen in the log. If the policy takes such actions,
+    only the anytime interval holds, and the result warns of it. An `Agent` gives probability 0 to
+    arms that can no longer be the best, unless it randomises ``among="all"``.
 
     Parameters
     ----------
     log : data frame, dictionary of columns, or Agent with a record
         In order of time: columns of the context, the action taken, its reward, and the probability
-        with which it was taken.
+        with which it was taken. A column "probabilities", as of `Agent.log`, has those of all
+        actions; without it, actions that had probability 0 may go unnoticed.
     policy : optional
         The name of an action, to take it always; probabilities (K,) or (n, K) in the order of
         ``actions``; a function of the context, a dictionary, that returns an action or
         probabilities; an `Agent` or a pair of policy and state, for what they would choose now
-        (do not let them learn from the log they are judged by). Without, what was played and each
-        single action are compared.
+        (they must not have learnt from this log). By default what was played is compared with each
+        single action.
     context, action, reward, probability : names of columns
         The context is by default every other column.
     actions : list, optional
         All actions; by default those of the log.
     greedy : bool
-        Also judge the policy that takes the action of the largest predicted reward, by a model of
-        the first half of the log, on the second.
+        Also evaluate the policy that takes the action with the largest predicted reward, by a
+        model of the first half of the log, on the second half.
     predictions : (n, K), optional
-        Your own q, made without the reward of its row.
+        Your own q, each row computed without the reward of that row.
     regressor : Regressor, optional
         What predicts q, for each action on the context: by default `SelfTuned` without forgetting.
     reward_range : (float, float), optional
         The least and the largest possible reward; (0, 1) where no reward is outside. Without it
         there is no anytime interval.
     delta : float, in (0, 1)
+        The probability that an interval may miss.
+
+    Returns
+    -------
+    OffPolicyValue
+        Prints as a table, in which lines that can't be relied on are marked.
 
     Examples
     --------

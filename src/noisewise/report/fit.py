@@ -39,13 +39,7 @@ def page(folder: Path, fit: Fit) -> str:
         "comparison": " ".join([*fit.evaluation.notes(), fit.comparison]),
         "promises": " ".join(fit.summary.notes),
         "command": f"noisewise predict {shlex.quote(str(folder))} FILE",
-        "python": "\n".join(
-            (
-                "import noisewise as nw",
-                f"model = nw.load({str(folder / 'model.npz')!r})",
-                "model.predict(X)",
-            )
-        ),
+        "python": _python(folder, fit),
     }
     return framed(
         "fit.html",
@@ -58,6 +52,16 @@ def page(folder: Path, fit: Fit) -> str:
         intervals=_intervals(fit),
         notes="".join(f"<li>{html.escape(note)}</li>" for note in fit.notes),
     )
+
+
+def _python(folder: Path, fit: Fit) -> str:
+    """Return how the model predicts in Python: by columns as in the file, if some are encoded."""
+    if any(each.kind != "number" for each in fit.encoding.features):
+        lines = "from noisewise.tabular import predict", f"predict({str(folder)!r}, frame)"
+    else:
+        path = str(folder / "model.npz")
+        lines = "import noisewise as nw", f"nw.load({path!r}).predict(frame)"
+    return "\n".join(lines)
 
 
 def _articled(family: str) -> str:
