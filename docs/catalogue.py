@@ -146,6 +146,15 @@ def _study(name):
 {console(summary)}"""
 
 
+def spaced(text):
+    """Return a text with a space before each percent sign, as the pages have it.
+
+    >>> spaced("fixed-linear, 30% noisy")
+    'fixed-linear, 30 % noisy'
+    """
+    return re.sub(r"(?<=\d)%", " %", text)
+
+
 def verdicts(summary):
     """Write what a run claimed, whether it held and what was measured."""
     marks = {True: "✓", False: "✗", None: "?"}  # None: the run is too small to tell
@@ -153,7 +162,7 @@ def verdicts(summary):
         f"- {marks[summary['holds'].get(claim)]} {claim}" + (f" ({found})" if found else "")
         for claim, found in summary["measured"].items()
     )
-    return f".. rst-class:: verdicts\n\n{held}\n"
+    return f".. rst-class:: verdicts\n\n{spaced(held)}\n"
 
 
 def console(summary):
@@ -178,7 +187,7 @@ def _cell(value):
     if value is None:
         return "–"
     text = f"{value:.4g}" if isinstance(value, float) else str(value)
-    return re.sub(r"([\\*`|_])", r"\\\1", text)
+    return re.sub(r"([\\*`|_])", r"\\\1", spaced(text))
 
 
 def _command(name):
