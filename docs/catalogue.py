@@ -5,6 +5,7 @@ import re
 from collections import defaultdict
 from dataclasses import fields, is_dataclass
 from importlib import import_module
+from inspect import getdoc
 from pathlib import Path
 from pkgutil import iter_modules
 
@@ -208,9 +209,16 @@ def defaults(app, what, name, thing, options, signature, returns):
     return signature, returns
 
 
+def sentences(app, what, name, thing, options, lines):
+    """Leave docstrings of properties alone: napoleon takes words before a colon for a type."""
+    if what == "property":
+        lines[:] = [*(getdoc(thing) or "").splitlines(), ""]
+
+
 def setup(app: Sphinx):
     """Register the directives."""
     for directive in (Algorithms, Public, Room, Studies, Commands):
         app.add_directive(directive.__name__.lower(), directive)
     app.connect("autodoc-process-signature", defaults)
+    app.connect("autodoc-process-docstring", sentences, priority=900)  # after napoleon
     return {"parallel_read_safe": True, "parallel_write_safe": True}
