@@ -51,11 +51,11 @@ def draw(table: pd.DataFrame) -> plotting.Figure:
     figure, axes = plotting.panels(2, 2, height=2.8)
     for i, link in enumerate(("identity", "logistic")):
         for axis, promise in zip(axes[i], PROMISES, strict=True):
+            ends: dict[str, tuple[float, str]] = {}
             for d, colour in zip(DIMS, plotting.COLOURS, strict=False):
                 cell = table.query("link == @link and d == @d and promise == @promise")
-                axis.plot(
-                    cell["n"], cell["ratio"], color=colour, label=f"{d} feature{'s' * (d > 1)}"
-                )
+                axis.plot(cell["n"], cell["ratio"], color=colour)
+                ends[f"{d} feature{'s' * (d > 1)}"] = (cell["ratio"].iloc[-1], colour)
                 if promise.startswith("all"):
                     floor = math.sqrt(chi2.ppf(1 - DELTA, d)) / 1.96
                     axis.axhline(floor, color=colour, linewidth=0.9, linestyle=":")
@@ -63,12 +63,22 @@ def draw(table: pd.DataFrame) -> plotting.Figure:
             axis.set_ylim(0, 10 if promise.startswith("all") else 3)
             axis.axhline(1, color="black", linewidth=0.8)
             axis.set_title(f"{link}: {promise}")
-            axis.set_ylabel("width / textbook")
+            axis.set_ylabel("width over the textbook's")
+            axis.set_xlim(COUNTS[0], COUNTS[-1])
+            if not promise.startswith("all"):  # the curves lie on each other
+                ends = {f"{DIMS[0]} to {DIMS[-1]} features": next(iter(ends.values()))}
+            plotting.label_ends(axis, {"textbook": (1.0, plotting.BLACK), **ends})
         words = "dotted: the least width for all\nrows at once, at one fixed time"
         axes[i, 0].annotate(words, (0.03, 0.97), xycoords="axes fraction", va="top", fontsize=8)
     for axis in axes[1]:
         axis.set_xlabel("rows")
-    axes[0, 1].legend(ncols=2, loc="lower right")
+    last = table[table["n"] == COUNTS[-1]].groupby(["promise", "d"])["ratio"].max().unstack()
+    all_rows, one_row = (last.loc[promise] for promise in PROMISES)
+    plotting.headline(
+        figure,
+        f"Valid at all times: {one_row.max():.1f} times the textbook's width for one row, up to "
+        f"{all_rows.max():.1f} times for all rows at once",
+    )
     return figure
 
 

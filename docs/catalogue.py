@@ -5,6 +5,7 @@ import re
 from collections import defaultdict
 from dataclasses import fields, is_dataclass
 from importlib import import_module
+from inspect import getdoc
 from pathlib import Path
 from pkgutil import iter_modules
 
@@ -146,6 +147,15 @@ def _study(name):
 {console(summary)}"""
 
 
+def spaced(text):
+    """Return a text with a space before each percent sign, as the pages have it.
+
+    >>> spaced("fixed-linear, 30% noisy")
+    'fixed-linear, 30 % noisy'
+    """
+    return re.sub(r"(?<=\d)%", " %", text)
+
+
 def verdicts(summary):
     """Write what a run claimed, whether it held and what was measured."""
     marks = {True: "✓", False: "✗", None: "?"}  # None: the run is too small to tell
@@ -153,7 +163,7 @@ def verdicts(summary):
         f"- {marks[summary['holds'].get(claim)]} {claim}" + (f" ({found})" if found else "")
         for claim, found in summary["measured"].items()
     )
-    return f".. rst-class:: verdicts\n\n{held}\n"
+    return f".. rst-class:: verdicts\n\n{spaced(held)}\n"
 
 
 def console(summary):
@@ -178,7 +188,7 @@ def _cell(value):
     if value is None:
         return "–"
     text = f"{value:.4g}" if isinstance(value, float) else str(value)
-    return re.sub(r"([\\*`|_])", r"\\\1", text)
+    return re.sub(r"([\\*`|_])", r"\\\1", spaced(text))
 
 
 def _command(name):
@@ -199,9 +209,16 @@ def defaults(app, what, name, thing, options, signature, returns):
     return signature, returns
 
 
+def sentences(app, what, name, thing, options, lines):
+    """Leave docstrings of properties alone: napoleon takes words before a colon for a type."""
+    if what == "property":
+        lines[:] = [*(getdoc(thing) or "").splitlines(), ""]
+
+
 def setup(app: Sphinx):
     """Register the directives."""
     for directive in (Algorithms, Public, Room, Studies, Commands):
         app.add_directive(directive.__name__.lower(), directive)
     app.connect("autodoc-process-signature", defaults)
+    app.connect("autodoc-process-docstring", sentences, priority=900)  # after napoleon
     return {"parallel_read_safe": True, "parallel_write_safe": True}

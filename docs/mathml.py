@@ -28,12 +28,17 @@ POLISH = (
         r'\1<mo form="prefix">',
     ),
 )
+# where a formula of so many characters may be cut
+LONG = 30
+TOKEN = re.compile(r"\\[a-zA-Z]+\s*|\\.|.", re.DOTALL)
+OPENING, CLOSED = ("(", "[", "{", r"\{"), (")", "]", "}", r"\}")
+RELATION = re.compile(r"[=<>]|\\(le|ge|preceq|succeq|sim|in)\s*")
+UNARY = re.compile(r"([=<>,({^_]|\\[a-z]+)\s*$")  # a sign after these is no sum
 FAULTS = tuple(e for e in vars(exceptions).values() if isinstance(e, type))
 
 
-def mathml(node, display):
-    """Return the formula of a node; what can't be read is a warning at its place."""
-    source = node.astext()
+def mathml(node, source, display):
+    """Return a formula of a node; what can't be read is a warning at its place."""
     if display == "block" and r"\\" in source and r"\begin" not in source:
         source = rf"\begin{{split}}{source}\end{{split}}"
     for unknown, known in SPELLINGS:
@@ -53,14 +58,38 @@ def mathml(node, display):
 
 
 def inline(self, node):
-    """Write a formula within a line."""
-    self.body.append(mathml(node, "inline"))
+    """Write a formula within a line, a long one in parts between which the line may break."""
+    self.body.append("".join(mathml(node, part, "inline") for part in parts(node.astext())))
+    after = node.parent[node.parent.index(node) + 1 :]
+    if after and after[0].astext().startswith((".", ",", ";", ":", ")")):
+        self.body.append("&#8288;")  # no line begins with a comma
     raise nodes.SkipNode
+
+
+def parts(source):
+    r"""Return a formula cut before relations and sums outside of all brackets, if it is long.
+
+    >>> parts(r"a+b\le c")
+    ['a+b\\le c']
+    >>> parts(r"(1+x)^2\le\frac{1}{2}+\plus{i=1}^ny_i")
+    ['(1+x)^2', '\\le\\frac{1}{2}', '{}+\\plus{i=1}^ny_i']
+    """
+    if len(source) < LONG or r"\left" in source or r"\text" in source:
+        return [source]
+    found, depth, norm = [""], 0, False
+    for token in TOKEN.findall(source):
+        depth += (token in OPENING) - (token in CLOSED)
+        norm ^= token in (r"\|", "|")
+        plus, relation = token in "+-" and not UNARY.search(found[-1]), RELATION.fullmatch(token)
+        if depth == 0 and not norm and found[-1].strip() and (plus or relation):
+            found.append("{}" if plus else "")
+        found[-1] += token
+    return found
 
 
 def block(self, node):
     """Write a formula on its own line."""
-    self.body.append(f'<div class="math">{mathml(node, "block")}</div>')
+    self.body.append(f'<div class="math">{mathml(node, node.astext(), "block")}</div>')
     raise nodes.SkipNode
 
 

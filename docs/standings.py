@@ -5,7 +5,7 @@ import re
 from collections import defaultdict
 from importlib import import_module
 
-from catalogue import PICTURES, Written, console, grid, verdicts
+from catalogue import PICTURES, Written, console, grid, spaced, verdicts
 from sphinx.application import Sphinx
 
 from noisewise.bandits import POLICIES
@@ -110,7 +110,7 @@ def standings(lines, model):
     found = {(line["policy"], line["world"]): line for line in lines}
     best = {w: min(line["mean"] for line in lines if line["world"] == w) for w in worlds}
     away = {w: bandit_lineup.absent(w) for w in worlds}
-    rows, nowhere = [["policy", *worlds]], defaultdict(list)
+    rows, nowhere = [["policy", *map(spaced, worlds)]], defaultdict(list)
     for policy in bandit_lineup.ENTRIES:
         cells = [_cell(found.get((policy, w)), best[w], away[w].get(policy)) for w in worlds]
         if any((policy, w) in found for w in worlds):

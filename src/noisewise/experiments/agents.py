@@ -201,4 +201,9 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
     axis.set(xscale="log", xlabel="mean regret, times that of noisewise",
              xlim=(0.85 * rows.min(axis=None), 1.2 * rows.max(axis=None)))  # fmt: skip
     plotting.plain_logs(axis.xaxis)
+    ahead = int((times[list(SETTINGS)].min(axis=1) > 1).sum())
+    plotting.headline(
+        figure,
+        f"noisewise has less regret than every fixed setting in {ahead} of {len(times)} worlds",
+    )
     return figure

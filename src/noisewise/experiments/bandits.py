@@ -217,6 +217,12 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
     _against_variance(axes[3, 0], table)
     _against_certificate(axes[3, 1], table)
     trials = table["trial"].nunique()
+    ends = checkpoints.last(table).groupby(["world", "policy"])["regret"].mean()
+    best = [ends[name].idxmin() for name in MAIN]
+    most = max(best, key=best.count)
+    plotting.headline(
+        figure, f"{most} has the least regret in {best.count(most)} of {len(MAIN)} worlds"
+    )
     plotting.caption(
         figure, f"Lines: means of {trials} runs. Bands: two standard errors of the mean. Grey: "
         "other policies, named in the table.",
@@ -257,7 +263,8 @@ def _against_variance(axis: plotting.Axes, table: pd.DataFrame) -> None:
         mean = last[last["policy"] == policy].groupby("share")["regret"].mean()
         if policy not in ("greedy", "uniform") and len(mean):
             axis.plot(mean.index, mean, marker="o", ms=3, lw=1.3, color=colour)
-            ends[policy] = float(mean.iloc[-1]), colour
+            if colour != plotting.FAINT:
+                ends[policy] = float(mean.iloc[-1]), colour
     axis.set(xscale="log", yscale="log", title="linear, fixed arms: fewer high-variance rounds",
              xlabel="high-variance rounds", ylabel="regret at the end")  # fmt: skip
     axis.set_xticks(sorted(shares.values()))

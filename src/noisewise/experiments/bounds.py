@@ -281,6 +281,7 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
         "printed": "the paper's, as printed",
     }  # fmt: skip
     figure, axes = plotting.panels(2, 2, width=9.6, height=3.4)
+    within = True
     for axis, world in zip(axes.flat, CURVES, strict=True):
         part = table[table["world"] == world]
         measured = plotting.band(axis, part, "regret", color=plotting.BLACK, marker="o", ms=3)
@@ -290,7 +291,9 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
             if name in means:
                 axis.plot(means.index, means[name], color=colour, ls="--", lw=1.2)
                 ends[names[name]] = (means[name].iloc[-1], colour)
-        axis.set(yscale="log", ylim=(0.3, None), title=world)
+        within &= bool((means["sharp"] >= measured.reindex(means.index)).all())
+        title = world.replace("d = ", "") + " features"
+        axis.set(yscale="log", ylim=(0.3, None), title=title)
         last = means.index[-1]
         plotting.log_rounds(axis, last)
         axis.set_xlim(min(FIRST, last / 2), last)
@@ -298,6 +301,10 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
         plotting.label_ends(axis, ends, gap=0.05)
     for axis in axes[:, 0]:
         axis.set_ylabel("regret (half squared loss)")
+    words = "stays below" if within else "exceeds"
+    plotting.headline(
+        figure, f"Mean regret {words} the sharp bound; the paper's bounds lie above that"
+    )
     plotting.caption(
         figure,
         f"Black: mean regret of FTRL over {table['trial'].nunique()} runs, with a band of two "

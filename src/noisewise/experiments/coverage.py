@@ -131,6 +131,7 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
     forms = list(table["radius"].unique())
     colours = dict(zip(forms, plotting.COLOURS, strict=False))
     figure, axes = plotting.panels(2, 3, width=10.0, height=3.8)
+    far = max(1.15, 1.05 * table["largest_ratio"].max())
     for axis, (kind, links) in zip(axes.flat, NOISES.items(), strict=True):
         shown = [link for link in links if link in set(table["link"])]
         for place, link in enumerate(shown):
@@ -146,16 +147,20 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
                 axis.plot(ratio.quantile(0.9), height, "|", ms=9, mew=2, color=colours[form])
         axis.axvline(1.0, color="black", ls="--", lw=1)
         axis.set(
-            xlim=(0, 1.15), title=f"{kind} noise", xlabel="largest distance of the truth, in radii"
+            xlim=(0, far),
+            title="noise of the link's family" if kind == "family" else f"{kind} noise",
+            xlabel="largest distance of the truth, in radii",
         )
         axis.set_yticks(range(len(shown)), shown)
         axis.grid(axis="y", visible=False)
         axis.invert_yaxis()
     for form, colour in colours.items():
         axes[0, 0].plot([], [], "o", ms=4, color=colour, label=form)
-    figure.legend(loc="outside lower center", ncols=len(forms))
-    figure.suptitle(
-        "Dots: runs; bars: their 90th percentiles. Right of the dashed line the set missed.",
-        fontsize=8, color=plotting.INK[plotting.FAINT],
-    )  # fmt: skip
+    words = "Dots: runs; bars: their 90th percentiles. Right of the dashed line the set missed."
+    figure.legend(loc="outside lower center", ncols=len(forms), title=words)
+    plotting.headline(
+        figure,
+        f"The truth left its set in {table['missed'].sum()} of {len(table):,} cases; "
+        f"{DELTA * len(table):.0f} are allowed",
+    )
     return figure

@@ -137,4 +137,16 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
         axis.set_ylim(0, 1.35 * panel["mean_regret"].max())
         plotting.label_ends(axis, ends)
     axes[0, 0].set_ylabel("regret, half squared loss")
+    ends = lines.sort_values("dimension").groupby(["variance", "rounds"])[
+        ["dimension", "mean_regret"]
+    ]
+    growth = ends.last() / ends.first()
+    slower = bool((growth["mean_regret"] < growth["dimension"]).all())
+    words = "more slowly than" if slower else "as fast as"
+    plotting.headline(figure, f"Regret grows {words} the number of features")
+    plotting.caption(
+        figure,
+        "Dots: measured, with two standard errors. Lines: the exact mean. Dotted: in proportion to "
+        "the number of features.",
+    )
     return figure

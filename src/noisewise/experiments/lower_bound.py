@@ -115,6 +115,14 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
             if axis is row[-1]:
                 plotting.label_ends(axis, ends, gap=0.09)
         row[0].set_ylabel("regret (half squared errors)")
+    lines = numbers(table)
+    matched = lines["learner"].str.startswith("ridge matched")
+    worst = lines.loc[matched, "regret over lower bound"].max()
+    plotting.headline(
+        figure,
+        f"With the ridge matched to the prior, FTRL is within a factor {worst:.2f} of the lower "
+        "bound",
+    )
     plotting.caption(
         figure,
         f"Lines: means of {table['trial'].nunique()} draws of the parameter. Bands: two standard "

@@ -86,6 +86,11 @@ def label_ends(axis: Axes, ends: dict[str, tuple[float, str]], gap: float = 0.06
         )  # fmt: skip
 
 
+def headline(figure: Figure, text: str) -> None:
+    """Write above the panels what they show, in one sentence."""
+    figure.suptitle(text, x=0.005, ha="left", fontsize=11.5, fontweight="bold")
+
+
 def caption(figure: Figure, text: str) -> None:
     """Write a line under the panels: what lines and bands are."""
     figure.supxlabel(text, fontsize=8, color=INK[FAINT])

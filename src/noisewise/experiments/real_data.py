@@ -218,8 +218,9 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
     _kinds(axes[1, 0], part, "coverage")
     axes[1, 0].axhline(95, color=BLACK, lw=0.8, ls=":")
     axes[1, 0].set(
-        title="95 % intervals: districts covered", ylabel="% of districts", ylim=(0, 103)
+        title="95 % intervals: districts covered", ylabel="share of districts", ylim=(0, 103)
     )
+    axes[1, 0].yaxis.set_major_formatter("{x:g} %")
     _kinds(axes[1, 1], part, "width")
     axes[1, 1].set(title="95 % intervals: width", ylabel="median, percentage points", yscale="log")
     plotting.plain_logs(axes[1, 1].yaxis)
@@ -245,6 +246,12 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
     )
     for axis in (axes[2, 0].yaxis, axes[2, 1].xaxis):
         plotting.plain_logs(axis)
+    covered = ends[ends["kind"] == "binomial"].groupby("player")["coverage"].mean()["weight n"]
+    plotting.headline(
+        figure,
+        "Districts differ more than binomial shares would: 95 % intervals of that model cover "
+        f"{100 * covered:.0f} %",
+    )
     return figure
 
 

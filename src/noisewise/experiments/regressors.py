@@ -247,6 +247,10 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
             axis.minorticks_off()
         left.set_xlim(min(FIRST, means[stream].index[-1][1] / 2), means[stream].index[-1][1])
         plotting.label_ends(left, {name: (ends[name], styles[name][0]) for name in named}, 0.08)
+    best = [means[stream].unstack().iloc[:, -1].idxmin() for stream in STREAMS]
+    plotting.headline(
+        figure, f"The least regret on {len(best)} streams goes to {len({*best})} different methods"
+    )
     plotting.caption(
         figure,
         f"Means of {table['trial'].nunique()} runs. Bands and bars: two standard errors. Grey: "

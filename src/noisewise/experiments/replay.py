@@ -159,14 +159,33 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
     real = table[table["level"] == 0]
     for axis, campaign in zip(axes[0], datasets.CAMPAIGNS, strict=True):
         _estimates(axis, real[real["campaign"] == campaign])
-        axis.set(title=f"campaign {campaign}", xlabel="clicks per 1000", xlim=(-1.5, 45))
+        axis.set(title=f"campaign {campaign}", xlabel="clicks per 1000")
+    far = max(axis.get_xlim()[1] for axis in axes[0])
+    for axis in axes[0]:
+        axis.set_xlim(-1.5, far)
     for axis in axes[0, 1:]:
         axis.set_yticklabels([])
     for axis, level in zip(axes[1], LEVELS, strict=False):
         _drawn(axis, table[table["level"] == level])
         axis.set_title("clicks drawn, as rare" if level == 1 else f"{level} times as frequent")
     _lengths(axes[1, 2], real)
+    plotting.headline(figure, _lesson(real))
+    plotting.caption(figure, "Bars: 95 % intervals. Dotted: the even draw that made the log.")
     return figure
+
+
+def _lesson(real: pd.DataFrame) -> str:
+    """Return what the intervals of FTRL-UCB on the real logs say of it beside the even draw."""
+    own = real[(real["policy"] == offline_evaluation.EVEN) & (real["way"] == "own log")]
+    even = own.groupby("campaign")["rate"].mean()
+    learnt = real[real["policy"] == "FTRL-UCB"].groupby(["campaign", "way"])
+    apart = [
+        not low <= even[name] <= high
+        for (name, _), group in learnt
+        for _, low, high in [_interval(group)]
+    ]
+    found = "seldom tells" if any(apart) else "cannot tell"
+    return f"A log of 10,000 decisions {found} whether FTRL-UCB beats an even draw"
 
 
 def _estimates(axis: plotting.Axes, part: pd.DataFrame) -> None:

@@ -163,11 +163,11 @@ def adaptive_level(
     delta: float,
     mixture: float = math.inf,
 ) -> float:
-    r"""Return b of the event :math:`L_t(\mu^*) - \min L_t \le b_t` behind the adaptive radius.
+    r"""Return Q of the event :math:`L_t(\mu^*) - \min L_t \le Q_t` behind the adaptive radius.
 
-    b = lam B^2 + C log(1/delta) - C log(exp(-excess/C)/2 + exp(-mixture/C)/2). ``excess`` is the
+    Q = lam B^2 + C log(1/delta) - C log(exp(-excess/C)/2 + exp(-mixture/C)/2). ``excess`` is the
     played loss (scores clipped to [-S, S]) less the minimum of the regularised loss: FTRL's own
-    observable regret; ``mixture`` the same for `Solver.mixture`, and without it b is
+    observable regret; ``mixture`` the same for `Solver.mixture`, and without it Q is
     lam B^2 + C log(1/delta) + excess. C is the ``constant`` of `conversion_constant`, or any other
     that was fixed before the first round.
     """
