@@ -13,7 +13,8 @@ import pytest
 import two_processors
 
 import noisewise
-from noisewise.experiments import EXPERIMENTS, digest, parts, provenance
+from noisewise import provenance
+from noisewise.experiments import EXPERIMENTS, digest, parts
 from noisewise.experiments.runner import Run
 
 RNG = np.random.default_rng
@@ -66,7 +67,7 @@ def test_five_hundred_flipped_bits_are_noticed(folder):
         held, notes = read(folder)
         cell, first = map(int, path.name.split("-")[:2])
         noticed += len(notes) == 1 and path.name in notes[0] and first not in held.trials[cell]
-        assert len(held.frames) == len(whole) - 1
+        assert len(held.spans) == len(whole) - 1
         path.write_bytes(before[path])
     assert noticed == 500
 
@@ -99,12 +100,12 @@ def test_swapped_and_renamed_parts_are_noticed(folder, tmp_path):
     other = tmp_path / "fedcba9876543210"  # of another seed, say
     other.mkdir()
     shutil.copy(third, other)
-    assert not read(other)[0].frames
+    assert not read(other)[0].spans
     (folder / "other.parquet").write_bytes(third.read_bytes())
     held, notes = read(folder)
     assert len(notes) == 1
     assert (folder / "other.parquet").exists()
-    assert len(held.frames) == 2
+    assert len(held.spans) == 2
 
 
 def test_a_part_must_hold_what_its_name_says(folder):
