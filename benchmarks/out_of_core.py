@@ -79,7 +79,8 @@ def child(name, folder):
     run, workers, tolerant = CANDIDATES[name]
     files, known = sorted(folder.glob("*.parquet")), np.load(folder / "known.npz")
     if not workers:
-        return measure(run, files, known, tolerant, None)
+        measure(run, files, known, tolerant, None)
+        return
     from distributed import Client, LocalCluster
 
     options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}

@@ -127,7 +127,8 @@ def plot(over_trials: pd.DataFrame) -> plotting.Figure:
         row[0].set_ylabel("regret (half squared errors)")
     plotting.caption(
         figure,
-        f"Lines: means of {moments.trials(over_trials['regret'])} draws of the parameter. Bands: two standard "
-        "errors of the mean, within which a mean may fall below the bound by chance.",
+        f"Lines: means of {moments.trials(over_trials['regret'])} draws of the parameter. "
+        "Bands: two standard errors of the mean, within which a mean may fall below the bound by "
+        "chance.",
     )
     return figure

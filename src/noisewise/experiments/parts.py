@@ -8,15 +8,16 @@ again. Parts are read one after the other: at no time are all rows of a study in
 import hashlib
 import io
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from .. import files, provenance
 from . import Record
@@ -36,13 +37,19 @@ class Span(NamedTuple):
 
 @dataclass
 class Held:
-    """What the parts of a folder hold: every trial of every cell once."""
+    """What the parts of a folder hold of the first ``trials``: every one of every cell once."""
 
+    trials: int
     spans: list[Span] = field(default_factory=list)
-    trials: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
+    marks: dict[int, NDArray[np.bool_]] = field(default_factory=dict)
     machines: list[dict[str, str]] = field(default_factory=list)
     heads: dict[tuple[object, ...], pd.DataFrame] = field(default_factory=dict)
     schemas: list[pa.Schema] = field(default_factory=list)
+
+    def missing(self, cell: int) -> list[int]:
+        """Return the trials of a cell that no part holds."""
+        done = self.marks.get(cell, np.zeros(self.trials, dtype=bool))
+        return np.flatnonzero(~done).tolist()
 
     @property
     def types(self) -> pd.Series:
@@ -122,7 +129,7 @@ def read(folder: Path, trials: int, tell: Callable[[str], object]) -> Held:
 
     Where two parts hold the same trial, from two machines say, that of the lower name counts.
     """
-    held = Held()
+    held = Held(trials)
     for path, cell, first, last in _named(folder, tell):
         if first >= trials:
             continue
@@ -140,10 +147,11 @@ def read(folder: Path, trials: int, tell: Callable[[str], object]) -> Held:
         machine = frame.attrs.pop("machine")
         if machine not in held.machines:
             held.machines.append(machine)
-        new = [t for t in range(first, min(last, trials)) if t not in held.trials[cell]]
+        marks = held.marks.setdefault(cell, np.zeros(trials, dtype=bool))
+        new = (first + np.flatnonzero(~marks[first:last])).tolist()
         if not new:
             continue
-        held.trials[cell].update(new)
+        marks[new] = True
         held.heads.setdefault((*frame.columns, *frame.dtypes), frame.iloc[:1])
         schema = pq.read_schema(io.BytesIO(content)).remove_metadata()
         if schema not in held.schemas:

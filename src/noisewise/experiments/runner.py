@@ -225,8 +225,7 @@ class Run:
         """Return (cell, trials) that no part holds yet, in runs of consecutive trials."""
         missing = []
         for cell in range(len(self.cells)):
-            left = [t for t in range(self.scale) if t not in held.trials[cell]]
-            missing += [(cell, run) for run in parts.runs(left, self.scale)]
+            missing += [(cell, run) for run in parts.runs(held.missing(cell), self.scale)]
         return missing
 
     def _work(self, missing: list[tuple[int, list[int]]]) -> None:
