@@ -91,6 +91,7 @@ def test_a_study_and_a_fit_on_two_workers(tmp_path):
         "one = nw.fit_partitions(glm, parts)\n"
         "with Client(sys.argv[1]), joblib.parallel_config(backend='dask'):\n"
         "    two = nw.fit_partitions(glm, parts)\n"
+        "    assert nw.fit_partitions(glm, parts[:1]).count == 500\n"
         "    Run('figure-3', Path(sys.argv[2]), 4, 60).execute()\n"
         "assert one.__getstate__()['array'].tobytes() == two.__getstate__()['array'].tobytes()\n"
     )
