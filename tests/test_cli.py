@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from noisewise import __version__, report
+from noisewise import __version__, provenance, report
 from noisewise.cli import main
-from noisewise.experiments import EXPERIMENTS, provenance, runner
+from noisewise.experiments import EXPERIMENTS, runner
 
 SMALL = ["reproduce", "links", "--trials", "2", "--rounds", "20", "--jobs", "1"]
 

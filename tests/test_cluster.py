@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -48,9 +49,9 @@ def a_cluster(sources=SOURCES):
             process.wait()
 
 
-def start(out, *words):
+def start(out, *words, command=COMMAND):
     return subprocess.Popen(
-        [*COMMAND, *words, "--out", str(out)],
+        [*command, *words, "--out", str(out)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -90,6 +91,7 @@ def test_a_study_and_a_fit_on_two_workers(tmp_path):
         "one = nw.fit_partitions(glm, parts)\n"
         "with Client(sys.argv[1]), joblib.parallel_config(backend='dask'):\n"
         "    two = nw.fit_partitions(glm, parts)\n"
+        "    assert nw.fit_partitions(glm, parts[:1]).count == 500\n"
         "    Run('figure-3', Path(sys.argv[2]), 4, 60).execute()\n"
         "assert one.__getstate__()['array'].tobytes() == two.__getstate__()['array'].tobytes()\n"
     )
@@ -98,7 +100,7 @@ def test_a_study_and_a_fit_on_two_workers(tmp_path):
             [sys.executable, script, at["address"], tmp_path], capture_output=True, text=True
         )
     assert done.returncode == 0, done.stderr
-    assert "workers=2" in done.stderr
+    assert re.search(r"\d+/40 \[\d+:\d+<\d+:\d+, +[\d.]+(trial/s|s/trial), workers=2", done.stderr)
     assert finish(start(tmp_path / "serial", *SMALL, "--jobs", "1"))[0] == 0
     assert digest(tmp_path) == digest(tmp_path / "serial")
 
@@ -175,15 +177,77 @@ def test_a_killed_scheduler_is_one_sentence_and_the_rest_is_run_later(serial, tm
     assert digest(tmp_path) == serial
 
 
+FULL = """
+import errno
+from noisewise.cli import main
+from noisewise.experiments import parts
+room, write = 3, parts.files.replace
+def replace(path, fill):
+    global room
+    if not room:
+        raise OSError(errno.ENOSPC, "No space left on device")
+    room -= 1
+    return write(path, fill)
+parts.files.replace = replace
+main()
+"""
+
+
 @pytest.mark.slow
-def test_a_worker_with_other_sources_is_refused_by_name(tmp_path):
+def test_a_full_disk_and_an_interrupt_are_one_sentence_each_and_lose_nothing(serial, tmp_path):
+    out, said = tmp_path / "out", []
+    with a_cluster() as (_, at):
+        words = *LONGER, "--scheduler", at["address"]
+        full = start(out, *words, command=[sys.executable, "-c", FULL, *COMMAND[3:]])
+        said.append((*finish(full), 2, "No space left on device); what was done is kept"))
+        first = {*out.rglob("*.parquet")}
+        assert len(first) == 3
+        run = start(out, *words)
+        wait_for_parts(out, 6)
+        os.kill(run.pid, signal.SIGINT)
+        said.append((*finish(run), 130, "interrupted; the same command continues"))
+        second = {*out.rglob("*.parquet")}
+        assert first < second
+        assert not (out / "figure-3.json").exists()
+        code, _, errors = finish(start(out, *words))
+    for found, _, text, wanted, sentence in said:
+        assert found == wanted, text
+        assert sentence in " ".join(text.split())
+        assert "Traceback" not in text
+        assert "distributed" not in text
+    assert code == 0, errors
+    assert second < {*out.rglob("*.parquet")}
+    assert digest(out) == serial
+
+
+FIT = """
+import sys
+import numpy as np, noisewise as nw
+from distributed import Client
+with Client(sys.argv[1]):
+    try:
+        nw.fit_partitions(nw.GLM("logistic"), [lambda: (np.ones((1, 1)), [1.0])])
+    except ValueError as error:
+        print(error)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", ["other sources of noisewise", "no noisewise like that"])
+def test_a_worker_with_other_sources_is_refused_by_name(tmp_path, words):
     other = shutil.copytree(SOURCES, tmp_path / "src")
     with (other / "noisewise" / "turns.py").open("a") as file:
         file.write("# another\n")
+    if words.startswith("no"):  # so old that it does not know what it is asked
+        (other / "noisewise" / "worker_versions.py").unlink()
     with a_cluster(other) as (_, at):
         code, _, errors = finish(start(tmp_path / "out", *SMALL, "--scheduler", at["address"]))
+        fit = subprocess.run(
+            [sys.executable, "-c", FIT, at["address"]], capture_output=True, text=True
+        )
     assert code == 2
-    assert any(f"worker {name} has other sources of noisewise" in errors for name in at["workers"])
+    for said in (errors, fit.stdout):
+        assert any(f"worker {name} has {words}" in said for name in at["workers"]), said
     assert not list((tmp_path / "out").rglob("*.parquet"))
 
 

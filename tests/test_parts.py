@@ -13,7 +13,8 @@ import pytest
 import two_processors
 
 import noisewise
-from noisewise.experiments import EXPERIMENTS, digest, parts, provenance
+from noisewise import provenance
+from noisewise.experiments import EXPERIMENTS, digest, parts
 from noisewise.experiments.runner import Run
 
 RNG = np.random.default_rng
@@ -46,7 +47,8 @@ def read(folder, trials=3):
 def test_parts_are_read_as_they_were_written(folder):
     held, notes = read(folder)
     assert not notes
-    assert held.trials == {0: {0, 1, 2}, 1: {0, 1, 2}}
+    assert held.missing(0) == held.missing(1) == []
+    assert held.missing(2) == [0, 1, 2]
     assert held.machines == [provenance.machine()]
     wanted = [row for cell in (0, 1) for trials in ([0, 1], [2]) for row in rows(cell, trials)]
     pd.testing.assert_frame_equal(held.table, pd.DataFrame(wanted))
@@ -65,8 +67,8 @@ def test_five_hundred_flipped_bits_are_noticed(folder):
         path.write_bytes(content)
         held, notes = read(folder)
         cell, first = map(int, path.name.split("-")[:2])
-        noticed += len(notes) == 1 and path.name in notes[0] and first not in held.trials[cell]
-        assert len(held.frames) == len(whole) - 1
+        noticed += len(notes) == 1 and path.name in notes[0] and first in held.missing(cell)
+        assert len(held.spans) == len(whole) - 1
         path.write_bytes(before[path])
     assert noticed == 500
 
@@ -90,7 +92,7 @@ def test_swapped_and_renamed_parts_are_noticed(folder, tmp_path):
     two.write_bytes(contents[0])
     held, notes = read(folder)
     assert len(notes) == 2
-    assert held.trials[0] == held.trials[1] == {2}
+    assert held.missing(0) == held.missing(1) == [0, 1]
     third = next(folder.glob("0-2-3-*"))
     for name in (third.name.replace("0-2-3", "1-2-3"), third.name.replace("0-2-3", "0-1-2")):
         path = shutil.copy(third, folder / name)
@@ -99,12 +101,12 @@ def test_swapped_and_renamed_parts_are_noticed(folder, tmp_path):
     other = tmp_path / "fedcba9876543210"  # of another seed, say
     other.mkdir()
     shutil.copy(third, other)
-    assert not read(other)[0].frames
+    assert not read(other)[0].spans
     (folder / "other.parquet").write_bytes(third.read_bytes())
     held, notes = read(folder)
     assert len(notes) == 1
     assert (folder / "other.parquet").exists()
-    assert len(held.frames) == 2
+    assert len(held.spans) == 2
 
 
 def test_a_part_must_hold_what_its_name_says(folder):
@@ -115,7 +117,7 @@ def test_a_part_must_hold_what_its_name_says(folder):
     ):
         parts.write(folder, cell, trials, wrong)
         held, notes = read(folder)
-        assert 5 not in held.trials
+        assert held.missing(5) == [0, 1, 2]
         assert "other trials" in notes[0]
 
 

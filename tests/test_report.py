@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from noisewise import report
-from noisewise.experiments import provenance
+from noisewise import provenance, report
 from noisewise.report import figures
 
 PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "links.svg"

@@ -122,7 +122,10 @@ def reproduce(
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     except OSError as error:
-        raise click.UsageError(f"--out {out} can't be written ({error})") from None
+        raise click.UsageError(
+            f"--out {out} can't be written ({error.strerror or error}); what was done is kept, the "
+            "same command continues there"
+        ) from None
     except RuntimeError as error:
         raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:

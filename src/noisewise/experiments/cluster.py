@@ -8,8 +8,6 @@ from typing import Any, TypeVar
 
 import joblib
 
-from . import provenance
-
 Found = TypeVar("Found")
 TIMEOUT = 10.0  # seconds for a scheduler to answer
 AHEAD = 2  # batches given out per thread of a worker
@@ -99,22 +97,3 @@ def results(
             f"the scheduler at {client.scheduler.address} was lost; what was done is kept, run the "
             "same command again to continue"
         ) from None
-
-
-def identity() -> dict[str, str]:
-    """Return what a worker must share with the driver: versions and sources."""
-    return {**provenance.versions(), "sources": provenance.sources()}
-
-
-def require(wanted: dict[str, str]) -> None:
-    """Raise if this worker has another noisewise than the driver, or other packages."""
-    found = identity()
-    for name, version in wanted.items():
-        if found[name] != version:
-            from distributed import get_worker
-
-            words = "other sources of noisewise" if name == "sources" else f"another {name}"
-            raise ValueError(
-                f"worker {get_worker().address} has {words} ({found[name][:12]}) than this process "
-                f"({version[:12]}); install the same on all workers"
-            )

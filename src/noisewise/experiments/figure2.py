@@ -9,7 +9,7 @@ from ..protocols import Array
 from ..regression.ftrl import FTRL
 from ..simulate import predictions
 from ..theory.regret import adversarial_regret, stochastic_regret
-from . import Record, checkpoints, plotting
+from . import Record, checkpoints, moments, plotting
 from .verdicts import Verdict, near
 
 TITLE = "Stochastic labels cost far less than adversarial ones"
@@ -64,52 +64,69 @@ def _labels(kind: str, rng: np.random.Generator, x: Array, theta: Array) -> tupl
     return np.asarray(x @ theta + noise), 0
 
 
-def numbers(table: pd.DataFrame) -> pd.DataFrame:
+def condense(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the moments over trials for every kind of label and number of rounds."""
+    rows = rows.assign(any_clipped=(rows["clipped"] > 0).astype(float))
+    values = "regret", "stochastic_regret", "clipped", "any_clipped"
+    return moments.of(rows, ("labels", "rounds"), values)
+
+
+def numbers(lines: pd.DataFrame) -> pd.DataFrame:
     """One line a kind of label: both regrets at the end, and how often the adversary clipped."""
-    last = checkpoints.last(table)
-    grouped = last.groupby("labels", sort=False)
-    lines = grouped[["regret", "stochastic_regret"]].mean()
-    lines["standard error"] = grouped["regret"].sem()
-    lines["designs clipped"] = grouped["clipped"].agg(lambda count: (count > 0).mean())
-    lines["rounds clipped, most"] = grouped["clipped"].max()
-    return lines.reset_index()
+    last = _last(lines)
+    shown = {
+        "regret": last["regret", "mean"],
+        "stochastic_regret": last["stochastic_regret", "mean"],
+        "standard error": moments.error(last["regret"]),
+        "designs clipped": last["any_clipped", "mean"],
+        "rounds clipped, most": last["clipped", "max"],
+    }
+    return pd.DataFrame(shown).reset_index()
 
 
-def holds(table: pd.DataFrame) -> dict[str, Verdict]:
+def _last(lines: pd.DataFrame) -> pd.DataFrame:
+    found: pd.DataFrame = lines.xs(lines.index.get_level_values("rounds").max(), level="rounds")
+    return found
+
+
+def holds(lines: pd.DataFrame) -> dict[str, Verdict]:
     """The order of the four, and agreement with the reference where the horizon is its own."""
-    lines = numbers(table).set_index("labels")
-    means = lines["regret"].reindex([*SDS, "adversarial"])
+    ends = numbers(lines).set_index("labels")
+    means = ends["regret"].reindex([*SDS, "adversarial"])
     found = ", ".join(f"{kind} {mean:.2f}" for kind, mean in means.items())
     claims = {
         "regret grows with the noise and is largest under the adversary": Verdict(
             means.is_monotonic_increasing, found
         )
     }
-    if table["rounds"].max() == ROUNDS:
+    if lines.index.get_level_values("rounds").max() == ROUNDS:
         reference = pd.DataFrame(REFERENCE, index=["mean", "error"]).T
-        away = (means - reference["mean"]) / np.hypot(lines["standard error"], reference["error"])
+        away = (means - reference["mean"]) / np.hypot(ends["standard error"], reference["error"])
         claims["all four agree with means over 400 other runs"] = near(
-            away, table["trial"].nunique()
+            away, moments.trials(lines["regret"])
         )
     return claims
 
 
-def plot(table: pd.DataFrame) -> plotting.Figure:
+def plot(lines: pd.DataFrame) -> plotting.Figure:
     """Both regrets over time with bands: all labels, and the stochastic ones enlarged."""
     figure, axes = plotting.panels(1, 2, width=9.6, height=3.6)
     colours = dict(zip((*SDS, "adversarial"), plotting.COLOURS, strict=False))
+
+    def band(axis: plotting.Axes, kind: str, regret: str, **style: object) -> float:
+        part = lines.loc[kind][regret]
+        plotting.mean_band(axis, part["mean"], moments.error(part), color=colours[kind], **style)
+        return float(part["mean"].iloc[-1])
+
     for axis, kinds in zip(axes[0], ((*SDS, "adversarial"), tuple(SDS)), strict=True):
         ends = {}
         for kind in kinds:
-            part = table[table["labels"] == kind]
-            mean = plotting.band(axis, part, "regret", color=colours[kind])
             words = kind.replace("sd-", "noise sd ")
-            ends[words] = (mean.iloc[-1], colours[kind])
+            ends[words] = band(axis, kind, "regret"), colours[kind]
             if axis is axes[0, 1]:
-                style = {"color": colours[kind], "ls": "--", "lw": 1.2}
-                true = plotting.band(axis, part, "stochastic_regret", **style)
-                ends[f"{words}, true parameter"] = (true.iloc[-1], colours[kind])
-        plotting.log_rounds(axis, table["rounds"].max())
+                last = band(axis, kind, "stochastic_regret", ls="--", lw=1.2)
+                ends[f"{words}, true parameter"] = last, colours[kind]
+        plotting.log_rounds(axis, lines.index.get_level_values("rounds").max())
         plotting.label_ends(axis, ends)
     axes[0, 0].set(ylabel="regret, half squared loss", title="all labels")
     axes[0, 1].set(title="stochastic labels, enlarged")

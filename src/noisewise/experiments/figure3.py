@@ -8,7 +8,7 @@ from ..glm import GLM
 from ..regression.ftrl import FTRL
 from ..simulate import predictions
 from ..theory.regret import mean_regret_parts, stochastic_regret
-from . import Record, plotting
+from . import Record, moments, plotting
 from .verdicts import Verdict, near
 
 TITLE = "Regret against dimension, horizon and variance"
@@ -61,20 +61,36 @@ def data(cell: Record, rng: np.random.Generator) -> list[Record]:
     return rows
 
 
-def numbers(table: pd.DataFrame) -> pd.DataFrame:
-    """One line a cell: mean regret, standard error, exact mean, and their distance."""
-    grouped = table.assign(away=table["regret"] - table["mean_regret"]).groupby(
-        ["rounds", "variance", "dimension"]
+def condense(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the moments over trials for every cell, of the bend of each trial too."""
+    at = ["rounds", "dimension", "trial"]
+    regret = rows.pivot(index=at, columns="variance", values="regret")
+    low, middle, high = VARIANCES
+    bend = (regret[high] - regret[middle]) / (high - middle) - (regret[middle] - regret[low]) / (
+        middle - low
     )
-    lines = grouped[["regret", "mean_regret"]].mean()
-    lines["standard error"] = grouped["away"].sem()
-    lines["distance in standard errors"] = grouped["away"].mean() / lines["standard error"]
-    return lines.reset_index()
+    rows = rows.join(bend.rename("bend"), on=at).assign(away=rows["regret"] - rows["mean_regret"])
+    return moments.of(
+        rows, ("rounds", "variance", "dimension"), ("regret", "mean_regret", "away", "bend")
+    )
 
 
-def holds(table: pd.DataFrame) -> dict[str, Verdict]:
+def numbers(lines: pd.DataFrame) -> pd.DataFrame:
+    """One line a cell: mean regret, standard error, exact mean, and their distance."""
+    error = moments.error(lines["away"])
+    shown = {
+        "regret": lines["regret", "mean"],
+        "mean_regret": lines["mean_regret", "mean"],
+        "standard error": error,
+        "distance in standard errors": lines["away", "mean"] / error,
+    }
+    return pd.DataFrame(shown).sort_index().reset_index()
+
+
+def holds(over_trials: pd.DataFrame) -> dict[str, Verdict]:
     """Agreement with the exact mean, affine in the variance, concave in the dimension."""
-    lines, trials = numbers(table), table["trial"].nunique()
+    lines, trials = numbers(over_trials), moments.trials(over_trials["regret"])
+    bend = over_trials["bend"].xs(VARIANCES[0], level="variance").sort_index()
     # dimensions are independent: a common lean of theirs shows in the sum
     together = lines.groupby(["rounds", "variance"])["distance in standard errors"]
     claims = {
@@ -84,7 +100,7 @@ def holds(table: pd.DataFrame) -> dict[str, Verdict]:
         "over all dimensions the mean regret does not lean to one side of the exact mean": near(
             together.sum() / np.sqrt(together.count()), trials
         ),
-        "the regret is affine in the variance": near(_bend(table), trials),
+        "the regret is affine in the variance": near(bend["mean"] / moments.error(bend), trials),
     }
     shortest = lines[lines["rounds"] == lines["rounds"].min()]
     shape = shortest.pivot(index="dimension", columns="variance", values="mean_regret")
@@ -102,26 +118,15 @@ def holds(table: pd.DataFrame) -> dict[str, Verdict]:
     return claims
 
 
-def _bend(table: pd.DataFrame) -> pd.Series:
-    """Return how far apart the slopes in the variance are, low and high, in standard errors."""
-    wide = table.pivot(index=["rounds", "dimension", "trial"], columns="variance", values="regret")
-    low, middle, high = VARIANCES
-    bend = (wide[high] - wide[middle]) / (high - middle) - (wide[middle] - wide[low]) / (
-        middle - low
-    )
-    grouped = bend.groupby(level=["rounds", "dimension"])
-    return grouped.mean() / grouped.sem()
-
-
 def _linear_fit(lines: pd.DataFrame) -> float:
     """Return R² of straight lines in the dimension through the exact means, variances averaged."""
     parts = [part for _, part in lines.groupby("variance")]
     return float(np.mean([np.corrcoef(p["dimension"], p["mean_regret"])[0, 1] ** 2 for p in parts]))
 
 
-def plot(table: pd.DataFrame) -> plotting.Figure:
+def plot(over_trials: pd.DataFrame) -> plotting.Figure:
     """A panel a variance: measured regret with errors, exact mean, and proportion to dimension."""
-    lines = numbers(table)
+    lines = numbers(over_trials)
     figure, axes = plotting.panels(1, len(VARIANCES), width=10.4, height=3.4)
     for axis, (s2, panel) in zip(axes[0], lines.groupby("variance"), strict=True):
         ends = {}

@@ -11,7 +11,7 @@ from ..simulate import predictions
 from ..theory import basis_lower_bound
 from ..theory.lower import prior_precision
 from ..theory.regret import pseudo_regret
-from . import Record, checkpoints, plotting
+from . import Record, checkpoints, moments, plotting
 from .verdicts import Verdict, near
 
 TITLE = "The lower bound, and how close FTRL comes"
@@ -65,19 +65,28 @@ def data(cell: Record, rng: np.random.Generator) -> list[Record]:
     return rows
 
 
-def numbers(table: pd.DataFrame) -> pd.DataFrame:
+def condense(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the moments over trials for every learner and number of rounds."""
+    keys = "prior", "dimension", "learner", "rounds"
+    return moments.of(rows, keys, ("regret", "lower"))
+
+
+def numbers(over_trials: pd.DataFrame) -> pd.DataFrame:
     """One line per prior, dimension and learner: regret at the end over the lower bound."""
-    last = checkpoints.last(table)
-    grouped = last.groupby(["prior", "dimension", "learner"], sort=False)
-    lines = grouped[["lower", "regret"]].mean()
-    lines["standard error"] = grouped["regret"].sem()
-    lines["regret over lower bound"] = lines["regret"] / lines["lower"]
-    return lines.reset_index()
+    end = over_trials.index.get_level_values("rounds").max()
+    last = over_trials.xs(end, level="rounds")
+    shown = {
+        "lower": last["lower", "mean"],
+        "regret": last["regret", "mean"],
+        "standard error": moments.error(last["regret"]),
+        "regret over lower bound": last["regret", "mean"] / last["lower", "mean"],
+    }
+    return pd.DataFrame(shown).reset_index()
 
 
-def holds(table: pd.DataFrame) -> dict[str, Verdict]:
+def holds(over_trials: pd.DataFrame) -> dict[str, Verdict]:
     """Nobody below the bound, and the matched learner on it under the Gaussian prior."""
-    lines, trials = numbers(table), table["trial"].nunique()
+    lines, trials = numbers(over_trials), moments.trials(over_trials["regret"])
     away = (lines["regret"] - lines["lower"]) / lines["standard error"]
     matched = lines["learner"].str.startswith("ridge matched")
     worst = lines.loc[matched, "regret over lower bound"].max()
@@ -92,23 +101,24 @@ def holds(table: pd.DataFrame) -> dict[str, Verdict]:
     }
 
 
-def plot(table: pd.DataFrame) -> plotting.Figure:
+def plot(over_trials: pd.DataFrame) -> plotting.Figure:
     """A row per prior, a column per dimension: mean regret with bands, and the bound."""
-    dims = sorted(table["dimension"].unique())
+    dims = sorted(over_trials.index.unique("dimension"))
+    last = over_trials.index.get_level_values("rounds").max()
     figure, axes = plotting.panels(len(PRIORS), len(dims), width=10.0, height=2.7)
     for row, prior in zip(axes, PRIORS, strict=True):
         for axis, d in zip(row, dims, strict=True):
-            part = table[(table["prior"] == prior) & (table["dimension"] == d)]
-            bound = part.groupby("rounds")["lower"].mean()
+            part = over_trials.loc[prior, d]
+            bound = part["lower", "mean"].groupby(level="rounds").mean()
             axis.plot(bound.index, bound, color=plotting.BLACK, ls="--", lw=1.2)
             ends = {"lower bound for any method": (bound.iloc[-1], plotting.BLACK)}
-            for colour, (learner, path) in zip(
-                plotting.COLOURS, part.groupby("learner", sort=False), strict=False
+            for colour, learner in zip(
+                plotting.COLOURS, part.index.unique("learner"), strict=False
             ):
-                mean = plotting.band(axis, path, "regret", color=colour)
-                ends[str(learner)] = (mean.iloc[-1], colour)
+                path = part.loc[learner]["regret"]
+                plotting.mean_band(axis, path["mean"], moments.error(path), color=colour)
+                ends[str(learner)] = (path["mean"].iloc[-1], colour)
             axis.set_title(f"{prior} prior, {d} features")
-            last = table["rounds"].max()
             plotting.log_rounds(axis, last)
             axis.set_xlim(min(FIRST, last / 2), last)
             axis.set_ylim(bottom=0)
@@ -125,7 +135,8 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
     )
     plotting.caption(
         figure,
-        f"Lines: means of {table['trial'].nunique()} draws of the parameter. Bands: two standard "
-        "errors of the mean, within which a mean may fall below the bound by chance.",
+        f"Lines: means of {moments.trials(over_trials['regret'])} draws of the parameter. "
+        "Bands: two standard errors of the mean, within which a mean may fall below the bound by "
+        "chance.",
     )
     return figure

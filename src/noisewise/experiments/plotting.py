@@ -46,11 +46,16 @@ def panels(
 def band(axis: Axes, table: pd.DataFrame, column: str, **style: object) -> pd.Series:
     """Draw the mean of a column over the rounds with two standard errors; return the mean."""
     grouped = table.groupby("rounds")[column]
-    mean, error = grouped.mean(), 2 * grouped.sem().fillna(0.0)
-    (line,) = axis.plot(mean.index, mean, **style)
-    colour = line.get_color()
-    axis.fill_between(mean.index, mean - error, mean + error, color=colour, alpha=0.2, lw=0)
+    mean = grouped.mean()
+    mean_band(axis, mean, grouped.sem(), **style)
     return mean
+
+
+def mean_band(axis: Axes, mean: pd.Series, error: pd.Series, **style: object) -> None:
+    """Draw means over the rounds, which are the index, with two of their standard errors."""
+    (line,) = axis.plot(mean.index, mean, **style)
+    colour, wide = line.get_color(), 2 * error.fillna(0.0)
+    axis.fill_between(mean.index, mean - wide, mean + wide, color=colour, alpha=0.2, lw=0)
 
 
 def label_ends(axis: Axes, ends: dict[str, tuple[float, str]], gap: float = 0.065) -> None:

@@ -15,6 +15,10 @@ A study is a module with
 ``plot(table)``, ``holds(table)``, ``numbers(table)``
     the figure, what is claimed and whether it held (a bool, or a `Verdict` that says what was
     measured), and a small table for the page;
+``condense(rows)``
+    (optional) what those three are given in place of the table: the moments of some trials
+    (`moments.of`), which are joined, so that no more than a thousand trials of a cell are in
+    memory at once. Without it the whole table is read;
 ``CLOCKED``
     (optional) columns that are measured times: they differ from run to run, the digest leaves
     them out;
@@ -50,7 +54,7 @@ import pandas as pd
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from tqdm import tqdm
 
-from .. import files
+from .. import files, provenance, worker_versions
 from ..checks import find
 from ..protocols import Policy, Regressor, trait
 from ..regression import REGRESSORS
@@ -59,10 +63,9 @@ from . import (
     Record,
     bandit_lineup,
     cluster,
-    digest,
     parts,
     plotting,
-    provenance,
+    tables,
     workers,
 )
 from .datasets import MissingData
@@ -202,21 +205,27 @@ class Run:
                 )
             with suppress(TerminatedWorkerError):  # what the other workers finished is on disk
                 self._work(missing)
-        table = held.table
-        summary = self._summary(table, time.perf_counter() - began, held.machines)
-        table = table.drop(columns="_cell")
-        files.replace(self.out / f"{self.name}.parquet", lambda p: table.to_parquet(p, index=False))
-        plotting.write(self.study.plot, table, self.out / f"{self.name}.svg")
-        text = json.dumps(summary, indent=1)
+        known: dict[str, Any] = {}
+
+        def fill(path: Path) -> None:  # nothing is replaced before all is summarised
+            condense = trait(self.study, "condense", None)
+            clocked = trait(self.study, "CLOCKED", ())
+            digest, table = tables.write(held, path, clocked, condense)
+            seconds = time.perf_counter() - began
+            known["table"] = table
+            known["summary"] = self._summary(table, digest, seconds, held.machines)
+
+        files.replace(self.out / f"{self.name}.parquet", fill)
+        plotting.write(self.study.plot, known["table"], self.out / f"{self.name}.svg")
+        text = json.dumps(known["summary"], indent=1)
         files.replace(self.out / f"{self.name}.json", lambda p: p.write_text(text))
-        return summary
+        return known["summary"]
 
     def _missing(self, held: Held) -> list[tuple[int, list[int]]]:
         """Return (cell, trials) that no part holds yet, in runs of consecutive trials."""
         missing = []
         for cell in range(len(self.cells)):
-            left = [t for t in range(self.scale) if t not in held.trials[cell]]
-            missing += [(cell, run) for run in _runs(left, self.scale)]
+            missing += [(cell, run) for run in parts.runs(held.missing(cell), self.scale)]
         return missing
 
     def _work(self, missing: list[tuple[int, list[int]]]) -> None:
@@ -242,7 +251,7 @@ class Run:
             yield from self._on_dask(client, missing)
         else:
             size = self._batch_size(self.jobs)
-            batches = [(cell, run) for cell, trials in missing for run in _runs(trials, size)]
+            batches = [(cell, run) for cell, trials in missing for run in parts.runs(trials, size)]
             jobs = min(self.jobs, len(batches))
             with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
                 pool = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
@@ -254,6 +263,7 @@ class Run:
     ) -> Iterator[tuple[Batch, int]]:
         """Yield the same from Dask; batches of short trials grow while there are enough of them."""
         jobs = cluster.threads(client)
+        worker_versions.refuse_others(client)
         size, most = self._batch_size(jobs), max(1, self.scale // (2 * jobs))
 
         def batches() -> Iterator[tuple[int, list[int]]]:
@@ -263,7 +273,7 @@ class Run:
                     yield cell, left[:size]
                     left = left[size:]
 
-        batch = partial(_remote_batch, self, cluster.identity())
+        batch = partial(_remote_batch, self, worker_versions.wanted())
         for done, count in cluster.results(client, batch, batches()):
             yield done, count
             enough = math.ceil(len(done.trials) * LEAST / done.seconds)
@@ -274,11 +284,9 @@ class Run:
         return max(1, min(25, self.scale // (2 * jobs)))
 
     def _summary(
-        self, table: pd.DataFrame, seconds: float, machines: list[dict[str, str]]
+        self, table: pd.DataFrame, digest: str, seconds: float, machines: list[dict[str, str]]
     ) -> Record:
         study = self.study
-        drawn = table.drop(columns=list(trait(study, "CLOCKED", ())))
-        table = table.drop(columns="_cell")
         found: dict[str, Verdict | bool] = study.holds(table)
         verdicts = {c: v if isinstance(v, Verdict) else Verdict(v) for c, v in found.items()}
         return {
@@ -293,7 +301,7 @@ class Run:
             "holds": {c: bool(v.held) for c, v in verdicts.items() if v.held is not None},
             "measured": {claim: verdict.measured for claim, verdict in verdicts.items()},
             "numbers": json.loads(study.numbers(table).to_json(orient="split", index=False)),
-            "digest": digest.of_table(drawn),
+            "digest": digest,
             "decisions": trait(study, "DECISIONS", False),
             "seconds": round(seconds, 1),
             "sources": provenance.sources(),
@@ -310,7 +318,7 @@ def _local_batch(run: Run, folder: Path, driver: int, cell: int, trials: list[in
 
 
 def _remote_batch(run: Run, wanted: dict[str, str], cell: int, trials: list[int]) -> Batch:
-    cluster.require(wanted)
+    worker_versions.require(wanted)
     return _batch(run, cell, trials)
 
 
@@ -331,15 +339,3 @@ def _constants(study: ModuleType) -> Record:
     """Return the numbers a study is set up with, its names in capitals."""
     named = {n: v for n, v in vars(study).items() if n.isupper() and n not in ("TITLE", "CLAIM")}
     return json.loads(json.dumps(named, default=repr))
-
-
-def _runs(trials: list[int], size: int) -> Iterator[list[int]]:
-    """Split sorted trials into consecutive runs of at most ``size``."""
-    run: list[int] = []
-    for trial in trials:
-        if run and (trial != run[-1] + 1 or len(run) == size):
-            yield run
-            run = []
-        run.append(trial)
-    if run:
-        yield run

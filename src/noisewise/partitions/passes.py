@@ -4,11 +4,13 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from .. import worker_versions
 from ..regression.sums import Sums, added
 from .reading import Source
 
 Found = TypeVar("Found")
 FAN = 16  # sums added by one task: a power of two, so that the tree is the same
+SHARES = 16  # tasks per thread and pass, where there are partitions enough
 
 
 class Here:
@@ -27,31 +29,64 @@ class Here:
 
 
 class OnDask(Here):
-    """Partitions read by Dask's workers, which also add up; one sum comes back per pass."""
+    """Partitions read by Dask's workers, which also add up; one sum comes back per pass.
+
+    Without a client they are read by Dask's threads in this process.
+    """
+
+    def __init__(self, sources: Sequence[Source], client: Any = None) -> None:
+        super().__init__(sources)
+        self.wanted: dict[str, str] = {}
+        self.size = 1  # partitions read by one task, one after the other
+        if client is None:
+            return
+        worker_versions.refuse_others(client)
+        self.wanted = worker_versions.wanted()
+        if not any(map(_delayed, sources)):  # a task holds all that was computed for it
+            most = len(sources) // (SHARES * max(sum(client.nthreads().values()), 1))
+            self.size = 1 << max(most.bit_length() - 1, 0)
 
     def first(self, work: Callable[[Source], Found]) -> Found:
         """Return what the first partition gives."""
-        return self._delayed(work, self.sources[0]).compute()
+        name, given = self.sources[0].name, self.sources[0].given
+        found: Found = self._task(_first, work, name, given).compute()
+        return found
 
     def total(self, work: Callable[[Source], Sums]) -> Sums:
         """Return the sum over all partitions, added in the same order as in one process."""
-        from dask import delayed
-
-        level = [self._delayed(work, each) for each in self.sources]
-        join = delayed(added, pure=False)
+        level = []
+        for i in range(0, len(self.sources), self.size):
+            some = self.sources[i : i + self.size]
+            names, given = [each.name for each in some], [each.given for each in some]
+            level.append(self._task(_total, work, names, given))
         while len(level) > 1:
-            level = [join(level[i : i + FAN]) for i in range(0, len(level), FAN)]
-        return level[0].compute()
+            level = [self._task(added, level[i : i + FAN]) for i in range(0, len(level), FAN)]
+        found: Sums = level[0].compute()
+        return found
 
-    def _delayed(self, work: Callable[[Source], Found], source: Source) -> Any:
+    def _task(self, what: Callable[..., Any], *args: Any) -> Any:
         from dask import delayed
 
-        return delayed(_named, pure=False)(work, source.name, source.given)
+        return delayed(_checked, pure=False)(self.wanted, what, *args)
 
 
-def _named(work: Callable[[Source], Found], name: str, given: Any) -> Found:
-    """Do the work for a partition that a delayed one has become."""
+def _checked(wanted: dict[str, str], what: Callable[..., Found], *args: Any) -> Found:
+    """Do what is asked of a worker, if it has what is wanted; workers may join at any time."""
+    if wanted:
+        worker_versions.require(wanted)
+    return what(*args)
+
+
+def _first(work: Callable[[Source], Found], name: str, given: Any) -> Found:
     return work(Source(name, given))
+
+
+def _total(work: Callable[[Source], Sums], names: list[str], given: list[Any]) -> Sums:
+    return added(map(work, map(Source, names, given)))
+
+
+def _delayed(source: Source) -> bool:
+    return hasattr(source.given, "__dask_graph__")
 
 
 def passes_over(sources: Sequence[Source]) -> Here:
@@ -59,18 +94,18 @@ def passes_over(sources: Sequence[Source]) -> Here:
 
     Arrays that this process holds are not sent.
     """
-    if any(hasattr(each.given, "__dask_graph__") for each in sources):
-        return OnDask(sources)
+    client = _client()
+    if any(map(_delayed, sources)):
+        return OnDask(sources, client)
     held = any(isinstance(each.given, tuple | list) for each in sources)
-    return OnDask(sources) if _has_client() and not held else Here(sources)
+    return Here(sources) if client is None or held else OnDask(sources, client)
 
 
-def _has_client() -> bool:
+def _client() -> Any:
     distributed = sys.modules.get("distributed")  # where it was not imported there is none
     if distributed is None:
-        return False
+        return None
     try:
-        distributed.get_client()
+        return distributed.get_client()
     except ValueError:
-        return False
-    return True
+        return None

@@ -39,9 +39,9 @@ def state_of_sums(ftrl: FTRL, found: Sums, theta: Array) -> FTRLState:
     known = Condensed(
         count=found.count,
         rows=min(state.dim, found.count),
-        centre=theta,
-        curvature=found.curvature,
-        gram=found.gram,
+        centre=theta.copy(),  # what comes from a worker may be read-only
+        curvature=found.curvature.copy(),
+        gram=found.gram.copy(),
         longest=found.longest,
         total=found.total,
     )

@@ -7,8 +7,8 @@ from importlib.resources import files as resources
 from pathlib import Path
 from string import Template
 
-from .. import files
-from ..experiments import EXPERIMENTS, Record, provenance
+from .. import files, provenance
+from ..experiments import EXPERIMENTS, Record
 from . import figures, summaries
 
 AMPLIFIED = " (on this kind of processor: choices amplify the last bit of a number)"

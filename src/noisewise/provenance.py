@@ -8,14 +8,13 @@ import re
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
-from .. import __version__
-from . import Record
+from . import __version__
 
-PACKAGE = Path(__file__).parents[1]
+PACKAGE = Path(__file__).parent
 
 
 @cache
@@ -47,7 +46,7 @@ def machine() -> dict[str, str]:
     """Return what may change the last bit of a number: processor, BLAS, kinds of instructions."""
     import llvmlite.binding as llvm
 
-    config = cast(dict[str, dict[str, Record]], np.show_config(mode="dicts"))
+    config = cast(dict[str, dict[str, dict[str, Any]]], np.show_config(mode="dicts"))
     blas, simd = config["Build Dependencies"]["blas"], config["SIMD Extensions"]
     return {
         "processor": _processor(),
