@@ -130,8 +130,8 @@ def plot(lines: pd.DataFrame) -> plotting.Figure:
         plotting.label_ends(axis, ends)
     axes[0, 0].set(ylabel="regret, half squared loss", title="all labels")
     axes[0, 1].set(title="stochastic labels, enlarged")
-    last = checkpoints.last(table).groupby("labels")["regret"].mean()
-    times = last["adversarial"] / last[list(SDS)].max()
+    means = numbers(lines).set_index("labels")["regret"]
+    times = means["adversarial"] / means[list(SDS)].max()
     plotting.headline(
         figure, f"Adversarial labels cost {times:.1f} times the regret of the noisiest random ones"
     )

@@ -125,7 +125,7 @@ def plot(over_trials: pd.DataFrame) -> plotting.Figure:
             if axis is row[-1]:
                 plotting.label_ends(axis, ends, gap=0.09)
         row[0].set_ylabel("regret (half squared errors)")
-    lines = numbers(table)
+    lines = numbers(over_trials)
     matched = lines["learner"].str.startswith("ridge matched")
     worst = lines.loc[matched, "regret over lower bound"].max()
     plotting.headline(
