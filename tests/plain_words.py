@@ -26,6 +26,20 @@ REFUSED = {
     r"\bno learner below\b": "lower bound for any method",
     r"\bbound of the (sd|mean|scale|score|norm)\b": "bound on",
     r"\bthose who decide\b": "decision-makers",
+    r"\btells? (you |us )?as much\b": "has an effective sample size of",
+    r"\basked at \d+ times\b": "computed at ... times",
+    r"\bof one law\b": "from one distribution",
+    r"\bcurved famil(y|ies)\b": "families other than gaussian",
+    r"\bdecisions that (count|wait|are waiting)\b|\bawaited\b": "effective, pending",
+    r"\b(keys|decisions) that wait\b|\bwaiting decisions\b": "pending",
+    r"\bone that is made\b": "an instance",
+    r"\bare no features\b": "are not features",
+    r"\bof what it does had\b": "of its decisions had",
+    r"\bat its best\b": "largest",
+    r"\bbreaks? the promise\b": "is no longer valid",
+    r"\bmade up its mind\b": "converged",
+    r"\b\d+%": "a space before %, as in 95 %",
+    r":\.\d%\}": "percent(...), which puts a space before %",
 }
 # file, and the words of it that are meant as they stand
 ALLOWED: dict[str, tuple[str, ...]] = {}
@@ -64,7 +78,7 @@ def sentences(text: str) -> list[str]:
     for paragraph in re.split(r"\n\s*\n|\n(?=[-|#*] |\d+\. )", text):
         if not paragraph.lstrip().startswith(("|", "#", "![", "$$")):
             words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", paragraph)
-            words = " ".join(re.sub(r"`[^`]*`|\$[^$]*\$", "x", words).split())
+            words = " ".join(re.sub(r"`[^`]*`|\$[^$]*\$", "x", words).replace("**", "").split())
             found += re.split(r"(?<=[.!?:;])\s+(?=[A-Z*\"x(])", words)
     return found
 

@@ -350,7 +350,7 @@ def test_bound_prints_a_table_or_json():
     assert found["ridge"] == 6
     assert set(found["bounds"]) == {"mean", "sharp"}
     assert len(invoke(*words, "--ridge", 4).output.splitlines()) == 5
-    assert "fails with at most 1\n" in invoke(*words, "--delta", 0.7).output
+    assert "with probability 0 or more\n" in invoke(*words, "--delta", 0.7).output
     for extra in (
         ["--link", "logit"],
         ["--sigma", 0],

@@ -438,7 +438,7 @@ def test_odd_streams_give_numbers(kind, intercept, noise):
 def test_predictions_outside_are_said():
     x, y, _, _ = stream()
     model = nw.OnlineGLM(ridge=1e4).fit(x, y)
-    assert "predictions outside" in model.predict_interval(x).note
+    assert "predictions lie outside" in model.predict_interval(x).note
     assert not nw.OnlineGLM().fit(x, y).predict_interval(x).note
 
 

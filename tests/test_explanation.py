@@ -17,6 +17,7 @@ action  estimate           interval  exploration  largest contributions
 ad        0.6389   [0.2197, 0.9175]      +0.1683  ad:age +0.1102, ad +0.02667
 mail      0.3616  [0.08478, 0.7759]       +1e-06
 interval: approximate
+contributions: what the estimate would lose without the feature
 rewards learnt: 20
 typical norm of an arm: 2.236
 note: beware"""

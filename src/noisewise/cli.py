@@ -15,42 +15,57 @@ from .file_commands import evaluate, fit, predict, writable
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="noisewise", message="%(prog)s %(version)s")
 def main() -> None:
-    """Online regression and bandits for observations of unequal noise."""
+    """Online regression and bandits for observations that differ in precision."""
 
 
-@main.command()
+@main.command(short_help="Run the studies and write a page.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--trials", type=click.IntRange(1), help="Trials per cell; each study has its own.")
-@click.option("--rounds", type=click.IntRange(2), help="Replaces the study's horizons.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option(
-    "--jobs", type=click.IntRange(1), default=lambda: os.cpu_count() or 1, help="Processes."
+    "--trials", type=click.IntRange(1), help="Trials per setting; each study has a default."
+)
+@click.option(
+    "--rounds", type=click.IntRange(2), help="Rounds per trial, in place of the study's own."
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of all draws."
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    default=lambda: os.cpu_count() or 1,
+    help="Number of processes; one per core by default.",
 )
 @click.option(
     "--scheduler",
     metavar="ADDRESS",
-    help="Of a Dask cluster that runs the trials, tcp://HOST:PORT.",
+    help="Run the trials on the Dask cluster at tcp://HOST:PORT.",
 )
-@click.option("--out", type=click.Path(path_type=Path), default=Path("results"), show_default=True)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("results"),
+    show_default=True,
+    help="Folder for the results.",
+)
 @click.option("--list", "listing", is_flag=True, help="List the studies and stop.")
 @click.option(
     "--regressor",
     "own",
     multiple=True,
     metavar="MODULE:NAME",
-    help="Your own, beside the others in the study regressors; may be repeated.",
+    help="Add your own regressor to the study regressors; may be repeated.",
 )
 @click.option(
     "--policy",
     "own_policies",
     multiple=True,
     metavar="MODULE:NAME",
-    help="Your own, beside the others in the study bandits; may be repeated.",
+    help="Add your own policy to the study bandits; may be repeated.",
 )
 @click.option(
     "--policies",
     type=click.Choice(["all"]),
-    help="In the study bandits: every policy, also slow ones, and worlds that some need.",
+    help="In the study bandits: play every policy, slow ones and special worlds included.",
 )
 def reproduce(
     names: tuple[str, ...],
@@ -67,10 +82,9 @@ def reproduce(
 ) -> None:
     """Run the studies (all by default) and write tables, figures and a page.
 
-    An interrupted run continues where it stopped; more trials reuse those that are there. Trials
-    that other sources or versions ran stay in the folder and are not used, and damaged ones are
-    run again. Claims are statistical: one that fails is marked and counted, and the exit code
-    stays 0.
+    An interrupted run continues where it stopped, and a run with more trials reuses those already
+    done. Trials of other sources or versions are kept but not used; damaged ones are run again.
+    Claims are statistical: one that fails is marked and counted, and the exit code stays 0.
     """
     from time import perf_counter
 
@@ -161,15 +175,34 @@ def _verdicts(name: str, summary: Record) -> None:
 
 
 @main.command()
-@click.option("--link", default="identity", show_default=True)
+@click.option(
+    "--link",
+    default="identity",
+    show_default=True,
+    help="Link function; noisewise info lists them.",
+)
 @click.option("--dim", type=click.IntRange(1), required=True, help="Number of features.")
-@click.option("--rounds", type=click.IntRange(1), required=True, help="Horizon.")
+@click.option("--rounds", type=click.IntRange(1), required=True, help="Number of rounds.")
 @click.option("--sigma", type=float, required=True, help="Standard deviation of the noise.")
-@click.option("--noise-bound", type=float, help="Largest noise; without it: sub-Gaussian.")
-@click.option("--feature-bound", type=float, default=1.0, show_default=True)
-@click.option("--parameter-bound", type=float, default=1.0, show_default=True)
-@click.option("--ridge", type=float, help="The prescribed one by default.")
-@click.option("--delta", type=float, default=0.05, show_default=True)
+@click.option("--noise-bound", type=float, help="Largest noise; sub-Gaussian noise if left out.")
+@click.option(
+    "--feature-bound", type=float, default=1.0, show_default=True, help="Largest norm of a row."
+)
+@click.option(
+    "--parameter-bound",
+    type=float,
+    default=1.0,
+    show_default=True,
+    help="Largest norm of the parameter.",
+)
+@click.option("--ridge", type=float, help="That of the theorem by default.")
+@click.option(
+    "--delta",
+    type=float,
+    default=0.05,
+    show_default=True,
+    help="Probability that a bound may fail.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def bound(
     link: str,
@@ -222,12 +255,13 @@ def bound(
         used = glm.ridge if ridge is None else ridge
         click.echo(json.dumps({"ridge": used, "bounds": rows}, indent=1))
         return
+    proved = max(0.0, 1 - 2 * delta)
     words = {
-        "lower": "no learner's mean regret is smaller in the worst case (basis design)",
-        "mean": "FTRL's mean regret",
-        "sharp": f"FTRL's regret, all rounds at once, fails with at most {delta:g}",
-        "repaired": f"the paper's route corrected, fails with at most {min(1.0, 2 * delta):g}",
-        "printed": f"the paper's theorem as printed, fails with at most {min(1.0, 2 * delta):g}",
+        "lower": "lower bound on the worst-case mean regret of any method (basis design)",
+        "mean": "upper bound on FTRL's mean regret",
+        "sharp": f"FTRL's regret in all rounds, with probability {1 - delta:g} or more",
+        "repaired": f"the paper's theorem, corrected, with probability {proved:g} or more",
+        "printed": f"the paper's theorem as printed, with probability {proved:g} or more",
     }
     for name, value in rows.items():
         click.echo(f"{name:<9}{value:>12.4g}  {words[name]}")
@@ -253,10 +287,13 @@ def info() -> None:
     click.echo(f"studies     {', '.join(EXPERIMENTS)}")
 
 
-@main.command()
+@main.command(short_help="Check a link, regressor, policy or environment.")
 @click.argument("target", metavar="MODULE:NAME")
 def check(target: str) -> None:
-    """Check your own link, regressor, policy or environment, an object NAME in a MODULE."""
+    """Run the public checks on a link, regressor, policy or environment of your own.
+
+    It is the object NAME of the module MODULE, which is looked for in the current folder, too.
+    """
     from . import checks
 
     try:
@@ -281,9 +318,9 @@ def check(target: str) -> None:
         sys.exit(1)
 
 
-@main.command("warm-up")
+@main.command("warm-up", short_help="Compile all kernels in advance.")
 def warm_up() -> None:
-    """Compile all kernels ahead, so that no first call on this machine waits for them.
+    """Compile all kernels in advance, so that first calls on this machine are fast.
 
     The code is kept on disk, in NUMBA_CACHE_DIR if that is set, for this version and processor.
     """
@@ -293,7 +330,7 @@ def warm_up() -> None:
         click.echo(f"{module:<12}  {compiled:>2} compiled  {found:>2} found")
     folder = kernels.kept_in()
     if folder is None:
-        raise click.ClickException("nothing was kept on disk, so every process compiles again")
+        raise click.ClickException("nothing could be kept on disk, so every process compiles again")
     click.echo(f"kept in {folder}")
 
 

@@ -29,9 +29,9 @@ FILE = click.Path(path_type=Path)
 DELTA = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
-@click.command()
+@click.command(short_help="Fit a model to a CSV or Parquet file.")
 @click.argument("file", type=FILE)
-@click.option("--target", required=True, metavar="COLUMN", help="What to predict.")
+@click.option("--target", required=True, metavar="COLUMN", help="Column to predict.")
 @click.option(
     "--family",
     type=click.Choice(["gaussian", "binomial", "poisson"]),
@@ -40,7 +40,7 @@ DELTA = click.FloatRange(0, 1, min_open=True, max_open=True)
     help="Numbers; 0 and 1, or shares of --weight trials; or counts.",
 )
 @click.option(
-    "--success", metavar="VALUE", help="Of a target in words: the value that counts as 1."
+    "--success", metavar="VALUE", help="For a target of words: the value that counts as 1."
 )
 @click.option("--weight", metavar="COLUMN", help="Inverse noise variance, or number of trials.")
 @click.option(
@@ -48,20 +48,26 @@ DELTA = click.FloatRange(0, 1, min_open=True, max_open=True)
     multiple=True,
     callback=_names,
     metavar="A,B,...",
-    help="Columns to predict from; all others by default.",
+    help="Columns to predict from; all others if left out.",
 )
 @click.option(
     "--categorical",
     multiple=True,
     callback=_names,
     metavar="A,B,...",
-    help="Columns whose values are names, not amounts.",
+    help="Columns of categories.",
 )
-@click.option("--drop-missing", is_flag=True, help="Leave rows with missing values out.")
+@click.option("--drop-missing", is_flag=True, help="Leave out rows with missing values.")
 @click.option(
-    "--delta", type=DELTA, default=0.05, show_default=True, help="Chance that one misses."
+    "--delta",
+    type=DELTA,
+    default=0.05,
+    show_default=True,
+    help="Probability that an interval may miss.",
 )
-@click.option("--out", type=FILE, metavar="DIR", help="FILE's name and -fit by default.")
+@click.option(
+    "--out", type=FILE, metavar="DIR", help="Folder to write; FILE's name and -fit by default."
+)
 def fit(
     file: Path,
     target: str,
@@ -79,7 +85,7 @@ def fit(
     Prints coefficients with intervals and how well each row was predicted before it was learnt,
     compared with the running mean and a textbook fit. Writes a page (index.html) and the model,
     which noisewise predict uses. The file is read twice, by chunks; a gaussian model needs no more
-    memory for a larger file. Files of a folder are read in the order of their names.
+    memory for a larger file. The files of a folder are read in the order of their names.
     """
     fitting = _tabular("noisewise.tabular.fitting")
     saving = _tabular("noisewise.tabular.saving")
@@ -104,7 +110,7 @@ def fit(
     click.echo(f"model: {folder}, for noisewise predict {folder} FILE")
 
 
-@click.command()
+@click.command(short_help="Predict the rows of a file.")
 @click.argument("model", type=FILE)
 @click.argument("file", type=FILE)
 @click.option(
@@ -112,20 +118,27 @@ def fit(
     type=click.Choice(["mean", "observation"]),
     default="mean",
     show_default=True,
-    help="What intervals are for: the mean, or one new label.",
+    help="Intervals for the mean, or for one new label.",
 )
 @click.option(
-    "--delta", type=DELTA, default=0.05, show_default=True, help="Chance that one misses."
+    "--delta",
+    type=DELTA,
+    default=0.05,
+    show_default=True,
+    help="Probability that an interval may miss.",
 )
-@click.option("--keep", multiple=True, callback=_names, metavar="A,B,...", help="Columns to copy.")
-@click.option("--out", type=FILE, metavar="CSV", help="Standard output by default.")
+@click.option(
+    "--keep", multiple=True, callback=_names, metavar="A,B,...", help="Columns to copy from FILE."
+)
+@click.option("--out", type=FILE, metavar="CSV", help="File to write; standard output by default.")
 def predict(
     model: Path, file: Path, kind: str, delta: float, keep: list[str], out: Path | None
 ) -> None:
-    """Predict the rows of a FILE by a MODEL that noisewise fit has written, as CSV.
+    """Predict the rows of FILE with a MODEL that noisewise fit has written; write CSV.
 
-    Columns are prediction, lower and upper. Rows that lack a value, or have a level that the model
-    has not seen, are left empty.
+    Columns are prediction, lower and upper. Rows with a missing value, or with a level that the
+    model has not seen, have empty cells. Predictions stay near the range of the labels seen and
+    intervals do not, so for unusual rows a prediction may lie outside its interval.
     """
     saving = _tabular("noisewise.tabular.saving")
     predicting = _tabular("noisewise.tabular.predicting")
@@ -162,37 +175,47 @@ def writable(out: Path) -> None:
         raise click.UsageError(f"--out {out} can't be written ({error.strerror})") from None
 
 
-@click.command()
+@click.command(short_help="Estimate what other policies would have earned.")
 @click.argument("log", type=click.Path(path_type=Path))
-@click.option("--action", default="action", show_default=True, metavar="COLUMN")
-@click.option("--reward", default="reward", show_default=True, metavar="COLUMN")
-@click.option("--probability", default="probability", show_default=True, metavar="COLUMN")
+@click.option(
+    "--action", default="action", show_default=True, metavar="COLUMN", help="Action taken."
+)
+@click.option(
+    "--reward", default="reward", show_default=True, metavar="COLUMN", help="Reward of the action."
+)
+@click.option(
+    "--probability",
+    default="probability",
+    show_default=True,
+    metavar="COLUMN",
+    help="Probability with which the action was taken.",
+)
 @click.option(
     "--context",
     multiple=True,
     callback=_names,
     metavar="A,B,...",
-    help="Columns of the context; all others by default.",
+    help="Columns of the context; all others if left out.",
 )
-@click.option("--policy", metavar="ACTION", help="Compare this action with what was played.")
+@click.option("--policy", metavar="ACTION", help="Also report the gain of always taking ACTION.")
 @click.option(
     "--reward-range",
     type=(float, float),
     metavar="LEAST MOST",
-    help="Of possible rewards; 0 1 where none is outside.",
+    help="Least and largest possible reward; 0 1 if all rewards are within.",
 )
 @click.option(
     "--delta",
     type=DELTA,
     default=0.05,
     show_default=True,
-    help="Intervals may miss.",
+    help="Probability that an interval may miss.",
 )
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="LOG's name and -evaluation by default.",
+    help="Folder to write; LOG's name and -evaluation by default.",
 )
 def evaluate(
     log: Path,
@@ -205,11 +228,15 @@ def evaluate(
     delta: float,
     out: Path | None,
 ) -> None:
-    """Say what other policies would have earned, from a LOG of decisions (CSV or Parquet).
+    """Estimate what other policies would have earned, from a LOG of decisions (CSV or Parquet).
 
-    The log has, in order of time, columns of the context, the action taken, its reward and the
-    probability with which it was taken. Compared are what was played, each single action, and the
-    policy that takes the best action by a model of the first half, judged on the second. Prints the
+    The log has one row per decision, in order of time: columns of the context, the action taken,
+    its reward, and the probability with which it was taken. A column "probabilities", as an agent
+    writes it, also shows which actions had probability 0.
+
+    Compared are what was played, each single action, and the greedy policy: it takes the action
+    with the largest predicted reward, by a model of the first half of the log, and is judged on the
+    second half. Lines that can't be relied on are marked as unreliable, with the reason. Prints the
     table and writes a page (index.html).
     """
     import warnings

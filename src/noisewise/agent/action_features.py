@@ -28,9 +28,9 @@ class Arms:
     - "shared": a and all products :math:`a_i c_j`, so that actions learn from each other;
     - None: a alone; where actions have no features, 1 in the action's own column (A/B/n tests).
 
-    Columns stay where they are for as long as an agent runs. An action that rests keeps its block:
-    pass the others as ``actions`` when calling. One that is new takes a block of ``reserve``
-    (`with_actions`), or none where its features are all that counts.
+    Columns must not move while an agent runs. An action that is not available keeps its block: pass
+    the available ones as ``actions`` when calling. A new action takes one of the ``reserve`` blocks
+    (`with_actions`), or none where actions are described by their features alone.
 
     Parameters
     ----------
@@ -38,17 +38,18 @@ class Arms:
         Features are numbers by position, or numbers and words by name, the same for all actions.
     interactions : {"full", "shared", None}
     context : optional
-        The fields of a context. A dictionary gives the kind of each: ``float``, a list of words
-        (one column each; another word is refused), or an integer, the number of columns in which
-        words are hashed that are not known beforehand (``str`` is 16). A list of names, or how many
-        there are, where all are numbers. A data frame: its columns of numbers, and the words it
-        holds. Without, each call takes the fields of the context it is given, words hashed; an
-        agent needs them declared.
+        The fields of a context. A dictionary gives the kind of each: ``float``; a list of words
+        (one column each; any other word is refused); or, for words not known beforehand, the number
+        of columns into which they are hashed (``str`` means 16). A list of names, or their number,
+        if all are numbers. A data frame declares its columns, with the words they hold. By default
+        each call takes the fields of the context it is given, with words hashed; an agent needs
+        them declared.
     reserve : int >= 0
         How many blocks are kept for actions to come.
     origin : tuple of float, optional
-        What is subtracted from each number of a context. An `Agent` takes those of the first
-        context it meets (`around`): ages around one of them are learnt sooner than ages around 0.
+        What is subtracted from each number of a context. An `Agent` takes the numbers of the first
+        context it sees (`around`), since differences from a typical age are learnt faster than
+        ages; the contributions in `Agent.explain` are relative to them.
 
     Examples
     --------

@@ -192,7 +192,7 @@ def _refuse_neither(thing: object) -> None:
         )
     if isinstance(thing, Sized) and any(isinstance(part, str) for part in thing):
         raise ValueError(
-            f"arm_or_key is {shown(thing)}, and words are no features; pass one reward per key, "
+            f"arm_or_key is {shown(thing)}, and words are not features; pass one reward per key, "
             "as a list"
         )
 

@@ -28,31 +28,32 @@ class MORUCB(OptimisticPolicy):
               \underline H_l = 2\lambda I + \kappa\sum_{s\in l} a_s a_s^\top
 
     Layer l of 0..L-1, :math:`L = \max(1, \lceil\log_2(R/\bar\sigma)\rceil)`, holds the rewards with
-    :math:`2^l\bar\sigma < \sigma \le 2^{l+1}\bar\sigma` (layer 0 the quieter ones too); its radius
-    is for noise within R, sd :math:`\min(R, 2^{l+1}\bar\sigma)` and probability delta/L. Empty
-    layers are skipped; the link is left out, since it changes no maximum.
+    :math:`2^l\bar\sigma < \sigma \le 2^{l+1}\bar\sigma` (layer 0 also those of smaller sd); its
+    radius is for noise within R, sd :math:`\min(R, 2^{l+1}\bar\sigma)` and probability delta/L.
+    Empty layers are skipped; the link is left out, since it does not change the maximum.
 
-    Use it where noise is bounded and its standard deviation known but not sub-Gaussian, or not to
-    be trusted (``nested``); `FTRLUCB` is better where it is. Costs L K d^2 per round, L the number
-    of layers.
+    Use it where noise is bounded and its standard deviation is known but is not a sub-Gaussian
+    scale, or can't be trusted (``nested``); elsewhere `FTRLUCB` is better. Costs L K d^2 per round,
+    L the number of layers.
 
     Parameters
     ----------
     glm : GLM
     noise_bound, noise_floor : float > 0
-        R and the quietest sd distinguished; R/sqrt(d) is a sensible floor.
+        R, and the smallest standard deviation distinguished; R/sqrt(d) is a sensible floor.
     delta : float in (0, 1)
     radius : {"adaptive", "played", "self-normalised", "freedman", "printed"}
     radius_scale : float >= 0
-        Multiplies the radii; only 1 is covered by theory.
+        Multiplies the radii; theory covers only 1.
     ridge : float > 0, optional
-        `GLM.ridge` by default, which serves layers better than that for intervals.
+        `GLM.ridge` by default, which suits layers better than `theory.interval_ridge`.
     nested : bool
-        Let a layer learn quieter rewards too: for standard deviations that can't be trusted.
+        Let a layer also learn rewards of smaller standard deviation, for standard deviations that
+        can't be trusted.
     as_printed : bool
-        The algorithm literally as published, for study: layers 1..L, so that rewards below twice
-        the floor are dropped, no kappa in the matrices, one radius for all counts, empty layers
-        kept, the link in the index.
+        The algorithm exactly as published, for study: layers 1..L, so that rewards below twice the
+        floor are dropped, no kappa in the matrices, the same radius for all counts, empty layers
+        kept, and the link in the index.
     noise : {"bounded", "sub-gaussian"}
         Whether a standard deviation is that of noise within ``noise_bound``, or a sub-Gaussian
         scale, for which sets are much smaller.

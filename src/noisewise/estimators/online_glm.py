@@ -37,33 +37,35 @@ SCORES = {  # what a coefficient changes
 class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
     """Regression that learns rows as they come and chooses its own ridge and forgetting.
 
-    A scikit-learn estimator. Linear regression is by `SelfTuned`, with intervals around weighted
-    least squares; shares, counts and signs are by `RidgeMixture`. Units of features (and of labels,
-    if linear) do not matter, and how rows are split into batches does not either. It works without
-    scikit-learn, too.
+    A scikit-learn estimator that also works without scikit-learn. Numbers are learnt by
+    `SelfTuned`, with intervals around weighted least squares; shares, counts and signs by
+    `RidgeMixture`. The units of features (and of numeric labels) do not matter, nor how rows are
+    split into batches.
 
     Parameters
     ----------
     family : str
-        What labels are: "gaussian", numbers with noise; "binomial", 0 and 1 or shares with the
-        number of trials as weights; "poisson", counts. Or the name of a link: "identity",
-        "logistic" and "exponential" are the same three; "probit" is for labels as of "binomial",
-        "tanh" and "algebraic" for signs, or means of signs.
+        The kind of labels. "gaussian": numbers with noise; "binomial": 0 and 1, or shares with the
+        number of trials as weights; "poisson": counts. Or the name of a link: "identity",
+        "logistic" and "exponential" are the same three; "probit" is another link for 0 and 1, and
+        "tanh" and "algebraic" are for signs, or means of signs.
     ridge : "auto" or float > 0
-        A number is the ridge on features of variance 1.
+        A number is the ridge for features scaled to variance 1.
     forgetting : "auto", float or tuple of floats, in (0, 1]
-        Factors by which older rows count less, combined; 1 forgets nothing. For "gaussian" only.
+        Forgetting factors, whose predictions are combined; 1 forgets nothing. For "gaussian" only.
     fit_intercept : bool
-        If False, the model goes through the origin.
+        Whether to add an intercept.
     noise : "auto", SubGaussian, Likelihood or "asymptotic"
-        What intervals assume. "gaussian": noise of unknown sd, or `SubGaussian` where its scale is
-        known. Other families: their likelihood, times a dispersion if `Likelihood` gives one, or
-        "asymptotic", any noise in large samples.
+        What intervals assume. With "auto", Gaussian noise of unknown standard deviation for
+        "gaussian", and the likelihood for the others. `SubGaussian` (for "gaussian") is noise of
+        known scale, `Likelihood` has a dispersion, and "asymptotic" (for the others) allows any
+        noise in large samples.
 
     Attributes
     ----------
     coef_ : (d,) array
-        Of the score. A curved family predicts by a mixture, whose coefficients are averaged here.
+        Coefficients of the score. Families other than "gaussian" predict by a mixture over ridges;
+        these are averages over it.
     intercept_ : float
     n_features_in_ : int
     feature_names_in_ : (d,) array of str
@@ -82,14 +84,13 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    A weight is the inverse noise variance of a row, up to a factor for "gaussian" (which matters
-    only to a given ``ridge`` or known ``noise``), not a number of copies: two equal rows say more
-    of the noise, and of forgetting, than one of weight 2. So scikit-learn's
-    ``check_sample_weight_equivalence_on_dense_data`` and ``..._on_sparse_data`` are not promised; a
-    row of weight 0 is ignored. Its checks use labels outside [0, 1], so that families other than
-    "gaussian" and "poisson" refuse those of most. `fit` learns rows in the order given, and
-    converts sparse matrices to dense arrays. Memory does not grow with rows for "gaussian"; other
-    families keep the rows.
+    A weight is the inverse noise variance of a row; for "gaussian" a common factor matters only if
+    ``ridge`` or ``noise`` is given. It is not a number of copies: two equal rows say more about the
+    noise than one of weight 2. So scikit-learn's ``check_sample_weight_equivalence_on_dense_data``
+    and ``..._on_sparse_data`` do not hold. A row of weight 0 is ignored. Most of its checks use
+    labels outside [0, 1], which families other than "gaussian" and "poisson" refuse. `fit` learns
+    rows in the order given, and converts sparse matrices to dense arrays. Memory does not grow with
+    the number of rows for "gaussian"; other families keep the rows.
     """
 
     family: str = "gaussian"
@@ -232,24 +233,26 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         kind: str = "mean",
         offset: ArrayLike | None = None,
     ) -> Interval:
-        """Return lower and upper bounds of the mean, or of a new label, at each row.
+        """Return an interval for the mean, or for a new label, at each row.
 
-        Bounds are around weighted least squares, or the largest likelihood, without ridge and
-        forgetting; they are as wide as can be where the rows learnt say too little.
+        Intervals are around weighted least squares, or maximum likelihood, without ridge and
+        forgetting, so a prediction may lie outside (see ``note``). They have no finite bound where
+        there are too few rows.
 
         Parameters
         ----------
         delta : float in (0, 1)
             The probability that an interval may miss.
         anytime : bool
-            Hold at all times at once. Else at one time fixed in advance, for one row: what
-            textbooks give.
+            Whether to hold at all times at once, however often you look. False gives textbook
+            intervals, for one row at one sample size fixed in advance.
         simultaneous : bool
-            Hold for all rows and all times at once, so also for rows chosen by looking at the data.
-            Else for each row that was fixed in advance, which is narrower.
+            Whether to hold for all rows and all times at once, so also for rows chosen by looking
+            at the data. False is for rows fixed in advance, and narrower.
         kind : "mean" or "observation"
-            "observation" is for one new label of weight 1. With ``noise="auto"`` it holds only at
-            one time fixed in advance.
+            "observation" is for one new label of weight 1. With ``noise="auto"`` it holds at one
+            sample size fixed in advance. For counts it ends at whole numbers, and so covers more
+            than 1 - delta where counts are small.
         offset : (n,) array or float, optional
             Added to the score, as in `partial_fit`.
 

@@ -20,16 +20,16 @@ from .tables import any_weight, classes_of, weights_of
 class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     """Logistic regression that learns rows as they come and chooses its own ridge.
 
-    A scikit-learn classifier around `RidgeMixture`. Of two classes, the probability of the second
-    is that of the mixture. Three or more have a mixture each, of that class against the rest, whose
-    probabilities are divided by their sum: no joint model, as multinomial regression would be.
+    A scikit-learn classifier based on `RidgeMixture`. Two classes need one mixture, for the
+    probability of the second class. With three or more, each class has a mixture against the rest,
+    and the probabilities are divided by their sum; this is not multinomial regression.
 
     Parameters
     ----------
     ridge : "auto" or float > 0
-        A number is the ridge on features of variance 1.
+        A number is the ridge for features scaled to variance 1.
     fit_intercept : bool
-        If False, scores are 0 at the origin.
+        Whether to add an intercept.
 
     Attributes
     ----------
@@ -52,10 +52,10 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
 
     Notes
     -----
-    A weight multiplies the loss of a row; a row of weight 2 is predicted once and two copies twice,
+    A weight multiplies the loss of a row. A row of weight 2 is predicted once and two copies twice,
     so scikit-learn's ``check_sample_weight_equivalence_on_dense_data`` and ``..._on_sparse_data``
-    are not promised. The rows are kept: memory grows with them. Rows sorted by class are hard to
-    predict one by one, and the choice of ridge suffers: shuffle them before `fit`.
+    do not hold. The rows are kept, so memory grows with them. Shuffle rows that are sorted by class
+    before `fit`: the ridge is chosen by how well each row was predicted from earlier ones.
     """
 
     ridge: str | float = "auto"

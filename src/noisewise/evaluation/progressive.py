@@ -40,12 +40,13 @@ def evaluate(
         scikit-learn with ``partial_fit``
         A copy that has learnt nothing is evaluated.
     X, y, sample_weight
-        Rows in the order in which they come.
+        Rows in the order in which they arrive.
     delta : float in (0, 1)
-        For intervals, which are looked at a few times; see `Looks`.
+        The probability that an interval may miss. Intervals are checked from time to time; see
+        `Looks`.
     baseline : "mean", "textbook", a model, or None
-        The running mean of the labels; least squares (or the unregularised generalised linear
-        model), refitted as rows grow; or another model.
+        The running mean of the labels; least squares, logistic or Poisson regression without ridge,
+        refitted as rows grow; or another model.
     progress : bool, optional
         Show a progress bar; by default on a terminal where tqdm is installed.
 

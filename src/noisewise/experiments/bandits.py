@@ -152,7 +152,7 @@ def holds(table: pd.DataFrame) -> dict[str, Verdict]:
                 f"{percent(unaware)} or more",
             )
         ),
-        "and that of MOR-UCB with the radius of its theorem falls to less than three "
+        "there the regret of MOR-UCB with the radius of its theorem falls to less than three "
         "quarters": Verdict(bool(layered < 0.75), f"to {percent(layered)}"),
         **_printed(table, lines),
         **_others(last),

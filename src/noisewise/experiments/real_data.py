@@ -14,18 +14,18 @@ TITLE = "Real data: school districts whose variance is not the binomial's"
 CLAIM = (
     "303 school districts of California (star98 of statsmodels): how many of 33 to 38,852 pupils "
     "were above the national median, and twelve features, standardised by 20 districts alone. If "
-    "the features explained all, a share of n pupils would have variance p(1 - p)/n; districts "
-    "differ beyond that, small ones most. One pass: districts in random order, each predicted "
-    "before it is seen; the spread in p(1 - p)(spread + 1/n) is estimated from residuals so far. "
-    "Intervals: districts drawn with replacement, so that the fit to all 303 is the truth. "
-    "Textbook intervals hold at one moment, with weight n only if the variance is right. Those "
-    "that hold at all times need the mean to be right, which real data never promise; given that,"
-    " a share in [0, 1] counted once is no noisier than a coin, so equal weights are covered by "
-    "theory, weights n are not. Bandit: each round ten districts are offered, the share among 1 "
-    "to 100 pupils of the chosen one is seen, and the loss against the best of the ten is known; "
-    "no model of the features always finds that one. Offers change at random, which explores for "
-    "free, so nothing follows for offers that stay. Errors are over orders and draws of the same "
-    "districts, not over other districts."
+    "the features explained everything, a share of n pupils would have variance p(1 - p)/n; "
+    "districts differ by more, small ones most. One pass: districts in random order, each "
+    "predicted before it is seen; the spread in p(1 - p)(spread + 1/n) is estimated from residuals "
+    "so far. Intervals: districts drawn with replacement, so that the fit to all 303 is the truth. "
+    "Textbook intervals hold at one sample size, and with weight n only if the variance is right. "
+    "Intervals that hold at all times need the mean to be right, which it never is exactly for "
+    "real data. Given that, a share in [0, 1] of weight 1 is no noisier than a coin flip, so "
+    "theory covers equal weights but not weights n. Bandit: each round ten districts are offered, "
+    "the share among 1 to 100 pupils of the chosen one is seen, and the loss against the best of "
+    "the ten is known; no model of the features always finds that one. Offers change at random, "
+    "which explores at no cost, so nothing follows for fixed offers. Errors are over orders and "
+    "draws of the same districts, not over other districts."
 )
 TRIALS = 16
 ROUNDS = 1000
@@ -147,19 +147,20 @@ def holds(table: pd.DataFrame) -> dict[str, Verdict]:
             pearson > 0.75 and equal > 0.9,
             f"{percent(pearson)} with weights n, {percent(equal)} with equal",
         ),
-        "sets that hold at all times, each district counted once, held what all would give": rare(
+        "sets that hold at all times, with equal weights, contained the fit to all districts": rare(
             missed.loc[["equal weights"]], 0.05
         ),
-        "with weights n, which promise too much, these sets fail": Verdict(
+        "with weights n, which understate the noise, these sets fail": Verdict(
             broken > 0.5, f"in {percent(broken)} of the runs"
         ),
-        "FTRL-UCB given n loses less than with the mean n for all": _more(
+        "FTRL-UCB loses less with n than with the mean n for all": _more(
             lost["FTRL-UCB, mean n for all"] - lost["FTRL-UCB"], "rates"
         ),
-        "FTRL-UCB given n loses less than without": _more(
+        "FTRL-UCB loses less with n than without": _more(
             lost["FTRL-UCB, without n"] - lost["FTRL-UCB"], "rates"
         ),
-        "in the last quarter FTRL-UCB loses within a point per round of the fit to all districts": (
+        "in the last quarter FTRL-UCB loses at most a point per round more than the fit to all "
+        "districts": (
             Verdict(
                 beyond < 0.01,
                 f"{100 * late['FTRL-UCB']:.1f} and {100 * late[FITTED]:.1f} points per round",

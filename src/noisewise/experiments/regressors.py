@@ -12,20 +12,20 @@ from .verdicts import Verdict, near, rare
 
 TITLE = "Every regressor on the same streams, and what it guarantees"
 CLAIM = (
-    "Five features, rows of length at most 1. Regret is against the true parameter, under the "
-    "adversary against the best linear predictor in hindsight; loss is half the square, the log "
-    "loss for the logistic link. Curves and table show it with the noise of the labels averaged "
-    "out (same mean, less scatter); bands, bars and ± are two standard errors. The tick, in the "
-    "table in brackets, is what each method guarantees for these rows, labels and comparator: for "
-    "sure, FTRL with probability 95 % where labels are random. No theorem covers the plain regret "
-    "of those that weight; one covers that in the weighted loss, shown in a column of its own with "
-    "the labels as drawn, except for methods that count the row to come with weight 1. Where the "
-    "link is logistic only methods that take a link play: the others fit a linear mean, and what "
-    "they guarantee is about squares. FTRL keeps the ridge its theorem prescribes, 4, Ridge and "
-    "Forward have 0.5; Minimax is given all rows beforehand; rates of the gradient methods are "
-    "tuned to horizon and noise; ExponentiatedGradient takes both signs except on mixtures. A "
-    "dash: the method is not made for the stream. A star: the lowest regret, or within two "
-    "standard errors of it."
+    "Five features, rows of length at most 1. Regret is relative to the true parameter or, under "
+    "the adversary, to the best linear predictor in hindsight. The loss is half the squared error, "
+    "or the log loss for the logistic link. Curves and table show regret with the noise of the "
+    "labels averaged out (same mean, less variance); bands, bars and ± are two standard errors. "
+    "The tick (in the table: in brackets) is what each method guarantees for these rows, labels "
+    "and comparator: always, except that FTRL guarantees it with probability 95 % where labels are "
+    "random. For methods that use weights, theorems cover the regret in the weighted loss, which "
+    "has its own column, with the labels as drawn; methods that include the next row with weight 1 "
+    "are not covered. With the logistic link only methods that take a link are compared: the "
+    "others fit a linear mean, and their guarantees are for squared errors. FTRL has the ridge of "
+    "its theorem, 4, and Ridge and Forward have 0.5; Minimax is given all rows in advance; rates "
+    "of the gradient methods are tuned to horizon and noise; ExponentiatedGradient takes both "
+    "signs except on mixtures. A dash: the method does not apply to the stream. A star: the lowest "
+    "regret, or within two standard errors of it."
 )
 TRIALS = 16
 ROUNDS = 500
@@ -180,7 +180,7 @@ def _game(last: pd.DataFrame) -> dict[str, Verdict]:
         "under the adversary the regret of Minimax is the game's value in every run": Verdict(
             off <= 1e-9 * value.max(), f"{value.mean():.4g}"
         ),
-        "nobody's mean lies below that": near(lead, len(each), below=False),
+        "no method's mean regret lies below that value": near(lead, len(each), below=False),
     }
 
 

@@ -14,17 +14,17 @@ from .verdicts import Verdict, rare
 TITLE = "Real data: what a log of 10,000 decisions can say of a policy"
 CLAIM = (
     "Three campaigns of a fashion shop (the sample of the Open Bandit Dataset that comes with "
-    "obp): 34, 46 or 80 items, 10,000 decisions each by an even draw with some 40 clicks, and as "
-    "many of the shop's own Thompson sampling with its probabilities. A policy that learns is "
-    "judged in two ways. Replay: asked at every event, it sees the click only if it asks for the "
-    "item that was shown. Whole log: it learns from every event, is asked before, and clicks on "
-    "what it would have shown count times the number of items. Both are right on average if "
-    "customers do not change, and both rest on the clicks at matched events, one event in 34 to "
+    "obp): 34, 46 or 80 items, each with 10,000 decisions drawn uniformly, with some 40 clicks, "
+    "and as many of the shop's own Thompson sampling, with its probabilities. A policy that learns "
+    "is evaluated in two ways. Replay: it chooses at every event, and sees the click only if it "
+    "chose the item that was shown. Whole log: it chooses before every event and learns from all, "
+    "and clicks on the items it chose count times the number of items. Both are right on average "
+    "if customers do not change, and both rest on the clicks at matched events, one event in 34 to "
     "80. Their intervals are those of a Poisson count, at its mean over orders of the log; those "
     "of the logging policies are two standard errors. Drawn clicks of known rates, as rare as the "
     "real ones and twenty times as frequent, show that intervals cover and when a difference is "
-    "seen. Values from one log and the other agree within wide bars; which policy is better "
-    "cannot be concluded, for that the logs are too short."
+    "seen. Values from one log and the other agree within wide bars; the logs are too short to "
+    "conclude which policy is better."
 )
 TRIALS = 4
 ROUNDS = 10_000
@@ -124,20 +124,20 @@ def holds(table: pd.DataFrame) -> dict[str, Verdict]:
     seen = (whole["low"] > whole["even"]).groupby(whole["level"]).mean()
     rarely, often = (float(seen[level]) for level in LEVELS)
     return {
-        "the even draw showed items evenly (chi-square)": Verdict(
+        "the uniform draw showed all items equally often (chi-square)": Verdict(
             uneven.min() > 1e-4, f"least p {uneven.min():.2g}; false alarm at most 3e-4"
         ),
         "the value of either logging policy from the other's log agrees with its own": Verdict(
             apart.abs().max() < 4.5, f"{apart.abs().max():.1f} standard errors apart at worst"
         ),
-        "the real log shows a difference between a policy that learns and the even draw": Verdict(
+        "the real log shows a difference between a policy that learns and uniform draws": Verdict(
             True if differ else None,
             f"{len(differ)} of {len(ends)} intervals exclude its rate; {clicks.min():.1f} to "
             f"{clicks.max():.1f} matched clicks",
         ),
         "with drawn clicks, 95 % intervals hold the known value": rare(missed, 0.05),
-        "with drawn clicks as rare as real ones, FTRL-UCB is seldom seen to beat the even draw; "
-        "with twenty times as many, mostly": Verdict(
+        "with drawn clicks as rare as real ones, FTRL-UCB is seldom seen to beat the uniform "
+        "draw; with twenty times as many, mostly": Verdict(
             rarely < 0.5 < often,
             f"in {percent(rarely)} and {percent(often)} of the draws, whole log",
         ),

@@ -58,16 +58,16 @@ class FTRL:
     ----------
     glm : GLM
     ridge : float > 0, optional
-        Multiplies the squared norm; the theorem's `GLM.ridge` by default.
+        Multiplies the squared norm; by default `GLM.ridge`, that of the regret theorem.
     tolerance : float >= 0
         The estimate is kept within ``tolerance * sqrt(dim)`` of the exact minimiser, measured as
-        `FTRLState.gap` is, unless rounding alone exceeds that; 0 drives it to rounding error after
+        `FTRLState.gap` is, unless rounding alone exceeds that; 0 solves to rounding error after
         every row.
     certificate : {"rigorous", "calibrated"}
         Whether passes over the history are triggered by the proved gap or by the measured error;
         with the latter the proved gap may exceed the tolerance.
     oversize : {"raise", "warn"}
-        What to do with a row longer than ``glm.feature_bound``. Guarantees need "raise".
+        What to do with a row whose norm exceeds ``glm.feature_bound``. Guarantees need "raise".
     aggregate : bool
         Merge equal rows.
 
