@@ -143,8 +143,23 @@ def _study(name):
    :target: _images/{name}.svg
 
 {verdicts(summary)}
-{_table(**summary["numbers"]) if "numbers" in summary else ""}
+{folded("Numbers", _table(**summary["numbers"])) if "numbers" in summary else ""}
 {console(summary)}"""
+
+
+def folded(title, text):
+    """Write a part that opens when its title is clicked."""
+    return f"""
+.. raw:: html
+
+   <details><summary>{title}</summary>
+
+{text}
+
+.. raw:: html
+
+   </details>
+"""
 
 
 def spaced(text):
@@ -172,7 +187,8 @@ def console(summary):
 
 
 def _table(columns, data):
-    return grid([[_cell(value) for value in line] for line in [columns, *data]], "numbers")
+    heads = [str(name).replace("_", " ") for name in columns]
+    return grid([[_cell(value) for value in line] for line in [heads, *data]], "numbers")
 
 
 def grid(lines, style, *options):
