@@ -112,7 +112,8 @@ def _owns(module, name):
 
 def _module(home, shown, names):
     entries = "\n".join(_entry(shown, name) for name in names)
-    return f"{_heading(home)}\n{import_module(home).__doc__}\n\n{entries}"
+    title = home.removeprefix("noisewise.")
+    return f"{_heading(title)}\n{import_module(home).__doc__}\n\n{entries}"
 
 
 def _entry(module, name):
