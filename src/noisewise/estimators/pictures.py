@@ -51,7 +51,7 @@ def draw_coefficients(
     ):
         ends = np.clip([low[order], high[order]], *reach)
         known = np.isfinite(low[order]) | np.isfinite(high[order])
-        label = f"{100 * (1 - delta):.0f} % {name}"
+        label = f"{100 * (1 - delta):g} % {name}"
         axis.hlines(at[known], *ends[:, known], color=colour, lw=width, alpha=0.9, label=label)
     axis.plot(dots[order], at, "o", color="black", ms=4, label="coefficient")
     axis.set_yticks(at, [_short(summary.names[i]) for i in order], parse_math=False)

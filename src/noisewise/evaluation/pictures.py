@@ -62,7 +62,7 @@ def draw_widths(axis: Any, found: Evaluation) -> None:
     axis.set(xlabel="rows", title="Width of intervals")
     _log_axis(axis.xaxis)
     _log_axis(axis.yaxis)
-    axis.legend(title=f"{100 * (1 - found.looks.delta):.0f} % intervals", alignment="left")
+    axis.legend(title=f"{100 * (1 - found.looks.delta):g} % intervals", alignment="left")
 
 
 def draw_coverage(axis: Any, found: Evaluation) -> None:

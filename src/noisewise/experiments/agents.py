@@ -126,7 +126,7 @@ def holds(table: pd.DataFrame) -> dict[str, Verdict]:
     usual = ~table["world"].isin(PECULIAR)
     ahead, largest = (ratio < 1).mean(), ratio.stack()
     at, most = largest.idxmax(), float(largest.max())
-    share = f"{100 * ahead.min():.0f} % at least ({ahead.idxmin()})"
+    share = f"{ahead.min():.0%} at least ({ahead.idxmin()})"
     return {
         "the geometric mean over worlds of noisewise's mean regret over that of any fixed setting "
         "is at most .5": _geometric(table, peers, 0.5),

@@ -143,16 +143,15 @@ def holds(table: pd.DataFrame) -> dict[str, Verdict]:
         "wherever the sets held, regret stayed below the certificate": Verdict(
             bool(kept.all()), f"{len(kept)} moments of {', '.join(GUARANTEED)}"
         ),
-        "with 3 % high-variance rounds instead of 100 %, the regret of each policy that weights by "
+        "with 3% high-variance rounds instead of 100%, the regret of each policy that weights by "
         "variance falls to less than half; that of OFUL and LinUCB stays above three quarters": (
             Verdict(
                 bool(weighing < 0.5 and unaware > 0.75),
-                f"to {100 * weighing:.0f} % or less ({', '.join(WEIGHING)}); "
-                f"{100 * unaware:.0f} % or more",
+                f"to {weighing:.0%} or less ({', '.join(WEIGHING)}); {unaware:.0%} or more",
             )
         ),
         "and that of MOR-UCB with the radius of its theorem falls to less than three "
-        "quarters": Verdict(bool(layered < 0.75), f"to {100 * layered:.0f} %"),
+        "quarters": Verdict(bool(layered < 0.75), f"to {layered:.0%}"),
         **_printed(table, lines),
         **_others(last),
     }
@@ -182,7 +181,7 @@ def _printed(table: pd.DataFrame, lines: pd.DataFrame) -> dict[str, Verdict]:
     )
     return {
         "on fresh arms MOR-UCB with the adaptive radius has at most a tenth of the regret it has "
-        "with the printed one": Verdict(ratio <= 0.1, f"{100 * ratio:.1f} % ({', '.join(worlds)})")
+        "with the printed one": Verdict(ratio <= 0.1, f"{ratio:.1%} ({', '.join(worlds)})")
     }
 
 

@@ -254,20 +254,20 @@ def _lemmas(failed: pd.DataFrame, wild: pd.DataFrame) -> dict[str, Verdict]:
         ),
         "lemmas that may fail with 5 % do not fail more often in any one world": rare(may, DELTA),
         "the printed decomposition fails": Verdict(
-            noisy > 0, f"in {100 * noisy:.0f} % of the runs with one noisy label"
+            noisy > 0, f"in {noisy:.0%} of the runs with one noisy label"
         ),
         "the printed ellipsoid fails": Verdict(
-            flat > 2 * DELTA, f"in {100 * flat:.0f} % of the runs with a flat link"
+            flat > 2 * DELTA, f"in {flat:.0%} of the runs with a flat link"
         ),
         "Hoeffding's inequality with a random scale fails more often than it says": Verdict(
             walks.mean() > 1.2 * DELTA,
-            f"{100 * walks.mean():.1f} % of {len(walks) * lemma_checks.WALKS} walks, said 5 %",
+            f"{walks.mean():.1%} of {len(walks) * lemma_checks.WALKS} walks, said 5 %",
         ),
         "without the extension ellipsoid and connection fail": Verdict(
             wild["ellipsoid"].mean() > 2 * DELTA and wild["connection"].mean() > DELTA,
-            f"ellipsoid in {100 * wild['ellipsoid'].mean():.0f} %, connection in "
-            f"{100 * wild['connection'].mean():.0f} % of the runs, "
-            f"{100 * wild['connection_printed'].mean():.0f} % with the printed constants",
+            f"ellipsoid in {wild['ellipsoid'].mean():.0%}, connection in "
+            f"{wild['connection'].mean():.0%} of the runs, {wild['connection_printed'].mean():.0%} "
+            "with the printed constants",
         ),
     }
 

@@ -119,9 +119,8 @@ def holds(table: pd.DataFrame) -> dict[str, Verdict]:
         "no set misses more often than in one run in twenty in any one world": rare(missed, DELTA),
         "a third of the adaptive set's size would be too small": Verdict(
             min(power.values()) > DELTA,
-            f"it would miss in {100 * power['adaptive']:.0f} % of the runs of some noise, its "
-            f"local form in {100 * power['adaptive, local']:.0f} %; no such claim is made for the "
-            "other sets",
+            f"it would miss in {power['adaptive']:.0%} of the runs of some noise, its local form "
+            f"in {power['adaptive, local']:.0%}; no such claim is made for the other sets",
         ),
     }
 

@@ -142,7 +142,7 @@ def holds(table: pd.DataFrame) -> dict[str, Verdict]:
     return {
         "the sets miss the truth at some look in at most 5 % of runs": rare(together, DELTA),
         "the interval shrinks below a quarter of its first width": Verdict(
-            width < 0.25, f"to {100 * width:.1f} %"
+            width < 0.25, f"to {width:.1%}"
         ),
         "the certified gap stays within the tolerance": Verdict(
             gap <= TOLERANCE, f"{gap:.3f} standard errors, tolerance {TOLERANCE:g}"

@@ -140,17 +140,16 @@ def holds(table: pd.DataFrame) -> dict[str, Verdict]:
             passed["logistic, equal weights"] - passed["logistic, spread estimated"], "points", 100
         ),
         "95 % intervals of the binomial fit cover less than half": Verdict(
-            plain < 0.5, f"{100 * plain:.0f} % of districts at the end"
+            plain < 0.5, f"{plain:.0%} of districts at the end"
         ),
         "Pearson's dispersion repairs most of it, and with equal weights nearly all": Verdict(
-            pearson > 0.75 and equal > 0.9,
-            f"{100 * pearson:.0f} % with weights n, {100 * equal:.0f} % with equal",
+            pearson > 0.75 and equal > 0.9, f"{pearson:.0%} with weights n, {equal:.0%} with equal"
         ),
         "sets that hold at all times, each district counted once, held what all would give": rare(
             missed.loc[["equal weights"]], 0.05
         ),
         "with weights n, which promise too much, these sets fail": Verdict(
-            broken > 0.5, f"in {100 * broken:.0f} % of the runs"
+            broken > 0.5, f"in {broken:.0%} of the runs"
         ),
         "FTRL-UCB given n loses less than with the mean n for all": _more(
             lost["FTRL-UCB, mean n for all"] - lost["FTRL-UCB"], "rates"

@@ -137,8 +137,7 @@ def holds(table: pd.DataFrame) -> dict[str, Verdict]:
         "with drawn clicks, 95 % intervals hold the known value": rare(missed, 0.05),
         "with drawn clicks as rare as real ones, FTRL-UCB is seldom seen to beat the even draw; "
         "with twenty times as many, mostly": Verdict(
-            rarely < 0.5 < often,
-            f"in {100 * rarely:.0f} % and {100 * often:.0f} % of the draws, whole log",
+            rarely < 0.5 < often, f"in {rarely:.0%} and {often:.0%} of the draws, whole log"
         ),
     }
 

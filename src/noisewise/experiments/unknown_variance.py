@@ -256,7 +256,7 @@ def holds(table: pd.DataFrame) -> dict[str, Verdict]:
         "four is within a factor of two of the truth, where nothing does, of less than half": (
             Verdict(
                 found if table["rounds"].max() >= ROUNDS else None,
-                f"{100 * explained.min():.0f} % at least, and {100 * fitted[UNEXPLAINED]:.0f} %",
+                f"{explained.min():.0%} at least, and {fitted[UNEXPLAINED]:.0%}",
             )
         ),
         "on fixed arms whose features explain the noise, estimating variances takes the regret of "
