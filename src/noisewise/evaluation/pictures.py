@@ -62,7 +62,7 @@ def draw_widths(axis: Any, found: Evaluation) -> None:
     axis.set(xlabel="rows", title="Width of intervals")
     _log_axis(axis.xaxis)
     _log_axis(axis.yaxis)
-    axis.legend(title=f"{100 * (1 - found.looks.delta):g} % intervals", alignment="left")
+    axis.legend(title=f"{1 - found.looks.delta:.0%} intervals", alignment="left")
 
 
 def draw_coverage(axis: Any, found: Evaluation) -> None:
@@ -79,7 +79,7 @@ def draw_coverage(axis: Any, found: Evaluation) -> None:
     axis.set(xlabel="rows", title="Observations inside")
     axis.set_ylim(min(0.8, float((inside / n).min()) - 0.02), 1.01)
     axis.yaxis.set_major_locator(MultipleLocator(0.05))
-    axis.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    axis.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     _log_axis(axis.xaxis)
 
 
