@@ -164,11 +164,7 @@ def folded(title, text):
 
 
 def spaced(text):
-    """Return a text with a space before each percent sign, as the pages have it.
-
-    >>> spaced("fixed-linear, 30% noisy")
-    'fixed-linear, 30 % noisy'
-    """
+    """Return a text with a space before each percent sign; names of worlds have none."""
     return re.sub(r"(?<=\d)%", " %", text)
 
 
