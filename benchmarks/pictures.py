@@ -60,8 +60,8 @@ def gap(_):
     plotting.label_ends(axis, ends)
     plotting.headline(
         figure,
-        f"The certified gap is never above {certificate.max():.2f} standard errors, and the true "
-        f"one {np.median(certificate / error):.0f} times smaller",
+        f"Certified gap at most {certificate.max():.2f} standard errors, the true one "
+        f"{np.median(certificate / error):.0f} times smaller",
     )
     return figure
 

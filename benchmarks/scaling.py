@@ -244,9 +244,12 @@ def draw(found: dict) -> plotting.Figure:
     left.set(
         xscale="log",
         yscale="log",
-        xlabel="measured, s per pass (processor)",
-        ylabel="model, s per pass",
+        xlabel="measured, processor seconds per pass",
+        ylabel="cost model, seconds per pass",
+        title="here: cost model and measurement",
     )
+    for axis in (left.xaxis, left.yaxis):
+        plotting.plain_logs(axis)
     left.legend()
     cost = found["cost"]
     big = np.array([cost["compute"] * cost["features"], cost["task"], cost["level"]])
@@ -256,13 +259,24 @@ def draw(found: dict) -> plotting.Figure:
         "scheduler": [big[1] * max(4 * w, 64) for w in workers],
         "levels of the tree": [big[2] * np.log2(max(4 * w, 64)) for w in workers],
     }
+    ends = {}
     for (name, values), colour in zip(parts.items(), plotting.COLOURS, strict=False):
         if max(values) > 0:  # what could not be told from 0 has no line
-            right.plot(workers, values, color=colour, label=name, linewidth=1.0)
-    right.plot(workers, np.sum(list(parts.values()), axis=0), color="black", label="a pass")
-    right.set(xscale="log", yscale="log", xlabel="workers", ylabel="predicted, s per pass")
+            right.plot(workers, values, color=colour, linewidth=1.0)
+            ends[name] = (values[-1], colour)
+    total = np.sum(list(parts.values()), axis=0)
+    right.plot(workers, total, color="black")
+    ends["both" if len(ends) == 2 else "a pass"] = (total[-1], plotting.BLACK)
+    plotting.log_rounds(right, workers[-1])
+    right.set(yscale="log", xlabel="workers", ylabel="predicted, seconds per pass", xlim=(1, 1e4))
     right.set_title("10⁹ rows × 100 features, 4 partitions per worker")
-    right.legend(loc="lower left")
+    plotting.plain_logs(right.yaxis)
+    plotting.label_ends(right, ends)
+    best = round(workers[np.argmin(total)], -2)
+    plotting.headline(
+        figure,
+        f"The scheduler sets the limit: beyond about {best:,.0f} workers a pass gets slower",
+    )
     return figure
 
 

@@ -112,7 +112,8 @@ def _owns(module, name):
 
 def _module(home, shown, names):
     entries = "\n".join(_entry(shown, name) for name in names)
-    return f"{_heading(home)}\n{import_module(home).__doc__}\n\n{entries}"
+    title = home.removeprefix("noisewise.")
+    return f"{_heading(title)}\n{import_module(home).__doc__}\n\n{entries}"
 
 
 def _entry(module, name):
@@ -143,16 +144,27 @@ def _study(name):
    :target: _images/{name}.svg
 
 {verdicts(summary)}
-{_table(**summary["numbers"]) if "numbers" in summary else ""}
+{folded("Numbers", _table(**summary["numbers"])) if "numbers" in summary else ""}
 {console(summary)}"""
 
 
-def spaced(text):
-    """Return a text with a space before each percent sign, as the pages have it.
+def folded(title, text):
+    """Write a part that opens when its title is clicked."""
+    return f"""
+.. raw:: html
 
-    >>> spaced("fixed-linear, 30% noisy")
-    'fixed-linear, 30 % noisy'
-    """
+   <details><summary>{title}</summary>
+
+{text}
+
+.. raw:: html
+
+   </details>
+"""
+
+
+def spaced(text):
+    """Return a text with a space before each percent sign; names of worlds have none."""
     return re.sub(r"(?<=\d)%", " %", text)
 
 
@@ -172,7 +184,8 @@ def console(summary):
 
 
 def _table(columns, data):
-    return grid([[_cell(value) for value in line] for line in [columns, *data]], "numbers")
+    heads = [str(name).replace("_", " ") for name in columns]
+    return grid([[_cell(value) for value in line] for line in [heads, *data]], "numbers")
 
 
 def grid(lines, style, *options):

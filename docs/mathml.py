@@ -59,11 +59,21 @@ def mathml(node, source, display):
 
 def inline(self, node):
     """Write a formula within a line, a long one in parts between which the line may break."""
-    self.body.append("".join(mathml(node, part, "inline") for part in parts(node.astext())))
-    after = node.parent[node.parent.index(node) + 1 :]
-    if after and after[0].astext().startswith((".", ",", ";", ":", ")")):
-        self.body.append("&#8288;")  # no line begins with a comma
+    *first, last = (mathml(node, part, "inline") for part in parts(node.astext()))
+    if node.get("after"):
+        last = f'<span class="unbroken">{last}{node["after"]}</span>'
+    self.body.append("".join([*first, last]))
     raise nodes.SkipNode
+
+
+def keep_commas(app, doctree, name):
+    """Give a formula the comma or full stop after it, with which no line shall begin."""
+    for node in list(doctree.findall(nodes.math)):
+        after = node.parent[node.parent.index(node) + 1 :][:1]
+        found = re.match(r"[.,;:)]+", after[0].astext()) if after else None
+        if found and isinstance(after[0], nodes.Text):
+            node["after"] = found[0]
+            node.parent.replace(after[0], nodes.Text(after[0].astext()[found.end() :]))
 
 
 def parts(source):
@@ -96,4 +106,5 @@ def block(self, node):
 def setup(app: Sphinx):
     """Register the renderer."""
     app.add_html_math_renderer("mathml", (inline, None), (block, None))
+    app.connect("doctree-resolved", keep_commas)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -109,6 +109,33 @@ def test_shrunk_figures_keep_all_but_decimals():
     assert shrink(before) == '<path d="M 1.23 -7.00" transform="scale(0.015625)"/>'
 
 
+FIRST = [p for p in (ROOT / "docs").rglob("*") if p.suffix in (".md", ".rst")]
+
+
+@pytest.mark.parametrize("page", FIRST, ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_page_says_first_for_whom_it_is(page):
+    text = page.read_text()
+    if included := re.match(r"```{include} (\S+)", text):  # a file of the project as a page
+        text = (page.parent / included[1]).read_text()
+    assert re.match(r"#? ?[^\n]+\n(=+\n)?\nFor \w", text)
+
+
+def test_a_symbol_of_the_notation_has_one_meaning():
+    rows = re.findall(r"^\| (.+?) \|", (ROOT / "docs" / "notation.md").read_text(), re.MULTILINE)
+    names = [re.split(r"[=(]", each)[0].strip() for row in rows for each in row.split(", ")]
+    assert len(names) > 30
+    assert len({*names}) == len(names)
+
+
+def test_long_formulas_break_at_relations_outside_of_brackets():
+    pytest.importorskip("latex2mathml")  # of the extra `docs`, too
+    parts = runpy.run_path(str(ROOT / "docs" / "mathml.py"))["parts"]
+    assert parts("a+b=c") == ["a+b=c"]  # short
+    whole = r"\|x-y\|_{H_{t+1}}\le(1+x)^2-\frac{a=b}{c}+\sum_{i<n}y_i=-1"
+    ends = [r"\|x-y\|_{H_{t+1}}", r"\le(1+x)^2", r"{}-\frac{a=b}{c}", r"{}+\sum_{i<n}y_i", "=-1"]
+    assert parts(whole) == ends
+
+
 @pytest.fixture
 def standings(monkeypatch):
     pytest.importorskip("docutils")  # of the extra `docs`, which the lowest versions are without

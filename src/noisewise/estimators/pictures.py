@@ -58,7 +58,7 @@ def draw_coefficients(
     axis.set_ylim(-0.7, len(order) - 0.3)
     axis.set_xlim(*reach)
     unit = "unit" if spreads is None else "standard deviation"
-    axis.set(xlabel=f"change of the {what} per {unit}")
+    axis.set_xlabel(f"change of the {what} per {unit}", loc="right")
     axis.grid(False, axis="y")
     if len(order) < d:
         axis.set_title(f"The {len(order)} largest of {d} coefficients")

@@ -64,6 +64,11 @@ class Looks:
         return float(inside.sum() / n.sum()) if n.sum() else float("nan")
 
 
+def _short(loss: float) -> str:
+    """Return a loss with four digits, or as a whole number: 39,240 rather than 3.924e+04."""
+    return f"{loss:,.0f}" if 1e4 <= loss < 1e12 else f"{loss:.4g}"
+
+
 def _ratio(loss: float, base: float) -> str:
     return f"{loss / base:.3f}" if base > 0 else "–"
 
@@ -137,7 +142,7 @@ class Evaluation:
         heads = ("", "all rows", f"after row {self.half:,}", f"over {self.names[-1]}")
         base = self.losses[self.names[-1]]
         rows = [
-            (name, f"{loss:.4g}", f"{self.late_losses[name]:.4g}", _ratio(loss, base))
+            (name, _short(loss), _short(self.late_losses[name]), _ratio(loss, base))
             for name, loss in self.losses.items()
         ]
         return [heads, *rows] if len(rows) > 1 else [row[:3] for row in (heads, *rows)]

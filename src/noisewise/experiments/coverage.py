@@ -160,7 +160,7 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
     figure.legend(loc="outside lower center", ncols=len(forms), title=words)
     plotting.headline(
         figure,
-        f"The truth left its set in {table['missed'].sum()} of {len(table):,} cases; "
-        f"{DELTA * len(table):.0f} are allowed",
+        f"The truth left its set in {table['missed'].sum()} of {len(table):,} cases, where "
+        f"{100 * DELTA:.0f} % are allowed",
     )
     return figure

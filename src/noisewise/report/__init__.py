@@ -2,6 +2,7 @@
 
 import html
 import math
+import re
 from collections.abc import Callable, Sequence
 from importlib.resources import files as resources
 from pathlib import Path
@@ -134,7 +135,8 @@ def table(
         for i in range(len(columns))
     ]
     side = [' class="words"' if word else "" for word in words]
-    names = [html.escape(str(name)).replace(" = ", "&nbsp;=&nbsp;") for name in columns]
+    heads = [str(name).replace("_", " ") for name in columns]
+    names = [html.escape(head).replace(" = ", "&nbsp;=&nbsp;") for head in heads]
     head = "".join(f"<th{s}>{name}</th>" for s, name in zip(side, names, strict=True))
     places = [_places([row[i] for row in data]) for i in range(len(columns))]
     lines = (
@@ -156,4 +158,6 @@ def _places(column: list[object]) -> str:
 def _cell(value: object, places: str) -> str:
     if value is None:
         return "–"
-    return format(value, places) if isinstance(value, float) else html.escape(str(value))
+    if isinstance(value, float):
+        return format(value, places)
+    return html.escape(re.sub(r"(?<=\d)%", " %", str(value)))

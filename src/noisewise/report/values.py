@@ -46,7 +46,7 @@ def write(folder: Path, source: str, found: OffPolicyValue, command: str) -> Pat
         {name: html.escape(text) for name, text in texts.items()},
         warnings="".join(f'<li class="no">{html.escape(each)}</li>' for each in found.warnings),
         figure=figures.inline(picture) or "",
-        table=table(list(HEADS), [list(row) for row in found.rows()]),
+        table=table(list(HEADS), [list(row) for row in found.rows()], left=2),
         notes="".join(f"<li>{html.escape(each)}</li>" for each in notes),
     )
     return files.replace(
@@ -72,5 +72,6 @@ def draw(found: OffPolicyValue) -> plotting.Figure:
     axis.axvline(found.of("played").value, color=plotting.BLACK, lw=0.8, ls=":")
     axis.set_yticks([-i for i in range(len(names))], names)
     axis.set(xlabel="mean reward per decision", ylim=(-len(names) + 0.4, 0.6))
+    axis.set_title("What each policy would have earned")
     axis.grid(axis="y", visible=False)
     return figure
