@@ -73,8 +73,10 @@ def fit_partitions(
     gradient and Hessian at the minimiser (`noisewise.regression.condensed`). ``state.gap`` bounds
     the distance from the minimiser over all rows, those not kept included: while nothing else is
     learnt it is rounding error, and later it grows with the square of the distance travelled since,
-    times the curvature of the link. Sets and intervals of the radii "self-normalised", "freedman"
-    and "printed" include it; others need the rows and are refused.
+    times the curvature of the link. Sets and intervals include it. With SubGaussian or Likelihood
+    noise the adaptive radius rests on the mixture of fixed parameters alone, since what would have
+    been predicted is not known; with bounded noise, and for counts, it needs the rows and is
+    refused, as is "played". Intervals of one row are refused too.
 
     Examples
     --------

@@ -116,7 +116,7 @@ def _require(name: str, columns: Columns, names: list[str]) -> None:
     known = {*columns.features, columns.target, columns.weight}
     for words, odd in (
         ("lacks", [each for each in columns.features if each not in names]),
-        ("has besides", [each for each in names if each not in known]),
+        ("also has", [each for each in names if each not in known]),
     ):
         if odd:
             raise ValueError(
