@@ -1,4 +1,4 @@
-"""One Dask worker and two: python -m benchmarks.workers [ROWS [TRIALS]], on an idle machine.
+"""One Dask worker and two: python -m benchmarks.workers [ROWS [TRIALS]], four minutes when idle.
 
 Times the study figure-3 and a fit to Parquet files with one worker and with two, in turn. A gain is
 a ratio of medians: of walls, which need two idle cores, and of the processor time of the busiest
@@ -23,7 +23,7 @@ from .clock import asked
 from .scaling import GLM, RIDGE, write_files
 from .spent import Spent
 
-REPEATS = 3
+REPEATS = 2
 GAIN, OVERHEAD = 1.7, 0.05
 remote_batch, results = runner._remote_batch, runner.cluster.results
 
@@ -77,7 +77,7 @@ def main():
     rows, trials = (
         int(float(each)) for each in [*sys.argv[1:], *("2e6", "40")[len(sys.argv) - 1 :]]
     )
-    folder = Path(tempfile.mkdtemp(prefix="noisewise-workers-"))
+    folder, os.environ["TQDM_DISABLE"] = Path(tempfile.mkdtemp(prefix="noisewise-workers-")), "1"
     try:
         (folder / "rows").mkdir()
         write_files(folder / "rows", rows)

@@ -18,7 +18,7 @@ def of(rows: pd.DataFrame, keys: Sequence[str], values: Sequence[str]) -> pd.Dat
     [[2.0, 2.0, 2.0, 3.0], [1.0, 5.0, 0.0, 5.0]]
     """
     grouped = rows.groupby(list(keys), sort=False)
-    found = {}
+    found: dict[tuple[str, str], pd.Series] = {}
     for value in values:
         column = grouped[value]
         count = column.count()
@@ -32,7 +32,7 @@ def joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Return the moments of all rows from those of parts, groups in the order of appearance."""
     stacked = pd.concat(list(parts))
     levels = list(range(stacked.index.nlevels))
-    found = {}
+    found: dict[tuple[str, str], pd.Series] = {}
     for value in dict.fromkeys(stacked.columns.get_level_values(0)):
         part = stacked[value]
         grouped = part.assign(sum=part["count"] * part["mean"].fillna(0.0)).groupby(
