@@ -28,6 +28,13 @@ GAIN, OVERHEAD = 1.7, 0.05
 remote_batch, results = runner._remote_batch, runner.cluster.results
 
 
+class Silent(runner.tqdm):
+    """A progress bar that is not drawn."""
+
+    def __init__(self, *words, **options):
+        super().__init__(*words, **options | {"disable": True})
+
+
 def timed_batch(run, wanted, cell, trials):
     """Run a batch as the runner does, timed by the processor."""
     began = time.thread_time()
@@ -74,10 +81,9 @@ def measured(count, folder, trials):
 
 
 def main():
-    rows, trials = (
-        int(float(each)) for each in [*sys.argv[1:], *("2e6", "40")[len(sys.argv) - 1 :]]
-    )
-    folder, os.environ["TQDM_DISABLE"] = Path(tempfile.mkdtemp(prefix="noisewise-workers-")), "1"
+    given = [int(float(each)) for each in sys.argv[1:]]
+    rows, trials = given + [2_000_000, 300][len(given) :]
+    folder, runner.tqdm = Path(tempfile.mkdtemp(prefix="noisewise-workers-")), Silent
     try:
         (folder / "rows").mkdir()
         write_files(folder / "rows", rows)
