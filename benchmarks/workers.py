@@ -1,4 +1,4 @@
-"""One Dask worker and two: python -m benchmarks.workers [ROWS [TRIALS]], on an idle machine.
+"""One Dask worker and two: python -m benchmarks.workers [ROWS [TRIALS]], four minutes when idle.
 
 Times the study figure-3 and a fit to Parquet files with one worker and with two, in turn. A gain is
 a ratio of medians: of walls, which need two idle cores, and of the processor time of the busiest
@@ -23,9 +23,16 @@ from .clock import asked
 from .scaling import GLM, RIDGE, write_files
 from .spent import Spent
 
-REPEATS = 3
+REPEATS = 2
 GAIN, OVERHEAD = 1.7, 0.05
 remote_batch, results = runner._remote_batch, runner.cluster.results
+
+
+class Silent(runner.tqdm):
+    """A progress bar that is not drawn."""
+
+    def __init__(self, *words, **options):
+        super().__init__(*words, **options | {"disable": True})
 
 
 def timed_batch(run, wanted, cell, trials):
@@ -74,10 +81,9 @@ def measured(count, folder, trials):
 
 
 def main():
-    rows, trials = (
-        int(float(each)) for each in [*sys.argv[1:], *("2e6", "40")[len(sys.argv) - 1 :]]
-    )
-    folder = Path(tempfile.mkdtemp(prefix="noisewise-workers-"))
+    given = [int(float(each)) for each in sys.argv[1:]]
+    rows, trials = given + [2_000_000, 300][len(given) :]
+    folder, runner.tqdm = Path(tempfile.mkdtemp(prefix="noisewise-workers-")), Silent
     try:
         (folder / "rows").mkdir()
         write_files(folder / "rows", rows)

@@ -9,7 +9,9 @@ from scipy.optimize import minimize
 
 import noisewise as nw
 from noisewise.checks.comparison import same
+from noisewise.regression import condensed_sets, newton
 from noisewise.regression.sums import Sums, added
+from noisewise.theory import radii
 
 RNG = np.random.default_rng
 CURVED = ["logistic", "probit", "exponential", "tanh", "algebraic"]
@@ -151,9 +153,43 @@ def test_sets_are_those_of_the_rows_or_refused(link):
         exact = ftrl.interval(state, x[:3], noise)
         assert (exact.lower < exact.upper).all()
         return
-    for asked in ({}, {"anytime": False}, {"simultaneous": False}):
+    refused = {"anytime": False}, {"simultaneous": False}, {"radius": "played"}
+    for asked in (*refused, {"noise": nw.Bounded(1.0, 0.5, max_weight=9.0)}):
         with pytest.raises(ValueError, match="holds a summary of 622 of them"):
-            ftrl.interval(state, x[:3], noise, **asked)
+            ftrl.interval(state, x[:3], **{"noise": noise} | asked)
+
+
+@pytest.mark.parametrize("noise", [nw.SubGaussian(0.5), nw.Likelihood()])
+def test_adaptive_sets_of_a_summary_are_those_of_the_rows_made_wider(noise):
+    """Evidence, curvature and radii against those of a state that holds all rows."""
+    glm, x, y, w = drawn("logistic")
+    y = (y > 0.5) * 1.0
+    ftrl = nw.FTRL(glm, ridge=0.7)
+    constant = radii.conversion_constant(glm, noise)
+    whole = learnt(ftrl, x, y, w)
+    state = nw.fit_partitions(glm, shares(x, y, w), ridge=0.7)
+    rng, ratios = RNG(8), []
+    for _ in range(8):
+        sets = ftrl.confidence(state, noise)
+        whole.solver.uniform(glm, whole)  # the Gram matrix
+        exact = whole.solver.mixture(glm, whole, constant)
+        found = condensed_sets.mixture(glm, state, constant)
+        assert found >= exact - 1e-6 * abs(exact)
+        G, _ = condensed_sets.curvature(glm, state, glm.self_concordance)
+        true = newton.visit(glm, 0.7, whole.blocks(), state.theta).curvature
+        assert np.linalg.eigvalsh(true - G)[0] >= -1e-9 * np.trace(true)
+        level = radii.adaptive_level(2.0, constant, ridge=0.7, excess=np.inf, delta=0.05,
+                                     mixture=exact)  # fmt: skip
+        assert sets[0].radius >= (1 - 1e-6) * np.sqrt(2 * level)
+        ratios.append([found - exact, sets[0].radius / np.sqrt(2 * level)])
+        assert len(sets) == 2
+        rows = x[rng.integers(len(x), size=2)]
+        for each in (whole, state):
+            ftrl.update(each, rows, [1.0, 0.0])
+        ftrl.solve(whole)
+    assert abs(ratios[0][0]) < 1e-6
+    assert ratios[0][1] == pytest.approx(1, abs=1e-6)
+    assert ratios[-1][1] < 1.01
 
 
 def test_scores_of_a_linear_fit_count_as_zero():
@@ -250,7 +286,7 @@ def test_bad_files_are_named(tmp_path):
         (good.assign(weight=-1.0), r"part-2.*: weight is -1 at row 0"),
         (good.assign(x0=3.0), r"part-2.*norm 3.* above feature_bound 1;"),
         (good.rename(columns={"x1": "z"}), r"part-2.* other columns .* lacks 'x1'"),
-        (good.assign(z=0.0), r"part-2.* other columns .* has besides 'z'"),
+        (good.assign(z=0.0), r"part-2.* other columns .* also has 'z'"),
         (good.assign(x1="a"), r"part-2.*: column 'x1' holds no numbers"),
         (good[:0], r"part-2.* holds no row; leave it out"),
     ):
@@ -303,8 +339,11 @@ def test_partitions_that_change_are_noticed():
         n = 700 - next(turns)
         return x[:n], y[:n]
 
-    with pytest.raises(ValueError, match=r"held 698 rows and then 697; they must not change"):
+    with pytest.raises(ValueError, match=r"held 698 rows and then 697, or others; they must not"):
         nw.fit_partitions(glm, [changing])
+    turns = iter([x, x, x, np.full_like(x, np.nan)])  # names, sample, checked pass, and another
+    with pytest.raises(ValueError, match="must not change"), np.errstate(invalid="ignore"):
+        nw.fit_partitions(glm, [lambda: (next(turns), y), lambda: (x, 1 - y)])
 
 
 @pytest.mark.parametrize("number", [*range(1, 18), 1000])

@@ -250,7 +250,7 @@ def test_a_folder_of_parquet_files_is_one_file(tmp_path, csv):
             r"80 of 200 values .* \(first in row 1 of 2.parquet\)",
         ),
         (piece.drop(columns="new"), r"2.parquet has other columns than 0.parquet: it lacks 'new'"),
-        (piece.assign(old=1), r"2.parquet has other columns .* it has besides 'old'"),
+        (piece.assign(old=1), r"2.parquet has other columns .* it also has 'old'"),
         (piece[:0], r"2.parquet holds no row"),
     ):
         change.to_parquet(last, index=False)

@@ -18,6 +18,7 @@ def connection(address: str) -> Iterator[Any]:
     """Connect to the scheduler at an address, for as long as it is needed."""
     try:
         from distributed import Client
+        from distributed.comm import get_address_host_port
     except ModuleNotFoundError as error:
         raise ValueError(
             f"--scheduler needs {error.name}; install it with: pip install 'noisewise[cluster]'"
@@ -27,6 +28,7 @@ def connection(address: str) -> Iterator[Any]:
     ]:
         logging.getLogger(name).setLevel(logging.CRITICAL)  # we say what is wrong
     try:
+        get_address_host_port(address)  # a client that can't parse it takes long to give up
         client = Client(address, timeout=TIMEOUT, set_as_default=False)
     except (OSError, ValueError) as error:
         raise ValueError(

@@ -45,7 +45,7 @@ def fit_partitions(
     last bit however many workers there are, as long as they have the same processor and packages.
 
     Where Dask has a client, or partitions are Dask's own, its workers read and add; else this
-    process reads one partition after the other. Of a file 65,536 rows are held at a time.
+    process reads one partition after the other. Of a file 32,768 rows are held at a time.
 
     Parameters
     ----------
@@ -75,8 +75,10 @@ def fit_partitions(
     gradient and Hessian at the minimiser (`noisewise.regression.condensed`). ``state.gap`` bounds
     the distance from the minimiser over all rows, those not kept included: while nothing else is
     learnt it is rounding error, and later it grows with the square of the distance travelled since,
-    times the curvature of the link. Sets and intervals of the radii "self-normalised", "freedman"
-    and "printed" include it; others need the rows and are refused.
+    times the curvature of the link. Sets and intervals include it. With SubGaussian or Likelihood
+    noise the adaptive radius rests on the mixture of fixed parameters alone, since what would have
+    been predicted is not known; with bounded noise, and for counts, it needs the rows and is
+    refused, as is "played". Intervals of one row are refused too.
 
     Examples
     --------
@@ -110,10 +112,9 @@ def _begin(glm: GLM, ridge: float, columns: Columns, source: Source) -> tuple[Co
     """Return the features of the first partition, and a minimiser for its first rows alone."""
     columns = Columns(columns.target, columns.weight, feature_names(source, columns))
     rows = islice(blocks(source, columns, glm), 1 if glm.linear else SAMPLE)
-    first = next(rows)
-    theta = np.zeros(first[0].shape[1])
+    held = [(x.copy(), y.copy(), w.copy()) for x, y, w in rows]
+    theta = np.zeros(held[0][0].shape[1])
     if not glm.linear:
-        held = [first, *rows]
 
         def look(theta: Array, gram: bool) -> Sums:
             return added(sums(glm, *each, theta, gram) for each in held)
@@ -123,8 +124,11 @@ def _begin(glm: GLM, ridge: float, columns: Columns, source: Source) -> tuple[Co
 
 
 def _sums(glm: GLM, columns: Columns, theta: Array, gram: bool, source: Source) -> Sums:
-    """Return the sums over a partition, whose rows must have the features of the first."""
-    rows = blocks(source, columns, glm)
+    """Return the sums over a partition, whose rows must have the features of the first.
+
+    The first pass, which also adds up the Gram matrix, checks them.
+    """
+    rows = blocks(source, columns, glm, checked=gram)
     first = next(rows)
     if first[0].shape[1] != len(theta):
         raise ValueError(
@@ -150,10 +154,10 @@ def _minimise(
     spread = EPS * (len(theta) + np.sqrt(first.count))
 
     def point(theta: Array, found: Sums) -> SummedPoint:
-        if found.count != first.count:
+        if found.count != first.count or np.isnan(found.value):
             raise ValueError(
-                f"partitions held {first.count} rows and then {found.count}; they must not change "
-                "while they are fitted"
+                f"partitions held {first.count} rows and then {found.count}, or others; they must "
+                "not change while they are fitted"
             )
         length = float(np.linalg.norm(theta))
         value, gradient = ridge * length**2, 2 * ridge * theta

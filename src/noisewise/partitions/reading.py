@@ -14,7 +14,7 @@ from ..kernels.layout import LARGEST
 from ..protocols import Array
 
 BLOCK = 8192  # rows summed at once: with twenty features they stay in a processor's cache
-PARQUET = 65_536  # rows read at once
+PARQUET = 32_768  # rows read at once
 Rows = tuple[Array, Array, Array]
 
 
@@ -39,13 +39,17 @@ class Source:
     given: Any
 
 
-def blocks(source: Source, columns: Columns, glm: GLM) -> Iterator[Rows]:
-    """Yield the rows of a partition, checked, `BLOCK` at a time; at least one block."""
+def blocks(source: Source, columns: Columns, glm: GLM, *, checked: bool = True) -> Iterator[Rows]:
+    """Yield the rows of a partition, checked or not, `BLOCK` at a time; at least one block.
+
+    What is yielded is overwritten later: copy what is to be kept.
+    """
     first, name = 0, source.name
     for x, y, w in _tables(source, columns):
         for at in range(0, len(x), BLOCK):
             here = slice(at, at + BLOCK)
-            _check(name, first + at, x[here], y[here], w[here], columns, glm)
+            if checked:
+                _check(name, first + at, x[here], y[here], w[here], columns, glm)
             yield x[here], y[here], w[here]
         first += len(x)
     if not first:
@@ -76,8 +80,9 @@ def _tables(source: Source, columns: Columns) -> Iterator[Rows]:
         file = _parquet(name, given)
         _require(name, columns, file.schema_arrow.names)
         wanted = [*columns.features, columns.target, *([columns.weight] if columns.weight else [])]
-        for batch in file.iter_batches(batch_size=PARQUET, columns=wanted):
-            yield _rows(name, columns, _arrow(batch))
+        room = np.empty((PARQUET, len(columns.features)))  # for all batches: memory is dear, see
+        for batch in file.iter_batches(batch_size=PARQUET, columns=wanted):  # `sums.square`
+            yield _rows(name, columns, _arrow(batch), room)
     elif hasattr(given, "columns"):
         _require(name, columns, list(map(str, given.columns)))
         yield _rows(name, columns, lambda each: given[each].to_numpy())
@@ -116,7 +121,7 @@ def _require(name: str, columns: Columns, names: list[str]) -> None:
     known = {*columns.features, columns.target, columns.weight}
     for words, odd in (
         ("lacks", [each for each in columns.features if each not in names]),
-        ("has besides", [each for each in names if each not in known]),
+        ("also has", [each for each in names if each not in known]),
     ):
         if odd:
             raise ValueError(
@@ -129,8 +134,10 @@ def _arrow(batch: Any) -> Callable[[str], Any]:
     return lambda each: batch.column(each).to_numpy(zero_copy_only=False)
 
 
-def _rows(name: str, columns: Columns, column: Callable[[str], Any]) -> Rows:
-    """Return the columns of a table as rows."""
+def _rows(
+    name: str, columns: Columns, column: Callable[[str], Any], room: Array | None = None
+) -> Rows:
+    """Return the columns of a table as rows, in the room given."""
 
     def floats(each: str) -> Array:
         try:
@@ -139,7 +146,7 @@ def _rows(name: str, columns: Columns, column: Callable[[str], Any]) -> Rows:
             raise ValueError(f"{name}: column {each!r} holds no numbers; encode it") from None
 
     y = floats(str(columns.target))
-    x = np.empty((len(y), len(columns.features)))
+    x = np.empty((len(y), len(columns.features))) if room is None else room[: len(y)]
     for j, each in enumerate(columns.features):
         x[:, j] = floats(each)
     return x, y, np.ones(len(y)) if columns.weight is None else floats(columns.weight)

@@ -120,6 +120,6 @@ def refuse(state: "FTRLState", what: str) -> None:
         count = sum(each.count for each in state.condensed)
         raise ValueError(
             f"{what} needs all rows, and this state holds a summary of {count} of them; pass "
-            "radius='self-normalised' (or 'freedman', for bounded noise) with anytime and "
-            "simultaneous intervals, or learn the rows with FTRL.update"
+            "radius='adaptive' (for bounded noise 'freedman' or 'self-normalised') with anytime "
+            "and simultaneous intervals, or learn the rows with FTRL.update"
         )

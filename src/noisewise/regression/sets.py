@@ -8,6 +8,7 @@ from ..glm import GLM
 from ..noise import Bounded, Likelihood, Noise
 from ..protocols import Array
 from ..theory import radii
+from . import condensed_sets
 from .condensed import refuse
 from .state import FTRLState
 
@@ -36,9 +37,11 @@ def ellipsoids(
         inverse, log_det = state.solver.uniform(glm, state)
         r = fixed_radius(glm, state, noise, delta, radius, log_det) + state.solver.slack(state)
         return (Ellipsoid(state.theta, inverse, r),)
-    refuse(state, f"radius {radius!r}")
     constant = radii.conversion_constant(glm, noise)
     mixed = radius == "adaptive" and mixes(glm, noise)
+    if mixed and state.condensed and condensed_sets.serves(glm):
+        return condensed_sets.adaptive(glm, state, constant, delta, local, bound)
+    refuse(state, f"radius {radius!r} with {type(noise).__name__} noise")
     return adaptive(glm, state, constant, delta, local, mixed, bound)
 
 

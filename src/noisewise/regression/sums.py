@@ -11,6 +11,7 @@ from ..protocols import Array
 
 ADDED_UP = ["count", "value", "size", "blur", "gradient", "curvature", "total", "squares", "gram"]
 LARGEST = ["heaviest", "longest", "highest"]
+SMALL = 15_000  # numbers of an array that malloc takes from its heap
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +83,17 @@ def sums(glm: GLM, x: Array, y: Array, w: Array, theta: Array, gram: bool) -> Su
 
 
 def square(x: Array, w: Array) -> Array:
-    """Return the sum of w x x'; of one matrix with itself, a product costs half."""
-    root = x * np.sqrt(w)[:, None]
-    return root.T @ root
+    """Return the sum of w x x'; of one matrix with itself, a product costs half.
+
+    A few rows at a time: larger arrays would be mapped into memory anew each time where the
+    allocator keeps none, as on Dask's workers, which doubles the time.
+    """
+    root, H = np.sqrt(w), np.zeros((x.shape[1], x.shape[1]))
+    step = max(SMALL // max(x.shape[1], 1), 1)
+    for at in range(0, len(x), step):
+        some = x[at : at + step] * root[at : at + step, None]
+        H += some.T @ some
+    return H
 
 
 def added(parts: Iterable[Sums]) -> Sums:

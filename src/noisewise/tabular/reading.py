@@ -50,7 +50,7 @@ def names_of(path: Path, folder: bool = False) -> list[str]:
         names = names_of(first)
         for other in others:
             for name in {*names} ^ {*names_of(other)}:
-                word = "lacks" if name in names else "has besides"
+                word = "lacks" if name in names else "also has"
                 raise ValueError(
                     f"{other} has other columns than {first.name}: it {word} {name!r}; a folder "
                     "holds files of the same columns"

@@ -1,0 +1,88 @@
+r"""Adaptive confidence sets of states that hold summaries of rows.
+
+What was played before the labels is not known of such rows, so the evidence is the mixture of fixed
+parameters alone, with its half of the weight (`Solver.mixture`). Beside the Gram matrix, which
+summaries keep, it needs F, the penalised loss of all rows, near the estimate only. F has a Hessian
+between :math:`\underline H` and :math:`\overline H = 2\lambda I + K\sum w x x^\top \le
+(K/\kappa)\underline H`, and the estimate lies within :math:`\Delta` (``state.gap``) of its
+minimiser. With :math:`s = \sqrt{K/\kappa}\,\Delta` then
+
+.. math:: F(\hat\mu) - \min F \le s^2/2, \qquad \|\nabla F(\hat\mu)\|_{\overline H^{-1}} \le s.
+"""
+
+import math
+
+import numpy as np
+
+from .. import linalg
+from ..blas import one_thread
+from ..confidence import Ellipsoid
+from ..glm import GLM
+from ..protocols import Array
+from ..theory import radii
+from .state import FTRLState
+from .sums import square
+from .uniform import unfolded
+
+
+def serves(glm: GLM) -> bool:
+    """Whether the slope is bounded, which the mixture over counts can't use."""
+    return glm.link.family is None or glm.link.family.name != "poisson"
+
+
+@one_thread
+def adaptive(
+    glm: GLM, state: FTRLState, constant: float, delta: float, local: bool, bound: float | None
+) -> tuple[Ellipsoid, ...]:
+    """Return the global ellipsoid and, if asked for and there is one, the local form."""
+    inverse, theta = state.solver.uniform(glm, state)[0], state.theta
+    level = radii.adaptive_level(
+        glm.parameter_bound if bound is None else bound,
+        constant,
+        ridge=state.ridge,
+        excess=math.inf,
+        delta=delta,
+        mixture=mixture(glm, state, constant),
+    )
+    whole = Ellipsoid(theta, inverse, math.sqrt(2 * level) + state.gap)
+    if not local or glm.self_concordance is None or state.gap == math.inf:
+        return (whole,)
+    return whole, _local(glm, state, level, whole, glm.self_concordance)
+
+
+def mixture(glm: GLM, state: FTRLState, constant: float) -> float:
+    """Return an upper bound of the mixture's loss less the minimum of F, over all rows."""
+    found, theta = state.solver.prior(glm, state, constant), state.theta
+    move, s = found.ridge - state.head.ridge, state.head.spread * state.gap
+    if s == math.inf:
+        return math.inf
+    ends = abs(move) * math.sqrt(float(theta @ found.inverse @ theta))
+    form = max(ends - s * math.sqrt(max(1.0, state.head.ridge / found.ridge)), 0.0) ** 2
+    square = 0.5 * move * float(theta @ theta)
+    return 0.5 * s * s + square - 0.5 * form + 0.5 * constant * found.log_det
+
+
+def _local(glm: GLM, state: FTRLState, level: float, whole: Ellipsoid, M: float) -> Ellipsoid:
+    G, worn = curvature(glm, state, M)
+    R, smallest = state.head.longest, 1 / linalg.largest_eigenvalue_bound(whole.inverse)
+    far = glm.parameter_bound + float(np.linalg.norm(whole.centre))
+    reach = R * min(far, whole.radius / math.sqrt(smallest))
+    gap = state.gap * math.exp(worn / 2)  # G may be below kappa times the Gram matrix by that
+    c, r = radii.localise(level, gap, M, reach, R, state.ridge, G)
+    H = c * G + 2 * state.ridge * np.eye(state.dim)
+    return Ellipsoid(whole.centre, linalg.invert(linalg.factor(H)), r)
+
+
+def curvature(glm: GLM, state: FTRLState, M: float) -> tuple[Array, float]:
+    r"""Return a lower bound of the curvature at the estimate, and the largest exponent in it.
+
+    That of a summary has changed since its centre by a factor of at least
+    :math:`e^{-MR\|\hat\mu - c\|}`.
+    """
+    theta, G, worn = state.theta, np.zeros((state.dim, state.dim)), 0.0
+    for each in state.condensed:
+        t = M * each.longest * float(np.linalg.norm(theta - each.centre))
+        G, worn = G + math.exp(-t) * each.curvature, max(worn, t)
+    for x, w in unfolded(state, sum(each.rows for each in state.condensed)):
+        G = G + square(x, w * glm.slope(x @ theta))
+    return G, worn
