@@ -55,10 +55,10 @@ class SelfTunedUCB:
       coefficient's ridge is :math:`2\lambda` times the largest square of its feature over the
       median of those of all features, where these differ by more than a factor of 9;
     - the dispersion :math:`\phi` of continuous rewards, from one-step-ahead residuals; one of more
-      than three standard deviations counts less (Huber weights). Where sds are not given, noise may
-      differ from arm to arm: in directions that were seldom tried (u large) :math:`\phi` is at least
-      that of residuals weighted by their leverage, and an arm's own is
-      :math:`\max(\phi, (s/h + h\phi)/(1 + h))`, :math:`s = z^\top H^{-1}MH^{-1}z`, M the sum of
+      than three standard deviations counts less (Huber weights). Where sds are not given, noise
+      may differ from arm to arm: in directions that were seldom tried (u large) :math:`\phi` is at
+      least that of residuals weighted by their leverage, and an arm's own, if larger, is
+      :math:`(s/h + h\phi)/(1 + h)`, :math:`s = z^\top H^{-1}MH^{-1}z`, M the sum of
       :math:`r^2zz^\top` for standardised residuals r (a sandwich). Shares have dispersion 1;
     - how far given sds can be trusted: w becomes :math:`g(w/g)^{1-b}`, at most 16 g, g the
       geometric mean of weights, b the slope of :math:`\log wr^2` on :math:`\log w` less two
