@@ -28,7 +28,7 @@ class Learner:
 
     def __init__(self, size, gamma):
         self.gamma, self.G, self.b = gamma, np.zeros((size, size)), np.zeros(size)
-        self.W = self.residuals = self.residual_count = 0.0
+        self.W = 0.0
 
     def solve(self, R):
         self.P = inv(self.G + R)
@@ -46,8 +46,6 @@ class Learner:
             u, square = w * math.sqrt(most / square), most
         self.theta = self.theta + u / (self.gamma + u * q) * r * self.P @ z
         self.add(z, u, u * y)
-        self.residuals = self.gamma * self.residuals + square
-        self.residual_count = self.gamma * self.residual_count + 1
         return r, q, square
 
     def learn_binomial(self, z, y, n):
@@ -66,10 +64,10 @@ class Twin:
 
     def __init__(self, family, dim):
         self.binomial, self.d, self.D = family == "binomial", dim, dim + 1
-        self.window = max(100.0, 10.0 * dim)
+        self.window = max(30.0, 3.0 * dim)
         self.full = Learner(self.D, 1.0)
         self.recent = Learner(self.D, 1 - 1 / self.window)
-        self.prior = np.zeros((self.D, self.D)), np.zeros(self.D)
+        self.M, self.residuals, self.residual_count = np.zeros((self.D, self.D)), 0.0, 0.0
         self.rows, self.rewards, self.weights, self.arms, self.log_rows = [], [], [], [], []
         self.scale = np.ones(dim)
         self.pending, self.novel, self.novelty = [], 0.0, 0.0
@@ -93,7 +91,7 @@ class Twin:
         v = 1.0
         if all(w == 1 for w in self.weights):
             v = np.var(self.rewards, ddof=1) if self.count > 1 else 0.0
-        return (3 * v + self.full.residuals) / (3 + self.full.residual_count)
+        return (3 * v + self.residuals) / (3 + self.residual_count)
 
     def distrust(self):
         if len(self.log_rows) < 2:
@@ -114,15 +112,12 @@ class Twin:
         before = weighed()[3] if self.rows else 0.0
         self.typical = math.exp(np.mean(np.log(self.weights)))
         self.b = self.distrust()
-        self.full.G, self.full.b = (part.copy() for part in self.prior)
-        self.full.W = self.full.G[-1, -1]
         if not self.rows:
             return
         u, z, y, after = weighed()
-        self.full.G, self.full.b = self.full.G + z.T @ (u[:, None] * z), self.full.b + z.T @ (u * y)
-        self.full.W += u.sum()
+        self.full.G, self.full.b, self.full.W = z.T @ (u[:, None] * z), z.T @ (u * y), u.sum()
         if before > 0 and len(self.rows) > self.D:
-            self.full.residuals *= after / before
+            self.residuals *= after / before
             self.novel *= after / before
             self.phi = self.dispersion()
 
@@ -167,8 +162,7 @@ class Twin:
     def solve_history(self):
         """Newton's method; undamped, which is enough where the data are tame."""
         for _ in range(12):
-            G, b = self.prior
-            g, G = G @ self.full.theta - b + self.R @ self.full.theta, G.copy()
+            g, G = self.R @ self.full.theta, np.zeros((self.D, self.D))
             for z, y, n, _ in self.rows:
                 p = sigmoid(z @ self.full.theta)
                 G += n * max(p * (1 - p), 2e-9) * np.outer(z, z)
@@ -180,11 +174,50 @@ class Twin:
                 break
 
     def restart(self):
-        self.evidence, self.since, self.restarts, self.rows = 0.0, 0, self.restarts + 1, []
-        gamma = self.full.gamma
-        vars(self.full).update(vars(self.recent), gamma=gamma)
-        self.prior = self.recent.G.copy(), self.recent.b.copy()
+        """Start over with the rows from which on the forgetting learner is likeliest."""
+        self.evidence, self.since, self.restarts = 0.0, 0, self.restarts + 1
+        gains = [self.gain(*row[:3]) for row in self.rows]
+        kept = 1 + int(np.argmax(np.cumsum(gains[::-1])))
+        self.rows, again = [], self.rows[-kept:]
+        if self.binomial:
+            self.rows, self.full.theta = again, self.recent.theta
+        else:
+            self.full = Learner(self.D, 1.0)
+            self.full.solve(self.R)
+            self.M = np.zeros((self.D, self.D))
+            share = min(1.0, 50 / self.residual_count)
+            self.residuals, self.residual_count = (
+                share * self.residuals,
+                share * self.residual_count,
+            )
+            share = min(1.0, self.D / self.novelty)
+            self.novel, self.novelty = share * self.novel, share * self.novelty
+            for z, y, given, _ in again:
+                self.learn(z, y, given, trusting=not self.rows)
+            self.phi = self.dispersion()
         self.renew()
+
+    def gain(self, z, y, w):
+        """The log likelihood of a row by the forgetting learner over that by the other."""
+        old, new = z @ self.full.theta, z @ self.recent.theta
+        if self.binomial:
+            return log_likelihood(new, y, w) - log_likelihood(old, y, w)
+        scale = 2 * self.phi / self.trusted(w)
+        return 1.5 * math.log((1 + (y - old) ** 2 / scale) / (1 + (y - new) ** 2 / scale))
+
+    def most(self):
+        return 9 * self.dispersion() if self.residual_count >= 10 else math.inf
+
+    def learn(self, z, y, given, trusting=False):
+        """A row of the learner of all rewards."""
+        w, W = self.trusted(given), self.full.W
+        r, q, square = self.full.learn_gaussian(z, y, w, math.inf if trusting else self.most())
+        self.rows.append((z, y, given, (self.full.W - W) / w))
+        self.residuals += square
+        self.residual_count += 1
+        if all(w == 1 for w in self.weights):
+            self.M += square * np.outer(z, z)
+        return r, q, square
 
     def update(self, x, y, sigma=1.0):
         z, w = np.append(x, 1.0), sigma**-2.0
@@ -200,7 +233,7 @@ class Twin:
         self.since += 1
         L = self.binomial_round(z, y, w) if self.binomial else self.gaussian_round(z, y, w)
         self.evidence = (self.evidence + 1) * L
-        if self.evidence > (2e5 if self.binomial else 1e5) and self.since > self.D:
+        if self.evidence > (1e6 if self.binomial else 1e5) and self.since > self.D:
             self.restart()
         elif self.count >= self.next:
             self.renew()
@@ -211,11 +244,8 @@ class Twin:
 
     def gaussian_round(self, z, y, given):
         w, before = self.trusted(given), self.phi
-        most = 9 * self.dispersion() if self.full.residual_count >= 10 else math.inf
-        recent, recent_q, _ = self.recent.learn_gaussian(z, y, w, most)
-        W = self.full.W
-        r, q, square = self.full.learn_gaussian(z, y, w, most)
-        self.rows.append((z, y, given, (self.full.W - W) / w))
+        recent, recent_q, _ = self.recent.learn_gaussian(z, y, w, self.most())
+        r, q, square = self.learn(z, y, given)
         if self.count > 1:
             self.novel += w * q / (1 + w * q) * square
             self.novelty += w * q / (1 + w * q)
@@ -252,9 +282,14 @@ class Twin:
         h, phi, more = np.einsum("ij,jk,ik->i", z, inv(H), z), self.phi or 1.0, 0.0
         share, far = 0.7, 1 / 16
         if not self.binomial and all(w == 1 for w in self.weights):
-            share, far = 1.0, 1 / 4
+            share, far = 0.8, 1.0
             more = max(self.novel / self.novelty - phi, 0.0) if self.novelty else 0.0
         u = self.full.W * h / self.D
-        spread = (phi + more * u / (1 + u)) * h
+        phi = phi + more * u / (1 + u)
+        own = np.einsum("ij,jk,ik->i", z, self.full.P, z)
+        f = np.einsum("ij,jk,ik->i", z, self.full.P @ self.M @ self.full.P, z)
+        if share == 0.8:
+            phi = np.maximum(phi, (f / own + own * phi) / (1 + own))
+        spread = phi * h
         bonus = np.sqrt(spread * (2 + share * (np.log1p(u) + np.log1p(far * u))))
         return self.origin + z @ self.full.theta + bonus

@@ -115,7 +115,9 @@ def test_the_interval_by_hand():
     novel = max(state.numbers[at.NOVEL_RESIDUALS] / state.numbers[at.NOVELTY] - phi, 0)
     u = state.numbers[at.WEIGHT] * h / 2
     w = state.numbers[at.WEIGHT] / 50
-    square = (phi + novel * u / (1 + u)) * h * (1 + w * h)
+    seldom = phi + novel * u / (1 + u)
+    own = (z @ state.matrices[at.SANDWICH] @ z / h + h * seldom) / (1 + h)
+    square = max(seldom, own) * h * (1 + w * h)
     half = math.sqrt(square * (math.log(1 + 1 / (w * h)) + 2 * math.log(20)))
     (lower,), (upper,) = policy.interval(state, x)
     assert (upper - lower) / 2 == pytest.approx(half)

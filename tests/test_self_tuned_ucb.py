@@ -148,9 +148,9 @@ def test_a_restart_drops_the_past():
     for t in range(900):
         x = sphere(rng, 1, 3)[0]
         policy.update(state, x, float((1 if t < 600 else -1) * (x @ theta) + 0.1 * rng.normal()))
-        assert t < 700 or state.restarts
+        assert t < 650 or state.restarts
         assert t > 600 or not state.restarts
-    assert state.coef @ -theta > 0.7  # rewards of before fade, they do not vanish
+    assert state.coef @ -theta > 0.9  # 300 rewards of sd .1, and perhaps a few of before
 
 
 def test_a_heavy_outlier_does_not_stick():

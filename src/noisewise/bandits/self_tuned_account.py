@@ -9,8 +9,6 @@ from ..kernels import self_tuned_ucb_layout as at
 from ..protocols import Array
 from .self_tuned_ucb_state import SelfTunedUCBState
 
-WINDOW, WINDOW_PER_FEATURE = 100, 10  # rewards that count after a restart, about
-
 
 def half_widths(state: SelfTunedUCBState, x: Array, delta: float) -> Array:
     r"""Return how far the score of each arm may be from its estimate.
@@ -27,11 +25,14 @@ def half_widths(state: SelfTunedUCBState, x: Array, delta: float) -> Array:
     phi = s[at.DISPERSION] if gaussian else 1.0
     if state.count == 0 or not phi > 0:
         return np.full(len(x), math.inf if gaussian else 0.0) + _mixed(h, 1.0, 1.0, delta)
-    rows = s[at.SINCE] + min(state.last_restart, max(WINDOW, WINDOW_PER_FEATURE * d))
     u = s[at.WEIGHT] * h / (d + 1)
     if gaussian and s[at.GIVEN] == 0 and s[at.NOVELTY] > 0:
         novel = s[at.NOVEL_RESIDUALS] / s[at.NOVELTY]
         phi = phi + max(novel - phi, 0.0) * u / (1 + u)
+        f = np.einsum("ij,ij->i", matmul(z, state.matrices[at.SANDWICH]), z)
+        own = np.divide(f, h, out=np.zeros_like(h), where=h > 0)
+        phi = np.maximum(phi, (own + h * phi) / (1 + h))
+    rows = max(s[at.STORED], 1.0)
     return _mixed(h, phi, float(s[at.WEIGHT] / rows), delta)
 
 

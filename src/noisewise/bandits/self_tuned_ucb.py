@@ -46,7 +46,7 @@ class SelfTunedUCB:
               + \sqrt{\phi h\,(2 + c\log(1 + u) + c\log(1 + fu))},\quad u = Wh/D
 
     :math:`h = z^\top H^{-1}z`, D = d + 1, W the sum of :math:`w\varphi'`, c = 0.7 and f = 1/16, or
-    1 and 1/4 for continuous rewards without sds; no horizon, number of arms or norm bound enters.
+    0.8 and 1 for continuous rewards without sds; no horizon, number of arms or norm bound enters.
     What a user would have to choose is learnt:
 
     - an intercept that is almost free, so that rewards may have any offset;
@@ -57,20 +57,23 @@ class SelfTunedUCB:
       coefficient's ridge is :math:`2\lambda` times the largest square of its feature over the
       median of those of all features, where these differ by more than a factor of 9;
     - the dispersion :math:`\phi` of continuous rewards, from one-step-ahead residuals; one of more
-      than three standard deviations counts less (Huber weights). Where sds are not given, in
-      directions that were seldom tried (u large) it is at least that of residuals weighted by
-      their leverage, since noise may differ from arm to arm. Shares have dispersion 1;
+      than three standard deviations counts less (Huber weights). Where sds are not given, noise
+      may differ from arm to arm: in directions that were seldom tried (u large) :math:`\phi` is at
+      least that of residuals weighted by their leverage, and an arm's own, if larger, is
+      :math:`(s/h + h\phi)/(1 + h)`, :math:`s = z^\top H^{-1}MH^{-1}z`, M the sum of
+      :math:`r^2zz^\top` for standardised residuals r (a sandwich). Shares have dispersion 1;
     - how far given sds can be trusted: w becomes :math:`g(w/g)^{1-b}`, at most 16 g, g the
       geometric mean of weights, b the slope of :math:`\log wr^2` on :math:`\log w` less two
-      standard errors, for residuals r. All rewards since the last restart are weighed again
+      standard errors, for residuals r. All rewards since the last change are weighed again
       whenever the ridge is chosen;
-    - whether the world has changed: a second learner forgets, and takes over once an e-detector
-      (M becomes (M + 1) L, L its likelihood ratio for each reward) shows that it predicts better;
+    - whether the world has changed: a second learner forgets, all but about max(30, 3 d) rewards.
+      Once an e-detector (E becomes (E + 1) L, L its likelihood ratio for each reward) shows that it
+      predicts better, the first starts over, from the reward after which the second is likeliest;
     - decisions whose rewards are pending, if announced by `expect`, count in H with the weight that
       they will have, so that a batch of decisions does not repeat one.
 
     Use it by default. No regret bound is proved. Costs K d^2 per round, and d^3 or, for shares, a
-    pass over the rewards since the last restart, whenever their number has grown by a tenth.
+    pass over the rewards since the last change, whenever their number has grown by a tenth.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ class SelfTunedUCBState(OneLine):
     """Estimates, matrices, history and pending decisions of `SelfTunedUCB`.
 
     ``numbers``, ``vectors`` and ``matrices`` are laid out as `kernels.self_tuned_ucb_layout` says.
-    ``rows`` holds the rewards since the last restart, each as features, reward, weight as given (or
+    ``rows`` holds the rewards since the last change, each as features, reward, weight as given (or
     trials) and what it counts of that; ``decisions`` the pending ones, each as features and weight,
     and ``keys`` a number of each by which it is found. Rows beyond those in use are 0.
     """

@@ -1,7 +1,7 @@
 """The learners behind `SelfTunedUCB`, compiled: one of all rewards, and one that forgets.
 
 ``s`` holds the numbers of a state, ``v`` its vectors and ``m`` its matrices, as
-`self_tuned_ucb_layout` says; ``rows`` the history since the last restart, each row features,
+`self_tuned_ucb_layout` says; ``rows`` the history since the last change, each row features,
 reward, weight as given (for shares the trials), and what it counts of that.
 """
 
@@ -13,6 +13,7 @@ from numba import njit
 from . import self_tuned_ucb_layout as at
 from .compile_options import INNER, PART
 from .dense import invert, times
+from .self_tuned_noise import count_noise, renew_noise
 
 GROWTH = 1.1  # of the count, before the ridge is chosen again
 FREE, INTERCEPT_RIDGE = 1e-6, 0.04  # of the intercept: relative, continuous; logistic
@@ -141,15 +142,12 @@ def set_loss(s, v, m, rows, g):
     """Set the gradient and, in GRAM and WEIGHT, the curvature of the history; return its loss."""
     D = v.shape[1]
     d, theta, G = D - 1, v[at.THETA], m[at.GRAM]
-    times(m[at.PRIOR_GRAM], theta, g)
-    loss, total, z = 0.0, m[at.PRIOR_GRAM, d, d], np.ones(D)
+    loss, total, z = 0.0, 0.0, np.ones(D)
     for i in range(D):
-        b = v[at.PRIOR_MOMENT, i]
-        ridge = s[at.RIDGE] * v[at.SCALE, i] if i < d else s[at.INTERCEPT]
-        loss += theta[i] * (0.5 * (g[i] + ridge * theta[i]) - b)
-        g[i] += ridge * theta[i] - b
+        g[i] = (s[at.RIDGE] * v[at.SCALE, i] if i < d else s[at.INTERCEPT]) * theta[i]
+        loss += 0.5 * g[i] * theta[i]
         for j in range(i + 1):
-            G[i, j] = m[at.PRIOR_GRAM, i, j]
+            G[i, j] = 0.0
     for t in range(int(s[at.STORED])):
         for j in range(d):
             z[j] = rows[t, j]
@@ -228,9 +226,9 @@ def reweigh(s, v, m, rows):
     D = v.shape[1]
     d, n, theta, G, z = D - 1, int(s[at.STORED]), v[at.THETA], m[at.GRAM], np.ones(D)
     typical, b = math.exp(s[at.LOG_WEIGHTS] / s[at.COUNT]), distrust(s)
-    G[:] = m[at.PRIOR_GRAM]
-    v[at.MOMENT] = v[at.PRIOR_MOMENT]
-    before, after, total = 0.0, 0.0, G[d, d]
+    G[:] = 0.0
+    v[at.MOMENT] = 0.0
+    before, after, total = 0.0, 0.0, 0.0
     for t in range(n):
         for j in range(d):
             z[j] = rows[t, j]
@@ -274,6 +272,8 @@ def renew(s, v, m, rows, family):
     else:
         invert(m[at.GRAM], s[at.RIDGE], v[at.SCALE], s[at.INTERCEPT], m[at.INVERSE])
         times(m[at.INVERSE], v[at.MOMENT], v[at.THETA])
+        if s[at.GIVEN] == 0.0:
+            renew_noise(m)
     renew_bonus(s, v, m)
     s[at.NEXT] = max(s[at.COUNT] + 1.0, math.ceil(GROWTH * s[at.COUNT]))
 
@@ -284,21 +284,6 @@ def renew_recent(s, v, m):
     s[at.RECENT_ROWS] = 0.0
     invert(m[at.RECENT_GRAM], s[at.RIDGE], v[at.SCALE], s[at.INTERCEPT], m[at.RECENT_INVERSE])
     times(m[at.RECENT_INVERSE], v[at.RECENT_MOMENT], v[at.RECENT_THETA])
-
-
-@njit(**PART)
-def take_over(s, v, m, rows, family):
-    """Restart: the forgetting learner takes the place of the other."""
-    s[at.EVIDENCE] = s[at.SINCE] = s[at.STORED] = 0.0
-    s[at.RESTARTS] += 1.0
-    s[at.LAST_RESTART] = s[at.COUNT]
-    s[at.WEIGHT] = s[at.RECENT_WEIGHT]
-    s[at.RESIDUALS], s[at.RESIDUAL_COUNT] = s[at.RECENT_RESIDUALS], s[at.RECENT_RESIDUAL_COUNT]
-    v[at.THETA] = v[at.RECENT_THETA]
-    v[at.MOMENT] = v[at.PRIOR_MOMENT] = v[at.RECENT_MOMENT]
-    m[at.GRAM] = m[at.PRIOR_GRAM] = m[at.RECENT_GRAM]
-    m[at.INVERSE] = m[at.RECENT_INVERSE]
-    renew(s, v, m, rows, family)
 
 
 @njit(**PART)
@@ -389,19 +374,18 @@ def gaussian_round(s, v, m, rows, z, y, given, gamma):
     w = trusted(given, s[at.TYPICAL], s[at.DISTRUST])
     k, before = np.empty(z.shape[0]), s[at.DISPERSION]
     most = OUTLIER * dispersion(s) if s[at.RESIDUAL_COUNT] >= TRUSTING else math.inf
-    recent, recent_q, square, u = learn_gaussian(
+    recent, recent_q, _, _ = learn_gaussian(
         m[at.RECENT_INVERSE], v[at.RECENT_THETA], m[at.RECENT_GRAM], v[at.RECENT_MOMENT],
         z, k, y, w, gamma, most,
     )  # fmt: skip
-    s[at.RECENT_WEIGHT] = gamma * s[at.RECENT_WEIGHT] + u
-    s[at.RECENT_RESIDUALS] = gamma * s[at.RECENT_RESIDUALS] + square
-    s[at.RECENT_RESIDUAL_COUNT] = gamma * s[at.RECENT_RESIDUAL_COUNT] + 1.0
     r, q, square, u = learn_gaussian(
         m[at.INVERSE], v[at.THETA], m[at.GRAM], v[at.MOMENT], z, k, y, w, 1.0, most
     )
     s[at.WEIGHT] += u
     store(s, rows, z, y, given, u / w)
     count_residual(s, r, q, square, w, given)
+    if s[at.GIVEN] == 0.0:
+        count_noise(m, z, k, q, u, square)
     s[at.DISPERSION] = dispersion(s)
     if not before > 0.0:
         return u, 1.0
@@ -435,12 +419,11 @@ def binomial_round(s, v, m, rows, z, y, n, gamma):
     """Learn a share of ``n`` trials; return what it weighs and L of the restart test."""
     D = z.shape[0]
     k = np.empty(D)
-    recent, c, b = learn_binomial(
+    recent, _, b = learn_binomial(
         m[at.RECENT_INVERSE], v[at.RECENT_THETA], m[at.RECENT_GRAM], z, k, y, n, gamma
     )
     for i in range(D):
         v[at.RECENT_MOMENT, i] = gamma * v[at.RECENT_MOMENT, i] + b * z[i]
-    s[at.RECENT_WEIGHT] = gamma * s[at.RECENT_WEIGHT] + c
     score, c, _ = learn_binomial(m[at.INVERSE], v[at.THETA], m[at.GRAM], z, k, y, n, 1.0)
     s[at.WEIGHT] += c
     store(s, rows, z, y, n, 1.0)

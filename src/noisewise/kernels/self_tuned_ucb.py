@@ -25,14 +25,15 @@ from .self_tuned_learning import (
     renew_recent,
     sigmoid,
     slope,
-    take_over,
 )
+from .self_tuned_noise import own_dispersion
+from .self_tuned_restart import restart
 
 # of the logarithms, and of u in the second one: where sds are not given, and where they are
-SHARE, FAR, SHARE_KNOWN, FAR_KNOWN = 1.0, 0.25, 0.7, 0.0625
+SHARE, FAR, SHARE_KNOWN, FAR_KNOWN = 0.8, 1.0, 0.7, 0.0625
 LONGEST, LARGEST = 1e60, 1e100  # squared norm of an arm; products of what is learnt
-WINDOW, WINDOW_PER_FEATURE = 100.0, 10.0  # of the forgetting learner, in rewards
-ALARM, BINOMIAL_ALARM, MOST_EVIDENCE = 1e5, 2e5, 1e100
+WINDOW, WINDOW_PER_FEATURE = 30.0, 3.0  # of the forgetting learner, in rewards
+ALARM, BINOMIAL_ALARM, MOST_EVIDENCE = 1e5, 1e6, 1e100
 SOUND, OFTEN = 0.1, 50.0  # least 1 - w h of a rank-one subtraction, and how many in a row
 LINE, TABLE, STACK = float64[::1], float64[:, ::1], float64[:, :, ::1]
 
@@ -42,6 +43,7 @@ def indices(s, v, m, arms, index):
     """Set the index of every arm."""
     K, d = arms.shape
     z, h, theta = np.empty((K, d + 1)), np.empty(K), v[at.THETA]
+    own, f = h, np.zeros(K)
     for k in range(K):
         score = theta[d]
         for j in range(d):
@@ -56,9 +58,13 @@ def indices(s, v, m, arms, index):
         share, far = SHARE, FAR
         if s[at.NOVELTY] > 0.0:
             more = max(s[at.NOVEL_RESIDUALS] / s[at.NOVELTY] - phi, 0.0)
+            set_forms(z, m[at.SANDWICH], f)
+            if s[at.PENDING] > 0.0:
+                own = np.empty(K)
+                set_forms(z, m[at.INVERSE], own)
     for k in range(K):
         u = rate * h[k]
-        spread = (phi + more * u / (1.0 + u)) * h[k]
+        spread = own_dispersion(own[k], f[k], phi + more * u / (1.0 + u)) * h[k]
         index[k] += math.sqrt(spread * (2.0 + share * (math.log1p(u) + math.log1p(far * u))))
 
 
@@ -141,7 +147,7 @@ def learn(s, v, m, rows, x, y, w, family):
     s[at.EVIDENCE] = min((s[at.EVIDENCE] + 1.0) * L, MOST_EVIDENCE)
     alarm = ALARM if family == at.GAUSSIAN else BINOMIAL_ALARM
     if s[at.EVIDENCE] > alarm and s[at.SINCE] > D:
-        take_over(s, v, m, rows, family)
+        restart(s, v, m, rows, family)
     elif s[at.COUNT] >= s[at.NEXT]:
         renew(s, v, m, rows, family)
     s[at.RECENT_ROWS] += 1.0

@@ -46,10 +46,7 @@ FIELDS = {
     "RESIDUALS": "squared standardised residuals, summed",
     "RESIDUAL_COUNT": "how many they are",
     "DISPERSION": "phi",
-    "EVIDENCE": "M of the restart test",
-    "RECENT_WEIGHT": "WEIGHT of the forgetting learner",
-    "RECENT_RESIDUALS": "RESIDUALS of the forgetting learner",
-    "RECENT_RESIDUAL_COUNT": "RESIDUAL_COUNT of the forgetting learner",
+    "EVIDENCE": "E of the restart test",
 }
 AT = {name: place for place, name in enumerate(FIELDS)}
 globals().update(AT)
@@ -67,12 +64,11 @@ SIGNED = range(10, 17)  # those that may be negative
     MOMENT,
     RECENT_THETA,
     RECENT_MOMENT,
-    PRIOR_MOMENT,
     SQUARES_OF,  # of each feature, summed over arms
     LARGEST_OF,  # square of each feature
     SCALE,  # what the ridge of a feature is multiplied by
     VECTORS,
-) = range(9)
+) = range(8)
 (
     GRAM,  # G, the weighted rows
     INVERSE,  # P = (G + R)^-1
@@ -80,6 +76,7 @@ SIGNED = range(10, 17)  # those that may be negative
     WAITING,  # the pending rows, weighted
     RECENT_GRAM,  # of the forgetting learner
     RECENT_INVERSE,
-    PRIOR_GRAM,  # what a binomial learner took over at its last restart
+    NOISE,  # M, rows weighted by their squared standardised residuals, sds not given
+    SANDWICH,  # P M P
     MATRICES,
-) = range(8)
+) = range(9)
