@@ -47,7 +47,7 @@ def test_compiled_links_equal_the_readable_ones(name):
     z = np.append(rng.normal(size=n - 4) * 3, [-2.0, 2.0, 0.0, 1e-9])
     w, wy, old = rng.uniform(0.1, 10, (3, n))
     numbers, x = np.stack([w, wy, old, np.zeros(n)]), np.stack([z, np.ones(n)], axis=1)
-    room = np.empty(3 * at.CHUNK)
+    room = np.empty(at.SCRATCH)
     step.scan(a, x.reshape(-1), numbers.reshape(-1), n, room)
     residual = w * glm.mean(z) - wy
     np.testing.assert_allclose(views.trial_gradient, residual @ x, rtol=1e-11)

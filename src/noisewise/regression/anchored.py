@@ -129,7 +129,7 @@ class AnchoredNewton(CompiledSolver):
         """Move the anchor to m + s u for the first of s, s/2, ... that lowers F enough."""
         if s:
             _survey_inverse(state)
-        room = np.empty(3 * at.CHUNK)
+        room = np.empty(at.SCRATCH)
         while True:
             self.kernels.propose(state.array, s, room)
             self._scan(glm, state, room)
