@@ -131,6 +131,7 @@ def add_residuals(a, x, x0, width, n, room):
 
 @njit(**INNER)
 def set_parts_of(code, S, room, n):
+    """Set them for one link; where its code is a constant, in vector code."""
     for i in range(n):
         mean, slope, potential, bend = extended(code, S, room[i])
         room[MEAN + i], room[SLOPE + i] = mean, slope
@@ -139,7 +140,7 @@ def set_parts_of(code, S, room, n):
 
 @njit(**PART)
 def set_parts(code, S, room, n):
-    """Set what the extended link is made of at the scores; in vector code where it is simple."""
+    """Set what the extended link is made of at the scores."""
     if code == 1:
         set_parts_of(1, S, room, n)
     elif code == 3:

@@ -132,9 +132,9 @@ class SimdBuilder:
 def make_intrinsic(twin: Twin, results: int = 0, lanes: int = 4) -> Callable[[Writer], Twin]:
     """Make a function of vector code, or else of ``twin``, a plain loop with the same arguments.
 
-    The decorated function gets the compiler's builder and the arguments, a `SimdBuilder` for each
-    array and so many ``lanes``, and returns what the tuple holds that goes back. The twin serves where its code can't be
-    compiled, which is tried, and where nothing is.
+    The decorated function gets the compiler's builder and the arguments, a `SimdBuilder` of so many
+    ``lanes`` for each array, and returns what the tuple holds that goes back. The twin serves where
+    its code can't be compiled, which is tried, and where nothing is.
     """
 
     def made(write: Writer) -> Twin:
@@ -184,18 +184,3 @@ def make_intrinsic(twin: Twin, results: int = 0, lanes: int = 4) -> Callable[[Wr
         return chosen if COMPILED else twin
 
     return made
-
-
-def _without_owner(typing: object, array: types.Array) -> tuple[Signature, Generate]:
-    def generate(
-        context: BaseContext, build: ir.IRBuilder, kind: Signature, values: Values
-    ) -> ir.Value:
-        held = context.make_array(array)(context, build, values[0])
-        held.meminfo = cgutils.get_null_value(held.meminfo.type)
-        return held._getvalue()
-
-    return array(array), generate
-
-
-# an array that its caller keeps alive: references to it are not counted, three times per row
-borrowed = intrinsic(_without_owner) if COMPILED else lambda array: array

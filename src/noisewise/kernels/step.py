@@ -17,9 +17,9 @@ from numba.core.errors import NumbaError
 from . import anchor
 from . import layout as at
 from .anchor import CHUNK, HEADER, MEAN, POTENTIAL, SLOPE, certify, set_parts
-from .compile_options import INNER, PART, entry
+from .compile_options import INNER, PART, Given, entry
+from .given import taken
 from .links import extended, within
-from .simd import borrowed
 from .vectors import advance, copy_and_dot, square, sweep
 
 # what calling a kernel raises, before it runs, where an argument is not of its type
@@ -144,14 +144,17 @@ def play(code, S, z, y, w):
     return within(code, mean + slope * (z - inside)), w * (potential - y * inside)
 
 
-@entry(float64(float64[::1], float64[::1], float64, float64), nogil=False)
+ROW, REAL = Given(float64[::1]), Given(float64)
+
+
+@entry(float64(ROW, ROW, REAL, REAL), nogil=False)
 def step(a, x, y, w):
     """Learn one row and return its predicted mean.
 
     NaN says that the row was not learnt, infinity that it was, and that the status asks for
     something before the next row; then the mean lies in the header.
     """
-    a, x = borrowed(a), borrowed(x)
+    a, x, y, w = taken(a), taken(x), taken(y), taken(w)
     if x.shape[0] != a[at.DIM] or a[at.STATUS] != at.FINE:
         return np.nan
     status, _, mean = learn(a, x, ZERO, y, w, a[at.LIMIT], False)
@@ -215,8 +218,7 @@ def run(a, x, y, w, first, limit, what, out, room):
     each row or one for all, ``room`` is scratch. While the whole history is in the buffer, passes
     over it are done here.
     """
-    a, x, y, w = borrowed(a), borrowed(x), borrowed(y), borrowed(w)
-    out, room = borrowed(out), borrowed(room)
+    a, x, y, w, out, room = taken(a), taken(x), taken(y), taken(w), taken(out), taken(room)
     d = np.uint64(a[at.DIM])
     x0 = np.uint64(first) * d
     each = 0 if w.shape[0] == 1 else 1
