@@ -114,9 +114,10 @@ def test_a_second_process_finds_the_cache_and_rounds_alike(tmp_path):
         "f = nw.FTRL(nw.GLM('logistic')); s = f.start(5); r = np.random.default_rng(0)\n"
         "x = r.uniform(-0.4, 0.4, (200, 5)); f.update(s, x[0], 1.0)\n"
         "print(f.update(s, x, r.random(200)).tobytes().hex())\n"
-        "from noisewise.kernels import step as k\n"
+        "from noisewise.kernels.compile_options import entries\n"
+        "k = {e.__name__: e for e in entries}\n"
         "for n in ('step', 'run', 'first_refused', 'scan', 'propose', 'judge', 'restep'):\n"
-        " e = getattr(k, n); t = (e.compile() if hasattr(e, 'compiled') else e).stats\n"
+        " k[n].compile(); t = k[n].kernel.stats\n"
         " print(sum(t.cache_hits.values()), sum(t.cache_misses.values()))\n"
     )
     env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}

@@ -63,13 +63,14 @@ def certify(a, length2):
         growth = math.inf
         tail = math.inf
     bracket = 0.5 * a[at.SKEW] * rho + tail
-    B = min(max(high - 1.0, 1.0 - low) * nu, a[at.STALE_SUM] * rho) + high * bracket * nu
+    B = min(max(high - 1.0, 1.0 - low) * nu, a[at.STALE_SUM] * rho) + high * nu * bracket
     # without any condition, since H <= (K/kappa) UH and F is 1-strongly convex in UH
     gap = a[at.SPREAD] * B
-    near = min(R / math.sqrt(a[at.SMALLEST]), lever) * B * growth * a[at.NEARNESS]
-    factor = chord(near)
+    per_low = 1.0 / low  # used twice, which keeps the division from the end of a long chain
+    stretch = min(R / math.sqrt(a[at.SMALLEST]), lever)
+    factor = chord(stretch * M * per_low * (growth * B))
     if factor < math.inf:
-        gap = min(gap, factor * growth * B / low)
+        gap = min(gap, factor * (growth * per_low * B))
     a[at.RESIDUAL] = B
     a[at.SCORE_SHIFT] = rho
     terms = a[at.TOTAL] + a[at.CURVED] * (a[at.LENGTH] + length)

@@ -59,16 +59,16 @@ class Entry(Generic[R]):
         """Return the kernel, compiled or loaded, and put it in its module where the entry was."""
         with _lock:
             if self.compiled is None:
-                kernel = njit(nogil=self.nogil, **SPEED)(self.function)
+                self.kernel = kernel = njit(nogil=self.nogil, **SPEED)(self.function)
                 kernel._cache = CodeCache(self.function)
                 with noted():
                     direct = kernel.compile(self.signature)
                 kernel.disable_compile()
                 given = any(isinstance(each, Given) for each in self.signature.args)
-                self.compiled = compiled = direct if given else kernel
+                self.compiled = direct if given else kernel  # which looks types up first
                 home, name = sys.modules.get(self.function.__module__), self.function.__name__
                 if getattr(home, name, None) is self:
-                    setattr(home, name, compiled)
+                    setattr(home, name, self.compiled)
         return self.compiled
 
 

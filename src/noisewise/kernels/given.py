@@ -39,11 +39,13 @@ def _field(build: ir.IRBuilder, thing: ir.Value, offset: int, kind: ir.Type) -> 
     return build.load(build.bitcast(place, kind.as_pointer()))
 
 
-@unbox(Given)
 def _read(kind: Given, given: ir.Value, c: Any) -> NativeValue:
     """Read an array of one axis, the caller knows that it is one, or a float or an integer."""
     read = _read_row if isinstance(kind.of, types.Array) else _read_number
     return NativeValue(read(kind.of, given, c), is_error=c.pyapi.c_api_error())
+
+
+unbox(Given)(_read)
 
 
 def _read_row(kind: types.Array, given: ir.Value, c: Any) -> ir.Value:
