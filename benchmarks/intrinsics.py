@@ -17,6 +17,7 @@ from numba import njit
 from numba.core import config
 
 import noisewise as nw
+from noisewise.kernels import layout as at
 
 from .clock import interleave
 from .processors import PROCESSORS
@@ -48,7 +49,12 @@ def stream(room, rows, d):
     """Least squares row by row, the Gram matrix added up whenever the buffer is full."""
     rng = np.random.default_rng(d)
     x = isotropic(rng, rows, d)
-    y, w, out, scratch = labels(rng, x, "identity"), np.ones(1), np.empty(rows), np.empty(384)
+    y, w, out, scratch = (
+        labels(rng, x, "identity"),
+        np.ones(1),
+        np.empty(rows),
+        np.empty(at.SCRATCH),
+    )
     start = nw.FTRL(nw.GLM("identity", 1.0, 3.0), ridge=0.5).start(d).array
     ld = -(-d // 8) * 8
     run, add_gram = room["step"].run, room["gram"].add_gram

@@ -7,8 +7,10 @@ import tempfile
 from importlib import import_module
 
 import numpy as np
+from numba import float64, njit
 
 import noisewise as nw
+from noisewise.kernels import step
 
 from . import limit
 from .arena import arena, settings
@@ -74,6 +76,7 @@ def calls(repeats, largest):
         for link in ("identity", "logistic"):
             ftrl = nw.FTRL(nw.GLM(link, 1.0, 3.0), ridge=0.5)
             candidates[f"noisewise {link}"] = _calls(ftrl, list(x), y.tolist())
+        candidates["empty call"] = _empty_calls(list(x), y.tolist())
         times = interleave(candidates, repeats)
         for row in _rows("one call a round", times, T, "noisewise identity", dim=d):
             least = {"plain_numpy": 12, "padasip_rls": 20, "river_blr": 27}.get(row["what"])
@@ -86,6 +89,17 @@ def _calls(ftrl, rows, y):
         state, update = ftrl.start(len(rows[0])), ftrl.update
         for row, label in zip(rows, y, strict=True):
             update(state, row, label)
+
+    return play
+
+
+def _empty_calls(rows, y):
+    kinds = step.ROW, step.ROW, step.REAL, step.REAL
+    empty = njit(lambda a, x, y, w: 0.0).compile(float64(*kinds))
+
+    def play():
+        for row, label in zip(rows, y, strict=True):
+            empty(row, row, label, 1.0)
 
     return play
 

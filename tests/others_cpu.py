@@ -38,7 +38,7 @@ def plain(rng):
 def streams(rng):
     noise = nw.SubGaussian(1.0)
     for link in ("identity", "logistic", instances.CAUCHIT):
-        for d in (20, 50, 100):
+        for d in (8, 20, 50, 100):
             ftrl = nw.FTRL(nw.GLM(link, 1.0, 2.0), ridge=0.5)
             x = instances.sphere(rng, 1100, d)
             y = (rng.random(len(x)) < 0.5).astype(float).tolist()

@@ -1,5 +1,6 @@
 """Compiled code: every loop and link as the readable one, in threads, and from the cache."""
 
+import itertools
 import math
 import os
 import subprocess
@@ -47,7 +48,7 @@ def test_compiled_links_equal_the_readable_ones(name):
     z = np.append(rng.normal(size=n - 4) * 3, [-2.0, 2.0, 0.0, 1e-9])
     w, wy, old = rng.uniform(0.1, 10, (3, n))
     numbers, x = np.stack([w, wy, old, np.zeros(n)]), np.stack([z, np.ones(n)], axis=1)
-    room = np.empty(3 * at.CHUNK)
+    room = np.empty(at.SCRATCH)
     step.scan(a, x.reshape(-1), numbers.reshape(-1), n, room)
     residual = w * glm.mean(z) - wy
     np.testing.assert_allclose(views.trial_gradient, residual @ x, rtol=1e-11)
@@ -107,6 +108,54 @@ def test_trials_in_threads_equal_trials_one_by_one():
             np.testing.assert_array_equal(together[i], nw.predictions(ftrl, x[i], y[i]))
 
 
+@pytest.mark.parametrize("name", sorted(nw.LINKS))
+def test_losses_of_a_block_equal_those_of_its_rows(name):
+    """What a block adds up at its end, and a row at once; weight 0 has a mean and no loss."""
+    rng = np.random.default_rng(4)
+    ftrl = nw.FTRL(nw.GLM(name, 1.0, 1.5), 0.5)
+    x, w = 0.9 * sphere(rng, 1100, 3), rng.uniform(0.1, 3, 1100) * (rng.random(1100) < 0.8)
+    y = ftrl.glm.mean(x @ np.full(3, 0.8)) + rng.normal(size=1100)
+    one, many = ftrl.start(3), ftrl.start(3)
+    rows = [(row[0] @ one.theta, ftrl.update(one, *row)) for row in zip(x, y, w, strict=True)]
+    expected, rows = map(np.array, zip(*rows, strict=True))
+    ends = 0, 5, 140, 700, 1100  # within the buffer, chunks whole and broken, across a flush
+    blocks = [slice(*pair) for pair in itertools.pairwise(ends)]
+    means = [ftrl.update(many, x[each], y[each], w[each]) for each in blocks]
+    np.testing.assert_allclose(np.concatenate(means), rows, rtol=1e-9, atol=1e-9)
+    scores = nw.predictions(ftrl, x, y, w, scores=True)
+    np.testing.assert_allclose(scores, expected, rtol=1e-9, atol=1e-9)
+    assert many.head.played == pytest.approx(one.head.played, rel=1e-9)
+    assert many.head.value == pytest.approx(one.head.value, rel=1e-9)
+
+
+@pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
+def test_a_step_takes_rows_of_floats_and_numbers_alone():
+    """Whatever else lies in memory is refused before it is read."""
+    state = nw.FTRL(nw.GLM()).start(3)
+    row, step = np.array([0.1, 0.2, 0.3]), state.step
+    numbers = 1, True, 0.5, np.float64(0.5), np.int64(3), -(2**20)
+    for number in numbers:
+        for given in ((number, 1.0), (1.0, abs(number))):
+            a = state.array.copy()
+            assert step(a, row, *given) == 0.0
+            assert a[at.COUNT] == 1.0
+            assert a[at.SQUARES] == float(given[0]) ** 2 * float(given[1])
+    before = state.array.copy()
+    uneven = np.frombuffer(bytes(25), np.uint8)[1:].view(float)
+    others = [row.astype(each) for each in ("f4", ">f8", int, str, object)]
+    for bad in (*others, row[None], np.ones((3, 2))[:, 0], row[::-1], uneven, np.array(1.0)):
+        with pytest.raises(TypeError, match="in one piece"):
+            step(state.array, bad, 1.0, 1.0)
+    for bad in ("1", b"1", None, [1.0], np.ones(1), np.ones(1, int), 1j, np.str_("1"), object()):
+        for given in ((bad, 1.0), (1.0, bad)):
+            with pytest.raises(TypeError):
+                step(state.array, row, *given)
+    with pytest.raises(OverflowError):
+        step(state.array, row, 10**400, 1.0)
+    assert math.isnan(step(state.array, row[:2], 1.0, 1.0))  # of another length
+    np.testing.assert_array_equal(state.array, before)
+
+
 def test_a_second_process_finds_the_cache_and_rounds_alike(tmp_path):
     """Also where some of the code on disk is gone, and is compiled anew beside the rest."""
     code = (
@@ -114,9 +163,10 @@ def test_a_second_process_finds_the_cache_and_rounds_alike(tmp_path):
         "f = nw.FTRL(nw.GLM('logistic')); s = f.start(5); r = np.random.default_rng(0)\n"
         "x = r.uniform(-0.4, 0.4, (200, 5)); f.update(s, x[0], 1.0)\n"
         "print(f.update(s, x, r.random(200)).tobytes().hex())\n"
-        "from noisewise.kernels import step as k\n"
+        "from noisewise.kernels.compile_options import entries\n"
+        "k = {e.__name__: e for e in entries}\n"
         "for n in ('step', 'run', 'first_refused', 'scan', 'propose', 'judge', 'restep'):\n"
-        " e = getattr(k, n); t = (e.compile() if hasattr(e, 'compiled') else e).stats\n"
+        " k[n].compile(); t = k[n].kernel.stats\n"
         " print(sum(t.cache_hits.values()), sum(t.cache_misses.values()))\n"
     )
     env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}

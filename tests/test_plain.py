@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from contextlib import nullcontext
+from itertools import product
 
 import numpy as np
 import pytest
@@ -64,7 +65,7 @@ def unwritable(build, P, x, quads, d):
 
 
 def unknown_to_the_compiler(build, P, x, quads, d):
-    kind = ir.FunctionType(simd.NUMBER, [simd.EIGHT])
+    kind = ir.FunctionType(simd.NUMBER, [x.vector])
     build.call(ir.Function(build.module, kind, "llvm.vector.reduce.fadd.v8f64"), [x.get(d)])
 
 
@@ -75,7 +76,7 @@ def test_a_twin_serves_where_vector_code_cant_be_compiled(write):
         """Leave a mark."""
         quads[0] = 7.0
 
-    code = simd.make_intrinsic(twin)(inspect.unwrap(write))
+    code = simd.make_intrinsic(twin, lanes=8)(inspect.unwrap(write))
     forms = njit(lambda P, x, quads: code(P, x, quads, np.uint64(1)))
     quads, works = np.zeros(8), write is arms.eight_forms
     with nullcontext() if works else pytest.warns(RuntimeWarning, match="plain loop serves"):
@@ -108,7 +109,7 @@ def test_twins_equal_vector_code_compiled_or_not(module, name):
             found = function(*held, *map(np.uint64, given[1]), *given[2])
             if name == "squares":  # only the lower triangle counts
                 held[1] = np.tril(held[1].reshape(ld, ld)[:d, :d])
-            if name == "sweep":  # likewise, by eights
+            if name == "sweep":  # likewise, by fours
                 held[0][8 * ld :] *= np.tril(np.ones((ld, ld))).reshape(-1)
             results.append([*held, np.array(found or 0.0)])
         for one, *others in zip(*results, strict=True):
@@ -118,12 +119,18 @@ def test_twins_equal_vector_code_compiled_or_not(module, name):
 
 @pytest.mark.skipif(not compile_options.COMPILED, reason="nothing is compiled")
 def test_loops_of_a_round_equal_products_of_numpy():
-    loops = vectors.square, vectors.copy_and_dot, vectors.advance
-    square, copy_and_dot, advance = (njit(each.py_func) for each in loops)
-    for d in SIZES:
+    """In vector code and in plain loops; nothing is read past the end of the last row."""
+    code = {"copy_and_dot": vectors.copy_and_dot, "advance": vectors.advance}
+    forms = "lambda a, x, d, x0, row, m, u: ", "lambda a, d, u, k, g, x, move, r: "
+    calls = "copy_and_dot(a, x, d, x0, row, m, u)", "advance(a, d, u, k, g, x, move, r)"
+    compiled = [njit(eval(form + call, code)) for form, call in zip(forms, calls, strict=True)]
+    two_ways = compiled, (plain.copy_and_dot, plain.advance)
+    square = njit(vectors.square.py_func)
+    for (copy_and_dot, advance), d in product(two_ways, SIZES):
         rng, ld = np.random.default_rng(d), padded(d)
-        a, x = memory(rng, d), rng.normal(size=3 * d)
+        a, x = memory(rng, d), np.append(rng.normal(size=2 * d), [np.nan] * 8)
         m, u, k, g, v = a[: 5 * ld].reshape(5, ld).copy()
+        a[5 * ld : 6 * ld] = 0.0
         x0, row = x[d : 2 * d], np.uint64(5 * ld)
         at = np.arange(5, dtype=np.uint64) * np.uint64(ld)
         np.testing.assert_allclose(square(x, d, d), [x0 @ x0], rtol=1e-13)

@@ -28,9 +28,9 @@ Pool = tuple[Callable[[], int], Callable[[int], None]]
 
 LINKED = "numpy.linalg._umath_linalg", "scipy.linalg.cython_blas"
 PTHREADS = 1  # what `openblas_get_parallel` says of a pool of its own
-# entries of a matrix up to which nothing is shared: OpenBLAS begins with an inverse of 17 rows, a
-# Cholesky factor of 64 rows, a product of 9216 entries and a vector, or of 64 x 64 x 64 numbers
-SMALL, SMALL_PRODUCT = 256, 4000
+# entries of a matrix up to which nothing is shared: OpenBLAS begins with an inverse of 5 rows (Zen
+# 4), a Cholesky factor of 64 rows, a product of 9216 entries and a vector, or of 64 x 64 x 64
+TINY, SMALL, SMALL_PRODUCT = 16, 256, 4000
 
 
 def _pools() -> Iterator[Pool]:

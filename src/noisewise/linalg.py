@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .blas import SMALL, SMALL_PRODUCT, matmul, one_thread_beyond
+from .blas import SMALL, SMALL_PRODUCT, TINY, matmul, one_thread_beyond
 from .protocols import Array
 
 EPS = float(np.finfo(np.float64).eps)
@@ -42,7 +42,7 @@ def solve(c: Array, v: Array) -> Array:
     return np.asarray(lapack().dpotrs(c, v, lower=1)[0])
 
 
-@one_thread_beyond(SMALL)
+@one_thread_beyond(TINY)
 def invert(c: Array) -> Array:
     """Return the inverse of H from its factor ``c``."""
     lower = lapack().dpotri(c, lower=1)[0]  # zeros above the diagonal, as in c

@@ -9,17 +9,17 @@ from . import adaptive_set
 from . import layout as at
 from .adaptive_set import EPS
 from .compile_options import INNER, PART
-from .exponential import exponential, log_one_plus
-from .links import parts, transcend
+from .links import extended
 from .vectors import sweep
 
 HEADER = np.uint64(at.HEADER)
 STEP, GRADIENT, SLOTS = np.uint64(at.STEP), np.uint64(at.GRADIENT), np.uint64(at.SLOTS)
 TRIAL, TRIAL_GRADIENT = np.uint64(at.TRIAL), np.uint64(at.TRIAL_GRADIENT)
 VECTORS, BUFFER = np.uint64(at.VECTORS), np.uint64(at.BUFFER)
-ROOM = float(at.BUFFER)
 ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 CHUNK = np.uint64(at.CHUNK)
+# where the parts of a link lie in the room, behind the scores
+MEAN, SLOPE, POTENTIAL, BEND = CHUNK, TWO * CHUNK, THREE * CHUNK, FOUR * CHUNK
 chord = njit(**INNER)(adaptive_set.chord)
 # below this dimension renewing the factor costs no more than the pass itself
 STALE_FROM = 12
@@ -63,13 +63,14 @@ def certify(a, length2):
         growth = math.inf
         tail = math.inf
     bracket = 0.5 * a[at.SKEW] * rho + tail
-    B = min(max(high - 1.0, 1.0 - low) * nu, a[at.STALE_SUM] * rho) + high * bracket * nu
+    B = min(max(high - 1.0, 1.0 - low) * nu, a[at.STALE_SUM] * rho) + high * nu * bracket
     # without any condition, since H <= (K/kappa) UH and F is 1-strongly convex in UH
     gap = a[at.SPREAD] * B
-    near = min(R / math.sqrt(a[at.SMALLEST]), lever) * B * growth * a[at.NEARNESS]
-    factor = chord(near)
+    per_low = 1.0 / low  # used twice, which keeps the division from the end of a long chain
+    stretch = min(R / math.sqrt(a[at.SMALLEST]), lever)
+    factor = chord(stretch * M * per_low * (growth * B))
     if factor < math.inf:
-        gap = min(gap, factor * growth * B / low)
+        gap = min(gap, factor * (growth * per_low * B))
     a[at.RESIDUAL] = B
     a[at.SCORE_SHIFT] = rho
     terms = a[at.TOTAL] + a[at.CURVED] * (a[at.LENGTH] + length)
@@ -129,56 +130,56 @@ def add_residuals(a, x, x0, width, n, room):
         i += ONE
 
 
+@njit(**INNER)
+def set_parts_of(code, S, room, n):
+    """Set them for one link; where its code is a constant, in vector code."""
+    for i in range(n):
+        mean, slope, potential, bend = extended(code, S, room[i])
+        room[MEAN + i], room[SLOPE + i] = mean, slope
+        room[POTENTIAL + i], room[BEND + i] = potential, bend
+
+
 @njit(**PART)
-def transcend_all(code, S, room, n):
-    """Set `transcend` of the clipped scores, in loops that become vector code."""
-    if code == 1 or code == 3:
-        steep = 1.0 if code == 1 else 2.0
-        for i in range(n):
-            e = exponential(-steep * abs(min(max(room[i], -S), S)))
-            room[CHUNK + i] = e
-            room[CHUNK + CHUNK + i] = log_one_plus(e)
+def set_parts(code, S, room, n):
+    """Set what the extended link is made of at the scores."""
+    if code == 1:
+        set_parts_of(1, S, room, n)
+    elif code == 3:
+        set_parts_of(3, S, room, n)
     elif code == 5:
-        for i in range(n):
-            room[CHUNK + i] = exponential(min(max(room[i], -S), S))
+        set_parts_of(5, S, room, n)
     else:
-        for i in range(n):
-            e, v = transcend(code, min(max(room[i], -S), S))
-            room[CHUNK + i] = e
-            room[CHUNK + CHUNK + i] = v
+        set_parts_of(code, S, room, n)
 
 
 @njit(**PART)
 def scan_chunk(a, numbers, n0, stride, n, room):
     """Turn scores into residuals, add to the sums of the pass, note curvatures."""
-    code = np.int64(a[at.CODE])
-    S = a[at.BOUND]
-    transcend_all(code, S, room, n)
+    set_parts(np.int64(a[at.CODE]), a[at.BOUND], room, n)
     value = 0.0
     size = 0.0
-    skew = a[at.TRIAL_SKEW]
-    low = a[at.TRIAL_STALE_LOW]
-    high = a[at.TRIAL_STALE_HIGH]
     stale = 0.0
     for i in range(n):
         score = room[i]
-        c = min(max(score, -S), S)
-        away = score - c
-        mean, slope, potential, bend = parts(code, c, room[CHUNK + i], room[CHUNK + CHUNK + i])
         w = numbers[n0 + i]
         wy = numbers[n0 + stride + i]
         old = numbers[n0 + TWO * stride + i]
-        fresh = w * slope
+        fresh = w * room[SLOPE + i]
         numbers[n0 + THREE * stride + i] = fresh
-        room[i] = w * (mean + slope * away) - wy
-        potential = w * (potential + (mean + 0.5 * slope * away) * away)
+        room[i] = w * room[MEAN + i] - wy
+        potential = w * room[POTENTIAL + i]
         ratio = fresh / old
+        room[SLOPE + i] = ratio
         value += potential - wy * score
         size += abs(potential) + abs(wy * score)
-        skew = max(skew, bend)
-        low = min(low, ratio)
-        high = max(high, ratio)
         stale += old * (ratio - 1.0) * (ratio - 1.0)
+    skew = a[at.TRIAL_SKEW]
+    low = a[at.TRIAL_STALE_LOW]
+    high = a[at.TRIAL_STALE_HIGH]
+    for i in range(n):  # apart, since what keeps NaN does not become vector code
+        skew = max(skew, room[BEND + i])
+        low = min(low, room[SLOPE + i])
+        high = max(high, room[SLOPE + i])
     a[at.TRIAL_VALUE] += value
     a[at.TRIAL_SIZE] += size
     a[at.TRIAL_SKEW] = skew
@@ -194,7 +195,7 @@ def visit(a, x, x0, width, numbers, n0, stride, n, room):
     Rows lie in ``x`` from ``x0`` on, ``width`` apart; their weight, weighted label, curvature in H
     and curvature at the trial point, noted here, in ``numbers`` from ``n0`` on, ``stride`` apart.
     A chunk comes from memory once: it is still near when its residuals are known. ``room`` is
-    scratch, three numbers for each of its rows.
+    scratch, `layout.SCRATCH` numbers.
     """
     first = np.uint64(0)
     while first < n:

@@ -11,7 +11,7 @@ from numba import float64, int64, njit, void
 
 from . import plain
 from .compile_options import INNER, PART, entry
-from .simd import NUMBER, WORD, make_intrinsic
+from .simd import WORD, make_intrinsic
 
 TIE = 1e-12
 LARGEST = 1e50  # reward, as the readable way has it
@@ -54,7 +54,7 @@ def longest(rows):
     return most
 
 
-@make_intrinsic(plain.eight_forms)
+@make_intrinsic(plain.eight_forms, lanes=8)
 def eight_forms(build, P, x, quads, d):
     """Set the quadratic forms of eight vectors, the columns of ``x``: its rows are eights.
 
@@ -70,7 +70,7 @@ def eight_forms(build, P, x, quads, d):
         def products(j):
             column = x.get(build.mul(j, WORD(8)))
             for row in rows:
-                yield P.times(P.spread(P.get(row, j, kind=NUMBER)), column)
+                yield P.times(P.get_one(row, j), column)
 
         for line, inner in zip(lines, P.sums(4, products, d, 1), strict=True):
             square = P.times(inner, x.get(build.mul(line, WORD(8))))

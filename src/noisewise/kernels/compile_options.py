@@ -34,6 +34,14 @@ entries: list["Entry[Any]"] = []  # of the modules imported so far
 _lock = RLock()
 
 
+class Given(types.Type):  # type: ignore[misc]
+    """The type of an argument that is read as it lies in memory, see given.py."""
+
+    def __init__(self, of: types.Type) -> None:
+        self.of = of
+        super().__init__(f"Given({of})")
+
+
 class Entry(Generic[R]):
     """A kernel as Python sees it until its first call; then the module holds the compiled one."""
 
@@ -51,15 +59,16 @@ class Entry(Generic[R]):
         """Return the kernel, compiled or loaded, and put it in its module where the entry was."""
         with _lock:
             if self.compiled is None:
-                kernel = njit(nogil=self.nogil, **SPEED)(self.function)
+                self.kernel = kernel = njit(nogil=self.nogil, **SPEED)(self.function)
                 kernel._cache = CodeCache(self.function)
                 with noted():
-                    kernel.compile(self.signature)
+                    direct = kernel.compile(self.signature)
                 kernel.disable_compile()
-                self.compiled = kernel
+                given = any(isinstance(each, Given) for each in self.signature.args)
+                self.compiled = direct if given else kernel  # which looks types up first
                 home, name = sys.modules.get(self.function.__module__), self.function.__name__
                 if getattr(home, name, None) is self:
-                    setattr(home, name, kernel)
+                    setattr(home, name, self.compiled)
         return self.compiled
 
 
@@ -93,6 +102,7 @@ def strict(signature: Signature, function: Callable[..., R]) -> Callable[..., R]
 
 def fitting(kind: types.Type, given: object) -> object:
     """Return an argument as its type says; raise `TypeError` where the compiled code would."""
+    kind = kind.of if isinstance(kind, Given) else kind
     if isinstance(kind, types.Array):
         if (
             type(given) is np.ndarray

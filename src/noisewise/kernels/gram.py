@@ -7,12 +7,12 @@ from . import layout as at
 from . import plain
 from .anchor import HEADER, VECTORS
 from .compile_options import entry
-from .simd import NUMBER, WORD, make_intrinsic
+from .simd import WORD, make_intrinsic
 
 CHUNK = np.uint64(64)  # rows that stay in the nearest cache
 
 
-@make_intrinsic(plain.squares)
+@make_intrinsic(plain.squares, lanes=8)
 def squares(build, write, gram, d, ld, x, count):
     """Add x x' of so many rows to the lower triangle of G, four by eight numbers at a time."""
     with write.loop(d, 4) as (i, _), write.loop(build.add(i, WORD(4))) as (j, _):
@@ -20,8 +20,7 @@ def squares(build, write, gram, d, ld, x, count):
         def products(t):
             row = write.get(x, t, j)
             for r in range(4):
-                entry = write.get(x, t, i, WORD(r), kind=NUMBER)
-                yield write.times(write.spread(entry), row)
+                yield write.times(write.get_one(x, t, i, WORD(r)), row)
 
         for r, more in enumerate(write.sums(4, products, build.mul(count, ld), ld)):
             at = build.mul(build.add(i, WORD(r)), ld), j

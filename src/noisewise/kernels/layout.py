@@ -20,6 +20,7 @@ EXACT = -2  # solved by Newton passes every round, nothing compiled
 
 BUFFER = 512
 CHUNK = 128  # rows that a pass takes at a time
+SCRATCH = 5 * CHUNK  # numbers of scratch for them
 
 # the header: each field is a constant of the kernels and an attribute of `Header`
 FIELDS = {

@@ -60,3 +60,13 @@ def parts(code, c, e, v):
         f = 1.0 / h
         return c * f, f * f * f, c * c / (1.0 + h), 3.0 * abs(c) * f * f
     return e, e, e - 1.0, 1.0
+
+
+@njit(**ORDERED, forceinline=True)
+def extended(code, S, score):
+    """Return mean, slope, potential and |phi''|/phi' of a link that is linear beyond [-S, S]."""
+    c = min(max(score, -S), S)
+    e, v = transcend(code, c)
+    mean, slope, potential, bend = parts(code, c, e, v)
+    away = score - c
+    return mean + slope * away, slope, potential + (mean + 0.5 * slope * away) * away, bend

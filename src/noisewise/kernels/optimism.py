@@ -191,7 +191,7 @@ def absorb(a, s, x, y, w):
     """Learn a row, add its curvature to the sum, return what is left to do."""
     if x.shape[0] != a[at.DIM] or a[at.STATUS] != at.FINE or not (w > 0.0 and abs(y) <= LARGEST):
         return BAD
-    status, _, _ = learn(a, x, ZERO, y, w, a[at.LIMIT])
+    status, _, _ = learn(a, x, ZERO, y, w, a[at.LIMIT], False)
     if status == at.REFUSED:
         return BAD
     s[CURVATURE] += last_curvature(a, w)

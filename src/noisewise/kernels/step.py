@@ -16,9 +16,10 @@ from numba.core.errors import NumbaError
 
 from . import anchor
 from . import layout as at
-from .anchor import HEADER, certify
-from .compile_options import INNER, entry
-from .links import parts, transcend, within
+from .anchor import CHUNK, HEADER, MEAN, POTENTIAL, SLOPE, certify, set_parts
+from .compile_options import INNER, PART, Given, entry
+from .given import taken
+from .links import extended, within
 from .vectors import advance, copy_and_dot, square, sweep
 
 # what calling a kernel raises, before it runs, where an argument is not of its type
@@ -27,14 +28,17 @@ LARGEST = at.LARGEST
 CANCELS = 1e6
 BUFFER = np.uint64(at.BUFFER)
 ROOM = float(at.BUFFER)
-ZERO, ONE, TWO = np.uint64(0), np.uint64(1), np.uint64(2)
+ZERO, ONE, TWO, THREE = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
 STEP, GRADIENT, SLOTS = np.uint64(at.STEP), np.uint64(at.GRADIENT), np.uint64(at.SLOTS)
 VECTORS = np.uint64(at.VECTORS)
 
 
 @njit(**INNER)
-def rank_one_update(a, y, w, sm, su, sx, mean_m, slope_m, potential_m, bend, loss):
-    """Learn the row that lies at the end of the buffer, of score sm + su; return the status."""
+def rank_one_update(a, y, w, sm, su, sx, mean_m, slope_m, bend, value, loss):
+    """Learn the row that lies at the end of the buffer, of score sm + su; return the status.
+
+    ``value`` is what it adds to F(m), ``loss`` what it costs as played.
+    """
     d = np.uint64(a[at.DIM])
     ld = np.uint64(a[at.PADDED])
     u = HEADER + STEP * ld
@@ -82,7 +86,8 @@ def rank_one_update(a, y, w, sm, su, sx, mean_m, slope_m, potential_m, bend, los
     a[numbers] = w
     a[numbers + BUFFER] = w * y
     a[numbers + TWO * BUFFER] = c
-    a[at.VALUE] += w * (potential_m - y * sm)
+    a[numbers + THREE * BUFFER] = sm
+    a[at.VALUE] += value
     a[at.PLAYED] += loss
     a[at.SKEW] = max(a[at.SKEW], bend)
     a[at.STEP_NORM] = math.sqrt(max(-slope_u, 0.0))
@@ -103,8 +108,11 @@ def append_row(a, x, x0):
 
 
 @njit(**INNER)
-def learn(a, x, x0, y, w, limit):
-    """Check a row, predict, learn; return status, score and mean."""
+def learn(a, x, x0, y, w, limit, later):
+    """Check a row, predict, learn; return status, score and mean.
+
+    What only sums need of a curved link is left out if it is added ``later``, and so is the mean.
+    """
     if a[at.BUFFERED] >= ROOM:  # no place for it
         return at.REFUSED, 0.0, 0.0
     sm, su, sx = append_row(a, x, x0)
@@ -113,38 +121,43 @@ def learn(a, x, x0, y, w, limit):
     if not (sx <= limit and w >= 0.0 and abs(y) <= LARGEST and size <= LARGEST):
         return at.REFUSED, 0.0, 0.0
     code = np.int64(a[at.CODE])
+    S = a[at.BOUND]
     z = sm + su
     played = z
-    loss = 0.0
-    mean, slope, potential, bend = 0.0, 1.0, 0.0, 0.0
+    value, loss = 0.0, 0.0
+    mean, slope, bend = 0.0, 1.0, 0.0
     if code != 0:
-        S = a[at.BOUND]
-        inside = min(max(z, -S), S)
-        e, v = transcend(code, inside)
-        mean, slope, potential, bend = parts(code, inside, e, v)
-        played = within(code, mean + slope * (z - inside))
-        loss = w * (potential - y * inside)
-        inside = min(max(sm, -S), S)
-        e, v = transcend(code, inside)
-        mean, slope, potential, bend = parts(code, inside, e, v)
-        away = sm - inside
-        potential += (mean + 0.5 * slope * away) * away
-        mean += slope * away
+        mean, slope, potential, bend = extended(code, S, sm)
+        if not later:
+            value = w * (potential - y * sm)
+            played, loss = play(code, S, z, y, w)
     if w == 0.0:
         return at.FINE, z, played
-    return rank_one_update(a, y, w, sm, su, sx, mean, slope, potential, bend, loss), z, played
+    return rank_one_update(a, y, w, sm, su, sx, mean, slope, bend, value, loss), z, played
 
 
-@entry(float64(float64[::1], float64[::1], float64, float64), nogil=False)
+@njit(**INNER)
+def play(code, S, z, y, w):
+    """Return the mean at a score, within its range, and the loss at the clipped score."""
+    inside = min(max(z, -S), S)
+    mean, slope, potential, _ = extended(code, S, inside)
+    return within(code, mean + slope * (z - inside)), w * (potential - y * inside)
+
+
+ROW, REAL = Given(float64[::1]), Given(float64)
+
+
+@entry(float64(ROW, ROW, REAL, REAL), nogil=False)
 def step(a, x, y, w):
     """Learn one row and return its predicted mean.
 
     NaN says that the row was not learnt, infinity that it was, and that the status asks for
     something before the next row; then the mean lies in the header.
     """
+    a, x, y, w = taken(a), taken(x), taken(y), taken(w)
     if x.shape[0] != a[at.DIM] or a[at.STATUS] != at.FINE:
         return np.nan
-    status, _, mean = learn(a, x, ZERO, y, w, a[at.LIMIT])
+    status, _, mean = learn(a, x, ZERO, y, w, a[at.LIMIT], False)
     if status == at.FINE:
         return mean
     if status == at.REFUSED:
@@ -152,6 +165,44 @@ def step(a, x, y, w):
     a[at.STATUS] = status
     a[at.MEAN] = mean
     return np.inf
+
+
+@njit(**PART)
+def add_losses(a, y, w, first, last, held, what, out, room):
+    """Add what rows cost as played and, those buffered after ``held``, at the anchor.
+
+    ``out`` has their scores, which become means if these are asked for.
+    """
+    code = np.int64(a[at.CODE])
+    if code == 0:
+        return
+    S = a[at.BOUND]
+    each = 0 if w.shape[0] == 1 else 1
+    for i in range(first, last, at.CHUNK):
+        n = min(last - i, at.CHUNK)
+        for j in range(n):
+            room[j] = min(max(out[i + j], -S), S)
+        set_parts(code, S, room, n)
+        loss = 0.0
+        for j in range(n):
+            loss += w[each * (i + j)] * (room[POTENTIAL + j] - y[i + j] * room[j])
+        a[at.PLAYED] += loss
+        if what == at.MEANS:
+            for j in range(n):
+                mean = room[MEAN + j] + room[SLOPE + j] * (out[i + j] - room[j])
+                out[i + j] = within(code, mean)
+    ld = np.uint64(a[at.PADDED])
+    numbers = HEADER + VECTORS * ld + ld * ld + BUFFER * ld
+    for i in range(held, np.uint64(a[at.BUFFERED]), CHUNK):
+        n = min(np.uint64(a[at.BUFFERED]) - i, CHUNK)
+        for j in range(n):
+            room[j] = a[numbers + THREE * BUFFER + i + j]
+        set_parts(code, S, room, n)
+        value = 0.0
+        for j in range(n):
+            pull = a[numbers + BUFFER + i + j] * room[j]
+            value += a[numbers + i + j] * room[POTENTIAL + j] - pull
+        a[at.VALUE] += value
 
 
 @entry(
@@ -167,28 +218,32 @@ def run(a, x, y, w, first, limit, what, out, room):
     each row or one for all, ``room`` is scratch. While the whole history is in the buffer, passes
     over it are done here.
     """
+    a, x, y, w, out, room = taken(a), taken(x), taken(y), taken(w), taken(out), taken(room)
     d = np.uint64(a[at.DIM])
     x0 = np.uint64(first) * d
     each = 0 if w.shape[0] == 1 else 1
-    for i in range(first, y.shape[0]):
-        status, score, mean = learn(a, x, x0, y[i], w[each * i], limit)
+    held = np.uint64(a[at.BUFFERED])
+    done = first
+    a[at.REQUEST] = at.FINE
+    while done < y.shape[0] and a[at.REQUEST] == at.FINE:
+        status, score, _ = learn(a, x, x0, y[done], w[each * done], limit, True)
+        a[at.REQUEST] = status
         if status == at.REFUSED:
-            a[at.REQUEST] = at.REFUSED
-            return i
+            break
+        out[done] = score
+        done += 1
         x0 += d
-        out[i] = score if what == at.SCORES else mean
         if status == at.PASS and a[at.COUNT] == a[at.BUFFERED]:
+            add_losses(a, y, w, first, done, held, what, out, room)
+            first, held = done, np.uint64(a[at.BUFFERED])
             anchor.propose(a, 1.0, room)
             verdict = anchor.judge(a, 1.0)
             if verdict == at.FACTOR_STALE:
-                status = at.RENEW
+                a[at.REQUEST] = at.RENEW
             elif verdict == at.KEPT and a[at.PASS_DUE] == 0.0:
-                status = at.FINE
-        if status != at.FINE:
-            a[at.REQUEST] = status
-            return i + 1
-    a[at.REQUEST] = at.FINE
-    return y.shape[0]
+                a[at.REQUEST] = at.FINE
+    add_losses(a, y, w, first, done, held, what, out, room)
+    return done
 
 
 @entry(int64(float64[::1], float64[::1], float64[::1], float64))

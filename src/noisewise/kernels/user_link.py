@@ -20,5 +20,5 @@ def feed(a, x, y, w, mean_m, slope_m, potential_m, loss):
     Returns what is asked for.
     """
     sm, su, sx = append_row(a, x, np.uint64(0))
-    bend = a[at.CONCORDANCE]
-    return rank_one_update(a, y, w, sm, su, sx, mean_m, slope_m, potential_m, bend, loss)
+    bend, value = a[at.CONCORDANCE], w * (potential_m - y * sm)
+    return rank_one_update(a, y, w, sm, su, sx, mean_m, slope_m, bend, value, loss)

@@ -1,11 +1,11 @@
-"""The vector loops of a round. Vectors are named by their offsets and padded to whole eights."""
+"""The vector loops of a round. Vectors are named by their offsets and padded to whole fours."""
 
 import numpy as np
 from numba import njit
 
 from . import plain
 from .compile_options import INNER
-from .simd import NUMBER, WORD, make_intrinsic
+from .simd import WORD, make_intrinsic
 
 
 @njit(**INNER)
@@ -18,47 +18,48 @@ def square(x, d, x0):
     return (total,)
 
 
-@njit(**INNER)
-def copy_and_dot(a, x, d, x0, row, m, u):
-    """Copy the vector x, not padded, to ``row``; return x.m, x.u and x.x."""
-    xm, xu, xx = 0.0, 0.0, 0.0
-    for j in range(d):
-        value = x[x0 + j]
-        a[row + j] = value
-        xm += value * a[m + j]
-        xu += value * a[u + j]
-        xx += value * value
-    for j in range(d, (d + np.uint64(7)) & ~np.uint64(7)):
-        a[row + j] = 0.0
-    return xm, xu, xx
+@make_intrinsic(plain.copy_and_dot, results=3)
+def copy_and_dot(build, write, read, d, x0, row, m, u):
+    """Copy the vector x, not padded, to ``row``, padded; return x.m, x.u and x.x."""
+
+    def products(value, j):
+        write.put(value, row, j)
+        others = write.get(m, j), write.get(u, j), value
+        return [write.times(value, other) for other in others]
+
+    corner = build.and_(build.sub(d, WORD(1)), WORD(-4))
+    sums = write.sums(3, lambda j: products(read.get(x0, j), j), corner)
+    last = products(read.get_some(build.sub(d, corner), x0, corner), corner)
+    return [write.total(write.plus(*both)) for both in zip(sums, last, strict=True)]
 
 
-@njit(**INNER)
-def advance(a, d, u, k, g, x, move, r):
+@make_intrinsic(plain.advance, results=2)
+def advance(build, write, d, u, k, g, x, move, r):
     """Add move k to u and r x to g; return g.u and u.u."""
-    gu, uu = 0.0, 0.0
-    for j in range(d):
-        step = a[u + j] + move * a[k + j]
-        gradient = a[g + j] + r * a[x + j]
-        a[u + j] = step
-        a[g + j] = gradient
-        gu += gradient * step
-        uu += step * step
-    return gu, uu
+    move, r = write.spread(move), write.spread(r)
+
+    def products(j):
+        step = write.plus(write.get(u, j), write.times(move, write.get(k, j)))
+        gradient = write.plus(write.get(g, j), write.times(r, write.get(x, j)))
+        write.put(step, u, j)
+        write.put(gradient, g, j)
+        return write.times(gradient, step), write.times(step, step)
+
+    return [write.total(each) for each in write.sums(2, products, d)]
 
 
 @make_intrinsic(plain.sweep, results=1)
 def sweep(build, write, d, ld, P, old, x, new, coefficient):
     """Add coefficient old old' to P and set new = P x, in one sweep; return x'Px.
 
-    P is symmetric: only the eights up to the diagonal are read and written, and serve twice.
+    P is symmetric: only the fours up to the diagonal are read and written, and serve twice.
     """
-    q = write.zero()
-    with write.loop(d, 4) as (i, _):
-        rows = [build.add(P, build.mul(build.add(i, WORD(r)), ld)) for r in range(4)]
-        entries = [write.get(old, i, WORD(r), kind=NUMBER) for r in range(4)]
-        changes = [write.spread(write.times(coefficient, entry)) for entry in entries]
-        values = [write.spread(write.get(x, i, WORD(r), kind=NUMBER)) for r in range(4)]
+    q, coefficient = write.zero(), write.spread(coefficient)
+    with write.loop(d) as (i, _):
+        lines = [build.add(i, WORD(r)) for r in range(4)]
+        rows = [build.add(P, build.mul(line, ld)) for line in lines]
+        changes = [write.times(coefficient, write.get_one(old, line)) for line in lines]
+        values = [write.get_one(x, line) for line in lines]
 
         def changed(j):
             k = write.get(old, j)
@@ -75,10 +76,9 @@ def sweep(build, write, d, ld, P, old, x, new, coefficient):
             write.put(mirrored, new, j)
             return [write.times(each, value) for each in fresh]
 
-        corner = build.and_(i, WORD(-8))
-        left = write.sums(4, products, corner)
-        value = write.get(x, corner)
-        middle = [write.times(each, value) for each in changed(corner)]
+        left = write.sums(4, products, i)
+        value = write.get(x, i)
+        middle = [write.times(each, value) for each in changed(i)]
         both = [*map(write.plus, left, middle)]
         write.put(write.totals(*both), new, i)
         for value, *parts in zip(values, left, both, strict=True):

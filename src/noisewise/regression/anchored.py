@@ -28,7 +28,7 @@ from .uniform import uniform
 if TYPE_CHECKING:
     from .state import FTRLState
 
-GROWTH = 1.25  # of the count, between two bounds of the eigenvalues
+GROWTH = 2.0  # of the count, between two bounds of the eigenvalues
 
 
 class AnchoredNewton(CompiledSolver):
@@ -129,7 +129,7 @@ class AnchoredNewton(CompiledSolver):
         """Move the anchor to m + s u for the first of s, s/2, ... that lowers F enough."""
         if s:
             _survey_inverse(state)
-        room = np.empty(3 * at.CHUNK)
+        room = np.empty(at.SCRATCH)
         while True:
             self.kernels.propose(state.array, s, room)
             self._scan(glm, state, room)
@@ -211,8 +211,8 @@ class OwnLinkNewton(RowSolver, AnchoredNewton):
 def _survey_inverse(state: "FTRLState") -> None:
     """Bound the eigenvalues of H from below and the leverages from above, as they are now.
 
-    Both only gain as rows are added. The eigenvalues are bounded again once the count grew by a
-    quarter. The largest leverage takes a product with every row: it is looked for when the count
+    Both only gain as rows are added. The eigenvalues are bounded again once the count has doubled.
+    The largest leverage takes a product with every row: it is looked for when the count
     has grown ninefold, and no further than to a row that shows that it does not help.
     """
     h = state.head

@@ -17,7 +17,6 @@ from ..blas import matmul
 from ..confidence import Ellipsoid, Interval, score_bounds
 from ..glm import GLM
 from ..inputs import (
-    FLOAT,
     as_contiguous,
     check_magnitude,
     column,
@@ -169,9 +168,8 @@ class FTRL:
 
         With ``scores`` the linear scores are returned instead of the means.
         """
-        # kernels take masked arrays and swapped bytes for what they are not
-        known = not scores and state.model is self.glm
-        if known and type(x) is ndarray and x.dtype is FLOAT and x.ndim == 1:
+        # the compiled step refuses what is no row of floats; a subclass may hide that it is none
+        if type(x) is ndarray and state.model is self.glm and not scores:
             try:
                 mean = state.step(state.array, x, y, weight)
             except state.solver.unfit:  # not a row of floats

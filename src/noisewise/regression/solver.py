@@ -273,7 +273,7 @@ class CompiledSolver(Solver):
         run, what, room = (
             self.kernels.run,
             at.SCORES if scores else at.MEANS,
-            np.empty(3 * at.CHUNK),
+            np.empty(at.SCRATCH),
         )
         x, y, w = as_contiguous(x).reshape(-1), as_contiguous(y), as_contiguous(w)
         if h.buffered >= at.BUFFER:  # no place for a row

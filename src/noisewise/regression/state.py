@@ -3,9 +3,11 @@
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import linalg
 from ..glm import GLM
@@ -39,6 +41,11 @@ SOLVERS: dict[float, Solver] = {
     at.OWN: OwnLinkNewton(),
     at.EXACT: ExactNewton(),
 }
+
+
+@lru_cache
+def _lower(d: int) -> NDArray[np.bool_]:
+    return np.tri(d, dtype=bool)
 
 
 @dataclass(eq=False, repr=False)
@@ -211,8 +218,8 @@ class FTRLState(OneLine):
     def inverse(self) -> Array:
         """Return the inverse of the solver's H, the pending rank-one change included."""
         k = self.views.slots[int(self.head.slot)]
-        P = np.tril(self.views.inverse)  # rounds keep no more of it
-        return P + np.tril(P, -1).T - np.outer(self.head.pending * k, k)
+        P = self.views.inverse  # rounds keep it up to the diagonal
+        return np.where(_lower(self.dim), P, P.T) - np.outer(self.head.pending * k, k)
 
     def sound_inverse(self) -> Array:
         """Return the same, or one recomputed and not too small where rounding could matter."""
