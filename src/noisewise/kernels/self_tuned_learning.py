@@ -12,7 +12,7 @@ from numba import njit
 
 from . import self_tuned_ucb_layout as at
 from .compile_options import INNER, PART
-from .dense import invert, times
+from .dense import invert, set_line, set_matrix, times
 
 GROWTH = 1.1  # of the count, before the ridge is chosen again
 FREE, INTERCEPT_RIDGE = 1e-6, 0.04  # of the intercept: relative, continuous; logistic
@@ -83,6 +83,18 @@ def implicit_step(score, h, y, n):
 
 
 @njit(**PART)
+def median(values, count):
+    """Return the median of the first ``count`` values, which are put in order."""
+    for i in range(1, count):
+        value, j = values[i], i
+        while j > 0 and values[j - 1] > value:
+            values[j] = values[j - 1]
+            j -= 1
+        values[j] = value
+    return 0.5 * (values[(count - 1) // 2] + values[count // 2])
+
+
+@njit(**PART)
 def set_scales(s, v):
     """Set the scale of each feature; return the mean squared norm of arms in units of them.
 
@@ -98,7 +110,7 @@ def set_scales(s, v):
         if v[at.LARGEST_OF, j] > 0.0:
             logs[seen] = math.log(v[at.LARGEST_OF, j])
             seen += 1
-    middle = np.median(logs[:seen])
+    middle = median(logs, seen)
     for j in range(d):
         v[at.SCALE, j] = 1.0
         if v[at.LARGEST_OF, j] > 0.0:
@@ -228,8 +240,8 @@ def reweigh(s, v, m, rows):
     D = v.shape[1]
     d, n, theta, G, z = D - 1, int(s[at.STORED]), v[at.THETA], m[at.GRAM], np.ones(D)
     typical, b = math.exp(s[at.LOG_WEIGHTS] / s[at.COUNT]), distrust(s)
-    G[:] = m[at.PRIOR_GRAM]
-    v[at.MOMENT] = v[at.PRIOR_MOMENT]
+    set_matrix(m[at.PRIOR_GRAM], G)
+    set_line(v[at.PRIOR_MOMENT], v[at.MOMENT])
     before, after, total = 0.0, 0.0, G[d, d]
     for t in range(n):
         for j in range(d):
@@ -259,8 +271,11 @@ def reweigh(s, v, m, rows):
 def renew_bonus(s, v, m):
     """Invert the matrix that counts pending decisions."""
     if s[at.PENDING] > 0.0:
-        both = m[at.GRAM] + m[at.WAITING]
-        invert(both, s[at.RIDGE], v[at.SCALE], s[at.INTERCEPT], m[at.BONUS])
+        B = m[at.BONUS]
+        for i in range(B.shape[0]):
+            for j in range(B.shape[0]):
+                B[i, j] = m[at.GRAM, i, j] + m[at.WAITING, i, j]
+        invert(B, s[at.RIDGE], v[at.SCALE], s[at.INTERCEPT], B)
 
 
 @njit(**PART)
@@ -294,10 +309,12 @@ def take_over(s, v, m, rows, family):
     s[at.LAST_RESTART] = s[at.COUNT]
     s[at.WEIGHT] = s[at.RECENT_WEIGHT]
     s[at.RESIDUALS], s[at.RESIDUAL_COUNT] = s[at.RECENT_RESIDUALS], s[at.RECENT_RESIDUAL_COUNT]
-    v[at.THETA] = v[at.RECENT_THETA]
-    v[at.MOMENT] = v[at.PRIOR_MOMENT] = v[at.RECENT_MOMENT]
-    m[at.GRAM] = m[at.PRIOR_GRAM] = m[at.RECENT_GRAM]
-    m[at.INVERSE] = m[at.RECENT_INVERSE]
+    set_line(v[at.RECENT_THETA], v[at.THETA])
+    set_line(v[at.RECENT_MOMENT], v[at.MOMENT])
+    set_line(v[at.RECENT_MOMENT], v[at.PRIOR_MOMENT])
+    set_matrix(m[at.RECENT_GRAM], m[at.GRAM])
+    set_matrix(m[at.RECENT_GRAM], m[at.PRIOR_GRAM])
+    set_matrix(m[at.RECENT_INVERSE], m[at.INVERSE])
     renew(s, v, m, rows, family)
 
 

@@ -12,7 +12,7 @@ from numba import float64, int64, njit, void
 from . import self_tuned_ucb_layout as at
 from .arms import set_forms
 from .compile_options import INNER, PART, entry
-from .dense import add_outer, times
+from .dense import add_outer, clear, set_line, set_matrix, times
 from .self_tuned_learning import (
     binomial_round,
     choose_ridge,
@@ -100,8 +100,9 @@ def fits(x, y, w, family):
 @njit(**PART)
 def with_intercept(x):
     """Return (x, 1)."""
-    z = np.ones(x.shape[0] + 1)
-    z[: x.shape[0]] = x
+    z = np.empty(x.shape[0] + 1)
+    set_line(x, z)
+    z[x.shape[0]] = 1.0
     return z
 
 
@@ -168,14 +169,14 @@ def expect(s, v, m, decisions, keys, x, w, family):
     z, given = with_intercept(x), w
     if family == at.BINOMIAL:
         w *= slope(sigmoid(product(z, v[at.THETA])))
-    decisions[t, :d] = x
+    set_line(x, decisions[t])
     decisions[t, d] = w
     keys[t] = key_of(x)
     s[at.PENDING] += 1.0
     if t == 0:
         s[at.REMOVED] = 0.0
-        m[at.WAITING] = 0.0
-        m[at.BONUS] = m[at.INVERSE]
+        clear(m[at.WAITING])
+        set_matrix(m[at.INVERSE], m[at.BONUS])
     add_outer(m[at.WAITING], z, w)
     if s[at.COUNT] == 0.0:  # the scale of arms, before any reward tells it
         count_arm(s, v, x, given if family == at.GAUSSIAN else 1.0)
@@ -201,18 +202,21 @@ def release(s, v, m, decisions, keys, x):
     if t > last:
         return 0
     w, z = decisions[t, d], with_intercept(x)
-    decisions[t], keys[t] = decisions[last], keys[last]
-    decisions[last], keys[last] = 0.0, 0.0
+    set_line(decisions[last], decisions[t])
+    keys[t], keys[last] = keys[last], 0.0
+    for j in range(d + 1):
+        decisions[last, j] = 0.0
     s[at.PENDING] -= 1.0
     s[at.REMOVED] += 1.0
     if last == 0:  # nothing is left, not even rounding
-        m[at.WAITING] = 0.0
+        clear(m[at.WAITING])
         return 1
     if s[at.REMOVED] > 2.0 * last + OFTEN:  # the sum afresh, without what rounding has left
         s[at.REMOVED] = 0.0
-        m[at.WAITING] = 0.0
+        clear(m[at.WAITING])
         for t in range(last):
-            z[:d] = decisions[t, :d]
+            for j in range(d):
+                z[j] = decisions[t, j]
             add_outer(m[at.WAITING], z, decisions[t, d])
         renew_bonus(s, v, m)
         return 1
