@@ -188,10 +188,10 @@ class SelfTunedUCB:
             state.rows = np.concatenate([state.rows, np.zeros_like(state.rows)])
         if state.numbers[at.COUNT] == 0 and state.pending and sigma > SMALLEST and not self._kind:
             state.weigh_pending(sigma**-2.0)
-        learnt = sigma > LEAST and kernels().learn(
-            state.numbers, state.vectors, state.matrices, state.rows, arm, reward, sigma**-2.0,
-            self._kind,
-        )  # fmt: skip
+        learn = kernels().learn_share if self._kind else kernels().learn_number
+        learnt = sigma > LEAST and learn(
+            state.numbers, state.vectors, state.matrices, state.rows, arm, reward, sigma**-2.0
+        )
         if not learnt:
             self._refuse(state, arm, reward, sigma)
 

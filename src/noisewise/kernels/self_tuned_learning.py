@@ -279,17 +279,29 @@ def renew_bonus(s, v, m):
 
 
 @njit(**PART)
-def renew(s, v, m, rows, family):
-    """Choose the ridge again, and solve for it."""
-    if family == at.GAUSSIAN and s[at.GIVEN] > 0.0:
+def renew_gaussian(s, v, m, rows):
+    """Choose the ridge for continuous rewards again, and solve for it."""
+    if s[at.GIVEN] > 0.0:
         reweigh(s, v, m, rows)
-    choose_ridge(s, v, m, family)
-    if family == at.BINOMIAL:
-        solve_history(s, v, m, rows)
-    else:
-        invert(m[at.GRAM], s[at.RIDGE], v[at.SCALE], s[at.INTERCEPT], m[at.INVERSE])
-        times(m[at.INVERSE], v[at.MOMENT], v[at.THETA])
+    choose_ridge(s, v, m, at.GAUSSIAN)
+    invert(m[at.GRAM], s[at.RIDGE], v[at.SCALE], s[at.INTERCEPT], m[at.INVERSE])
+    times(m[at.INVERSE], v[at.MOMENT], v[at.THETA])
     renew_bonus(s, v, m)
+    set_next(s)
+
+
+@njit(**PART)
+def renew_binomial(s, v, m, rows):
+    """Choose the ridge for shares again, and solve for it."""
+    choose_ridge(s, v, m, at.BINOMIAL)
+    solve_history(s, v, m, rows)
+    renew_bonus(s, v, m)
+    set_next(s)
+
+
+@njit(**INNER)
+def set_next(s):
+    """Set the count at which the ridge is chosen again."""
     s[at.NEXT] = max(s[at.COUNT] + 1.0, math.ceil(GROWTH * s[at.COUNT]))
 
 
@@ -302,8 +314,8 @@ def renew_recent(s, v, m):
 
 
 @njit(**PART)
-def take_over(s, v, m, rows, family):
-    """Restart: the forgetting learner takes the place of the other."""
+def take_over(s, v, m):
+    """Restart: the forgetting learner takes the place of the other, whose ridge is then renewed."""
     s[at.EVIDENCE] = s[at.SINCE] = s[at.STORED] = 0.0
     s[at.RESTARTS] += 1.0
     s[at.LAST_RESTART] = s[at.COUNT]
@@ -315,7 +327,6 @@ def take_over(s, v, m, rows, family):
     set_matrix(m[at.RECENT_GRAM], m[at.GRAM])
     set_matrix(m[at.RECENT_GRAM], m[at.PRIOR_GRAM])
     set_matrix(m[at.RECENT_INVERSE], m[at.INVERSE])
-    renew(s, v, m, rows, family)
 
 
 @njit(**PART)

@@ -20,8 +20,9 @@ from .self_tuned_learning import (
     count_reward,
     gaussian_round,
     product,
-    renew,
+    renew_binomial,
     renew_bonus,
+    renew_gaussian,
     renew_recent,
     sigmoid,
     slope,
@@ -35,6 +36,10 @@ WINDOW, WINDOW_PER_FEATURE = 100.0, 10.0  # of the forgetting learner, in reward
 ALARM, BINOMIAL_ALARM, MOST_EVIDENCE = 1e5, 2e5, 1e100
 SOUND, OFTEN = 0.1, 50.0  # least 1 - w h of a rank-one subtraction, and how many in a row
 LINE, TABLE, STACK = float64[::1], float64[:, ::1], float64[:, :, ::1]
+CHOOSE = int64(LINE, TABLE, STACK, TABLE)
+LEARN = int64(LINE, TABLE, STACK, TABLE, LINE, float64, float64)
+EXPECT = int64(LINE, TABLE, STACK, TABLE, LINE, LINE, float64, int64)
+RELEASE = int64(LINE, TABLE, STACK, TABLE, LINE, LINE)
 
 
 @njit(**PART)
@@ -68,7 +73,7 @@ def set_indices(s, v, m, arms, index):
     indices(s, v, m, arms, index)
 
 
-@entry(int64(LINE, TABLE, STACK, TABLE), nogil=False)
+@entry(CHOOSE, nogil=False)
 def choose(s, v, m, arms):
     """Return the arm of the largest index; -1 where several are, or arms are bad."""
     K = arms.shape[0]
@@ -114,40 +119,78 @@ def change(P, z, w):
     add_outer(P, k, -w / (1.0 + w * q))
 
 
-@entry(int64(LINE, TABLE, STACK, TABLE, LINE, float64, float64, int64), nogil=False)
-def learn(s, v, m, rows, x, y, w, family):
-    """Learn a reward of weight ``w``, for a share the number of trials."""
-    D = v.shape[1]
-    if x.shape[0] != D - 1 or not fits(x, y, w, family):
+@njit(**PART)
+def count_row(s, v, x, y, w, family):
+    """Count a reward and its arm; return 0 where they can't be computed with."""
+    if x.shape[0] != v.shape[1] - 1 or not fits(x, y, w, family):
         return 0
     s[at.COUNT] += 1.0
     s[at.SINCE] += 1.0
     s[at.WEIGHTS] += w
-    count_arm(s, v, x, w if family == at.GAUSSIAN else 1.0)
     if s[at.COUNT] == 1.0:
         s[at.TYPICAL] = w
-        s[at.ORIGIN] = y if family == at.GAUSSIAN else 0.0
-        renew(s, v, m, rows, family)
-        renew_recent(s, v, m)
-    z, window = with_intercept(x), max(WINDOW, WINDOW_PER_FEATURE * (D - 1))
-    gamma = 1.0 - 1.0 / window
-    if family == at.GAUSSIAN:
-        y -= s[at.ORIGIN]
-        count_reward(s, y, w)
-        u, L = gaussian_round(s, v, m, rows, z, y, w, gamma)
-    else:
-        u, L = binomial_round(s, v, m, rows, z, y, w, gamma)
+    count_arm(s, v, x, w if family == at.GAUSSIAN else 1.0)
+    return 1
+
+
+@njit(**INNER)
+def window_of(D):
+    """Return how many rewards the forgetting learner remembers."""
+    return max(WINDOW, WINDOW_PER_FEATURE * (D - 1))
+
+
+@njit(**PART)
+def count_evidence(s, v, m, z, u, L, alarm):
+    """Count what a row weighs, and its L; return 1 where the ridge is to be chosen again."""
     if s[at.PENDING] > 0.0:
         change(m[at.BONUS], z, u)
     s[at.EVIDENCE] = min((s[at.EVIDENCE] + 1.0) * L, MOST_EVIDENCE)
-    alarm = ALARM if family == at.GAUSSIAN else BINOMIAL_ALARM
-    if s[at.EVIDENCE] > alarm and s[at.SINCE] > D:
-        take_over(s, v, m, rows, family)
-    elif s[at.COUNT] >= s[at.NEXT]:
-        renew(s, v, m, rows, family)
+    if s[at.EVIDENCE] > alarm and s[at.SINCE] > z.shape[0]:
+        take_over(s, v, m)
+        return 1
+    return 1 if s[at.COUNT] >= s[at.NEXT] else 0
+
+
+@njit(**PART)
+def count_recent(s, v, m):
+    """Count a row of the forgetting learner, and renew that when due."""
     s[at.RECENT_ROWS] += 1.0
-    if s[at.RECENT_ROWS] >= window or s[at.COUNT] < 10.0:
+    if s[at.RECENT_ROWS] >= window_of(v.shape[1]) or s[at.COUNT] < 10.0:
         renew_recent(s, v, m)
+
+
+@entry(LEARN, nogil=False)
+def learn_number(s, v, m, rows, x, y, w):
+    """Learn a continuous reward of weight ``w``."""
+    if not count_row(s, v, x, y, w, at.GAUSSIAN):
+        return 0
+    if s[at.COUNT] == 1.0:
+        s[at.ORIGIN] = y
+        renew_gaussian(s, v, m, rows)
+        renew_recent(s, v, m)
+    z = with_intercept(x)
+    y -= s[at.ORIGIN]
+    count_reward(s, y, w)
+    u, L = gaussian_round(s, v, m, rows, z, y, w, 1.0 - 1.0 / window_of(z.shape[0]))
+    if count_evidence(s, v, m, z, u, L, ALARM):
+        renew_gaussian(s, v, m, rows)
+    count_recent(s, v, m)
+    return 1
+
+
+@entry(LEARN, nogil=False)
+def learn_share(s, v, m, rows, x, y, n):
+    """Learn a share of ``n`` trials."""
+    if not count_row(s, v, x, y, n, at.BINOMIAL):
+        return 0
+    if s[at.COUNT] == 1.0:
+        renew_binomial(s, v, m, rows)
+        renew_recent(s, v, m)
+    z = with_intercept(x)
+    u, L = binomial_round(s, v, m, rows, z, y, n, 1.0 - 1.0 / window_of(z.shape[0]))
+    if count_evidence(s, v, m, z, u, L, BINOMIAL_ALARM):
+        renew_binomial(s, v, m, rows)
+    count_recent(s, v, m)
     return 1
 
 
@@ -160,7 +203,7 @@ def key_of(x):
     return key
 
 
-@entry(int64(LINE, TABLE, STACK, TABLE, LINE, LINE, float64, int64), nogil=False)
+@entry(EXPECT, nogil=False)
 def expect(s, v, m, decisions, keys, x, w, family):
     """Count a decision whose reward, of weight ``w``, is pending."""
     d, t = x.shape[0], int(s[at.PENDING])
@@ -187,7 +230,7 @@ def expect(s, v, m, decisions, keys, x, w, family):
     return 1
 
 
-@entry(int64(LINE, TABLE, STACK, TABLE, LINE, LINE), nogil=False)
+@entry(RELEASE, nogil=False)
 def release(s, v, m, decisions, keys, x):
     """Take a decision on this arm off the pending ones, of several any."""
     d, last, key, t = x.shape[0], int(s[at.PENDING]) - 1, key_of(x), 0
