@@ -1,4 +1,4 @@
-"""Many decisions and many rewards of `SelfTunedUCB` in one compiled call."""
+"""Many decisions and many rewards of `SelfTunedUCB`, each in one compiled call."""
 
 from collections.abc import Callable
 from functools import cache
@@ -26,22 +26,47 @@ def choose_many(
     arms: Array,
     first: Places,
     weight: float,
-    break_tie: Callable[[int], int],
+    draw: Callable[[int], int],
 ) -> Places:
     """Return the arm chosen from each offer; each decision is counted before the next offer.
 
-    Offer t has the arms from ``first[t]`` to ``first[t + 1]``; where several are the best, or can't
-    be computed with, ``break_tie(t)`` chooses.
+    Offer t has the arms from ``first[t]`` to ``first[t + 1]``; where several are the best,
+    ``draw(t)`` chooses.
     """
-    chosen, t = np.zeros(len(first) - 1, dtype=np.int64), 0
-    state.make_room(decisions=len(chosen))
-    choose, expect = kernels().addresses("choose", "expect")
-    while t < len(chosen):
+    n, t, family = len(first) - 1, 0, int(state.numbers[at.FAMILY])
+    chosen = np.zeros(n, dtype=np.int64)
+    state.make_room(decisions=n - 1)
+    choose, expect = kernels().choosing()
+    while t < n:
         t = kernels().choose_many(
             state.numbers, state.vectors, state.matrices, state.decisions, state.keys,
-            arms, first, chosen, t, weight, int(state.numbers[at.FAMILY]), choose, expect,
+            arms, first, chosen, t, weight, family, choose, expect,
         )  # fmt: skip
-        if t < len(chosen):
-            chosen[t] = break_tie(t)
+        if t < n:
+            chosen[t] = draw(t)
             t += 1
     return chosen
+
+
+def learn_many(
+    state: SelfTunedUCBState, arms: Array, rewards: Array, weights: Array, counted: Places
+) -> None:
+    """Learn rewards that were checked, and release the decisions that are counted."""
+    state.make_room(rewards=len(arms))
+    learn, release = kernels().learning(int(state.numbers[at.FAMILY]))
+    kernels().learn_many(
+        state.numbers, state.vectors, state.matrices, state.rows, state.decisions, state.keys,
+        arms, rewards, weights, counted, learn, release,
+    )  # fmt: skip
+
+
+def first_refused(arms: Array, rewards: Array, weights: Array, family: int) -> int:
+    """Return the first reward that can't be computed with, or the number of all."""
+    found: int = kernels().first_refused(arms, rewards, weights, family)
+    return found
+
+
+def unexpected(arms: Array, weight: float, family: int) -> Array | None:
+    """Return an arm whose decision can't be counted, if there is one."""
+    at_row = first_refused(arms, np.zeros(len(arms)), np.full(len(arms), weight), family)
+    return arms[at_row] if at_row < len(arms) else None

@@ -5,11 +5,13 @@ they are given its address, so it is compiled once and rounds alike whoever call
 """
 
 from collections.abc import Callable
+from inspect import Parameter
+from inspect import Signature as PythonSignature
 from typing import Any
 
 from llvmlite import ir
 from numba import int64
-from numba.core import cgutils, types
+from numba.core import cgutils
 from numba.core.base import BaseContext
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
@@ -17,26 +19,22 @@ from numba.extending import intrinsic
 from .compile_options import COMPILED, Entry
 
 Kernel = Callable[..., Any]
-
-
-def compiled(kernel: Kernel) -> Any:
-    """Return the compiled form of an entry."""
-    return kernel.compile() if isinstance(kernel, Entry) else kernel
+plain: dict[int, Kernel] = {}  # what lies where, without a compiler
 
 
 def address(kernel: Kernel) -> int:
-    """Return where the machine code of an entry lies, compiled or loaded now; 0 without one."""
+    """Return where the machine code of an entry lies, compiled or loaded now."""
     if not COMPILED:
-        return 0
-    (made,) = compiled(kernel).overloads.values()
+        plain[id(kernel)] = kernel
+        return id(kernel)
+    found: Any = kernel.compile() if isinstance(kernel, Entry) else kernel
+    (made,) = found.overloads.values()
     place: int = made.library.get_pointer_to_function(made.fndesc.llvm_func_name)
     return place
 
 
-def caller(kernel: Kernel, kind: Signature) -> Kernel:
-    """Return what kernels call an entry of this signature by: with its address before the rest."""
-    if not COMPILED:
-        return lambda _, *arguments: kernel(*arguments)
+def caller(kind: Signature) -> Kernel:
+    """Return what kernels call entries of a signature by: an address, and their arguments."""
 
     def generate(
         context: BaseContext, builder: ir.IRBuilder, _: Signature, values: list[ir.Value]
@@ -51,8 +49,12 @@ def caller(kernel: Kernel, kind: Signature) -> Kernel:
             convention.return_status_propagate(builder, status)
         return result
 
-    def typed(_: object, *kinds: types.Type) -> tuple[Signature, Any]:
+    def call(*_: object) -> tuple[Signature, Any]:
         return kind.return_type(int64, *kind.args), generate
 
-    made: Kernel = intrinsic(typed)
+    # the compiler asks for a name of each: its own argument, the address, and those of the entry
+    names = ["context", "place", *(f"given_{i}" for i in range(len(kind.args)))]
+    each = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+    call.__signature__ = PythonSignature(each)  # type: ignore[attr-defined]
+    made: Kernel = intrinsic(call) if COMPILED else lambda place, *given: plain[place](*given)
     return made

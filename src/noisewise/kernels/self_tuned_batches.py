@@ -7,16 +7,25 @@ is the same as one by one, to the last bit.
 from numba import float64, int64
 
 from . import self_tuned_ucb as one
-from .by_address import caller
+from . import self_tuned_ucb_layout as at
+from .by_address import address, caller
 from .compile_options import entry
-from .self_tuned_ucb import LINE, STACK, TABLE, fits
+from .self_tuned_ucb import CHOOSE, EXPECT, LEARN, LINE, RELEASE, STACK, TABLE, fits
 
 PLACES = int64[::1]
+call_choose, call_expect = caller(CHOOSE), caller(EXPECT)
+call_learn, call_release = caller(LEARN), caller(RELEASE)
 
-call_choose = caller(one.choose, one.CHOOSE)
-call_expect = caller(one.expect, one.EXPECT)
-call_learn = caller(one.learn, one.LEARN)
-call_release = caller(one.release, one.RELEASE)
+
+def choosing():
+    """Return the addresses that `choose_many` takes."""
+    return address(one.choose), address(one.expect)
+
+
+def learning(family):
+    """Return the addresses that `learn_many` takes."""
+    learn = one.learn_number if family == at.GAUSSIAN else one.learn_share
+    return address(learn), address(one.release)
 
 
 @entry(
@@ -51,13 +60,13 @@ def first_refused(x, y, w, family):
 
 
 @entry(
-    int64(LINE, TABLE, STACK, TABLE, TABLE, LINE, TABLE, LINE, LINE, PLACES, int64, int64, int64),
+    int64(LINE, TABLE, STACK, TABLE, TABLE, LINE, TABLE, LINE, LINE, PLACES, int64, int64),
     nogil=False,
 )
-def learn_many(s, v, m, rows, decisions, keys, x, y, w, counted, family, learn, release):
+def learn_many(s, v, m, rows, decisions, keys, x, y, w, counted, learn, release):
     """Learn rewards that `first_refused` finds nothing in; those ``counted`` are released."""
     for t in range(x.shape[0]):
-        call_learn(learn, s, v, m, rows, x[t], y[t], w[t], family)
+        call_learn(learn, s, v, m, rows, x[t], y[t], w[t])
         if counted[t] != 0:
             call_release(release, s, v, m, decisions, keys, x[t])
     return x.shape[0]
