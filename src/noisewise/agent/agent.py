@@ -11,7 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..bandits.arms import candidates, norm_bound, observation, spreads
+from ..bandits.arms import candidates, norm_bound, observation, observations, spreads
 from ..bandits.ftrl_ucb import FTRLUCB
 from ..bandits.optimism_state import OptimismState
 from ..bandits.optimistic import OptimisticPolicy
@@ -37,8 +37,8 @@ from .observations import (
     refuse_pending,
     refuse_unknown,
 )
-from .offers import Offer, Options, dimension_of, read_offer, read_offers
-from .pending import Pending
+from .offers import Offer, Offers, Options, dimension_of, listed, read_offer, read_offers
+from .pending import Batching, Pending
 from .randomisation import randomisation
 from .reasons import means
 from .residuals import ResidualScale
@@ -219,22 +219,39 @@ class Agent:
         that anticipates, as the default does, counts each decision before it takes the next, so
         that a batch does not repeat one.
         """
-        whose, read = batch_keys(keys, self.capacity), read_offers(self.arms, offers, actions)
-        if len(whose) != len(read):
-            raise ValueError(f"keys has length {len(whose)}, offers {len(read)}; pass one key each")
-        checked = [candidates(offer.x, self.dim, self._longest) for offer in read]
-        taken: list[Any] = []
+        whose, given = batch_keys(keys, self.capacity), listed(offers)
+        if len(whose) != len(given):
+            raise ValueError(
+                f"keys has length {len(whose)}, offers {len(given)}; pass one key each"
+            )
+        if not whose:
+            return []
+        self._find_origin(given[0])
+        read = read_offers(self.arms, given, actions, self.dim, self._longest)
         with self._lock:
             refuse_pending(whose, self._pending.arms)
             try:
-                for offer, x, key in zip(read, checked, whose, strict=True):
-                    k, _ = self._decide(x, offer, key, None, False)
-                    taken.append(offer.names[k] if offer.names else k)
+                chosen = self._decide_many(read, whose)
             except BaseException:
                 for key in whose:
                     self._give_up(key)
                 raise
-        return taken
+        return read.called(chosen)
+
+    def _decide_many(self, offers: Offers, keys: list[Key]) -> list[int]:
+        """Return the arms to play: in one call of the policy, unless Python takes part."""
+        room = len(self._pending.arms) + len(keys) <= self.capacity
+        if not room or self.randomisation.share or not isinstance(self.policy, Batching):
+            pairs = zip(offers.each(), keys, strict=True)
+            return [self._decide(each.x, each, key, None, False)[0] for each, key in pairs]
+        self._pending.announce(self.policy, self.state, keys[0])
+        chosen = self.policy.select_many(self.state, offers.x, offers.first, self.rng)
+        self._pending.add_many(keys, offers.x[offers.first[:-1] + chosen])
+        played: list[int] = chosen.tolist()
+        if self.record.capacity:
+            for each, key, k in zip(offers.each(), keys, played, strict=True):
+                self.record.decide(key, each.kept(), k, np.eye(len(each.x))[k])
+        return played
 
     def _find_origin(self, context: object) -> None:
         """Take numbers relative to those of the first context."""
@@ -302,16 +319,13 @@ class Agent:
             self._unfinished = None
             return  # the same call was interrupted after all was learnt
         refuse_unknown(given.keys, self._pending.arms)
-        rows = [
-            (*observation(x, y, 1.0, self.dim, self._longest)[:2], sd, n)
-            for x, y, sd, n in given.rows(self._pending.arms)
-        ]
         before, self._next = self._count(), None
         try:
             if given.single:
-                self._learn_row(rows[0])
+                (row,) = self._rows(given)
+                self._learn_row(row)
             else:
-                self._learn_batch(rows, given.whose)
+                self._learn_batch(given)
             self._settle(given)
             self._unfinished = None
             finished.append(True)
@@ -323,13 +337,24 @@ class Agent:
                 self._settle(given)
             raise
 
+    def _rows(self, given: Observations) -> list[Row]:
+        """Return features, reward, sd or None, and trials of each reward, checked."""
+        return [
+            (*observation(x, y, 1.0, self.dim, self._longest)[:2], sd, n)
+            for x, y, sd, n in given.rows(self._pending.arms)
+        ]
+
     def _settle(self, given: Observations) -> None:
         """Take decisions that have their rewards out of those that wait; again is the same."""
-        for key, reward in zip(given.whose, given.rewards, strict=True):
-            if is_key(key):
-                if self.record.capacity:
+        if self.record.capacity:
+            for key, reward in zip(given.whose, given.rewards, strict=True):
+                if is_key(key):
                     self.record.settle(key, reward)
-                self._pending.remove(self.policy, self.state, key)
+        if not given.single:  # each was released when its reward was learnt
+            self._pending.drop(given.keys)
+            return
+        for key in given.keys:
+            self._pending.remove(self.policy, self.state, key)
 
     def _learn_row(self, row: Row) -> None:
         """Learn one reward, and what follows from it for unit and scale."""
@@ -339,13 +364,24 @@ class Agent:
             return
         prepared = prepare(self.policy, self.state, row, self.sigma, self.unit, self.scale)
         if prepared is None:  # its past is reweighted
-            self._learn_batch([row], [None])
+            self._learn_on_copy([row], [None])
             return
         self._next, sigma = prepared
         self._next.policy.update(self.state, row[0], row[1], sigma)
         vars(self).update(self._next._asdict())
 
-    def _learn_batch(self, rows: list[Row], whose: list[Any]) -> None:
+    def _learn_batch(self, given: Observations) -> None:
+        """Learn many rewards in one call of the policy, where that can be."""
+        if self.scale or self.unit is not None or not isinstance(self.policy, Batching):
+            self._learn_on_copy(self._rows(given), given.whose)
+            return
+        y, new = np.array(given.rewards), self._pending.newest
+        x = observations(given.features(self._pending.arms), y, self.dim, self._longest)
+        sds = given.spreads(self.sigma)
+        counted = np.array([is_key(key) and key not in new for key in given.whose], dtype=np.int64)
+        self.policy.update_many(self.state, x, y, sds, counted)
+
+    def _learn_on_copy(self, rows: list[Row], whose: list[Any]) -> None:
         """Learn rewards on a copy of the state, which takes its place in one step."""
         cheap = isinstance(self.state, OptimismState | SelfTunedUCBState)
         state = self.state.copy() if cheap else copy.deepcopy(self.state)

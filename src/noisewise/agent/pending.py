@@ -3,10 +3,12 @@
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..protocols import Array, Policy
 from .observations import Key
+
+Places = NDArray[np.int64]
 
 
 @runtime_checkable
@@ -18,6 +20,21 @@ class Anticipating(Protocol):
 
     def release(self, state: Any, arm: ArrayLike) -> None:
         """Count it no more."""
+
+
+@runtime_checkable
+class Batching(Anticipating, Protocol):
+    """A policy that takes many decisions, or learns many rewards, in one call."""
+
+    def select_many(
+        self, state: Any, arms: Array, first: Places, rng: np.random.Generator
+    ) -> Places:
+        """Return the arm of each offer; all decisions but the last are then counted."""
+
+    def update_many(
+        self, state: Any, arms: Array, rewards: Array, sigmas: Array, counted: Places
+    ) -> None:
+        """Learn rewards in order, or none, and count decisions no more where ``counted``."""
 
 
 class Pending:
@@ -67,6 +84,11 @@ class Pending:
         self.newest = (key,)
         self.arms[key] = arm
 
+    def add_many(self, keys: list[Key], arms: Array) -> None:
+        """Add decisions, of which the policy knows all but the last."""
+        self.arms.update(zip(keys, [arm.copy() for arm in arms], strict=True))
+        self.newest = (keys[-1],)
+
     def counts(self, key: Key) -> bool:
         """Whether the policy counts this decision."""
         return self.anticipates and key in self.arms and key not in self.newest
@@ -79,6 +101,13 @@ class Pending:
             policy.release(state, self.arms[key])
         del self.arms[key]
         if key in self.newest:
+            self.newest = ()
+
+    def drop(self, keys: list[Key]) -> None:
+        """Take decisions out that the policy counts no more; again is the same."""
+        for key in keys:
+            self.arms.pop(key, None)
+        if self.newest and self.newest[0] not in self.arms:
             self.newest = ()
 
     def check(self, state: Any) -> None:
