@@ -169,6 +169,11 @@ class Arms:
                 shift += [0.0] * len(context_fields.columns([(name, kind)]))
         return np.array(shift)
 
+    @property
+    def lacks_origin(self) -> bool:
+        """Whether numbers of contexts enter, and are not yet relative to those of another."""
+        return self.origin is None and self.interactions is not None and bool(self.context)
+
     def around(self, context: object) -> "Arms":
         """Return arms that take the numbers of contexts relative to those of this one.
 

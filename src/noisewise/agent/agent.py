@@ -37,7 +37,16 @@ from .observations import (
     refuse_pending,
     refuse_unknown,
 )
-from .offers import Offer, Offers, Options, dimension_of, listed, read_offer, read_offers
+from .offers import (
+    Offer,
+    Offers,
+    Options,
+    dimension_of,
+    is_matrix,
+    listed,
+    read_offer,
+    read_offers,
+)
 from .pending import Batching, Pending
 from .randomisation import randomisation
 from .reasons import means
@@ -255,8 +264,7 @@ class Agent:
 
     def _find_origin(self, context: object) -> None:
         """Take numbers relative to those of the first context."""
-        given = isinstance(context, np.ndarray) and context.ndim == 2  # a matrix of arms
-        if self.arms is None or given or self.arms.origin is not None or not self.arms.context:
+        if self.arms is None or is_matrix(context) or not self.arms.lacks_origin:
             return
         with self._lock:
             if not self._pending.arms and not self._count():
@@ -377,9 +385,8 @@ class Agent:
             return
         y, new = np.array(given.rewards), self._pending.newest
         x = observations(given.features(self._pending.arms), y, self.dim, self._longest)
-        sds = given.spreads(self.sigma)
-        counted = np.array([is_key(key) and key not in new for key in given.whose], dtype=np.int64)
-        self.policy.update_many(self.state, x, y, sds, counted)
+        counted = np.array([is_key(each) and each not in new for each in given.whose], np.int64)
+        self.policy.update_many(self.state, x, y, given.spreads(self.sigma), counted)
 
     def _learn_on_copy(self, rows: list[Row], whose: list[Any]) -> None:
         """Learn rewards on a copy of the state, which takes its place in one step."""

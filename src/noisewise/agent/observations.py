@@ -147,11 +147,8 @@ def batch_keys(keys: object, most: int) -> list[Key]:
 
 def refuse_pending(keys: list[Key], pending: Container[Key]) -> None:
     """Raise if a key is pending already, or is there twice."""
-    for key in keys:
-        if key in pending:
-            raise ValueError(
-                f"key {key!r} is pending already; learn or forget it, or pass another key"
-            )
+    for key in filter(pending.__contains__, keys):
+        raise ValueError(f"key {key!r} is pending already; learn or forget it, or pass another key")
     if len(set(keys)) < len(keys):
         raise ValueError("keys holds one twice; pass another for each decision")
 

@@ -36,13 +36,14 @@ class Offer(NamedTuple):
         return (self.values, self.positions) if self.names else np.array(self.x)
 
 
-def _is_matrix(given: object) -> bool:
+def is_matrix(given: object) -> bool:
+    """Return whether arms are given, and no context."""
     return isinstance(given, np.ndarray) and given.ndim == 2
 
 
 def read_offer(arms: Arms | None, given: object, actions: Sequence[str] | None) -> Offer:
     """Read what `Agent.choose` is given; the values of a matrix are the policy's to look at."""
-    if arms is None or _is_matrix(given):
+    if arms is None or is_matrix(given):
         if actions is not None:
             raise ValueError("actions were passed with a matrix of arms; pass its rows instead")
         matrix: ArrayLike = given  # type: ignore[assignment]
@@ -72,6 +73,8 @@ class Offers(NamedTuple):
 
     def called(self, chosen: list[int]) -> list[Any]:
         """Return the names of chosen arms, or their numbers where they have none."""
+        if not any(self.names):
+            return chosen
         return [names[k] if names else k for names, k in zip(self.names, chosen, strict=True)]
 
 
@@ -89,7 +92,7 @@ def read_offers(
 ) -> Offers:
     """Read offers that are `listed`: contexts or matrices, none of whose arms is too long."""
     n = len(given)
-    if arms is not None and not any(_is_matrix(each) for each in given):
+    if arms is not None and not any(is_matrix(each) for each in given):
         at = arms.positions(actions)
         names = tuple(arms.actions[i] for i in at)
         values = [arms.read(each) for each in given]

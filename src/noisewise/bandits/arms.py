@@ -106,11 +106,11 @@ def observations(
     arms: Sequence[ArrayLike], rewards: Array, dim: int, feature_bound: float = np.inf
 ) -> Array:
     """Return the arms of many rewards as ``(n, dim)``, all checked like `observation`."""
-    shapes = {each.shape if type(each) is np.ndarray else () for each in arms}
-    if shapes == {(dim,)} and np.abs(rewards).max() <= LARGEST:
+    if {*map(type, arms)} == {np.ndarray} and {each.shape for each in arms} == {(dim,)}:  # type: ignore[union-attr]
         most = min(with_slack(feature_bound), LARGEST)
         rows: Array = np.concatenate(arms).reshape(-1, dim)
-        if rows.dtype == FLOAT and compiled().longest(rows) <= most * most:
+        fit = rows.dtype == FLOAT and compiled().longest(rows) <= most * most
+        if fit and np.abs(rewards).max() <= LARGEST:
             return rows
     pairs = zip(arms, rewards.tolist(), strict=True)
     each = [observation(x, y, 1.0, dim, feature_bound)[0] for x, y in pairs]

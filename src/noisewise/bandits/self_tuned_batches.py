@@ -60,13 +60,13 @@ def learn_many(
     )  # fmt: skip
 
 
+def first_unexpected(arms: Array, weight: float, family: int) -> int:
+    """Return the first arm whose decision can't be computed with, or the number of all."""
+    found: int = kernels().first_unexpected(arms, weight, family)
+    return found
+
+
 def first_refused(arms: Array, rewards: Array, weights: Array, family: int) -> int:
     """Return the first reward that can't be computed with, or the number of all."""
     found: int = kernels().first_refused(arms, rewards, weights, family)
     return found
-
-
-def unexpected(arms: Array, weight: float, family: int) -> Array | None:
-    """Return an arm whose decision can't be counted, if there is one."""
-    at_row = first_refused(arms, np.zeros(len(arms)), np.full(len(arms), weight), family)
-    return arms[at_row] if at_row < len(arms) else None

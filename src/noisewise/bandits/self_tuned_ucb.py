@@ -230,9 +230,9 @@ class SelfTunedUCB:
         the last are then counted as by `expect`. Nothing is, where an arm is refused.
         """
         weight = state.usual_weight
-        refused = batches.unexpected(arms, weight, self._kind)
-        if refused is not None:
-            self._refuse(state, refused, 0.0, weight**-0.5)
+        bad = batches.first_unexpected(arms, weight, self._kind)
+        if bad < len(arms):
+            self._refuse(state, arms[bad], 0.0, weight**-0.5)
 
         def draw(t: int) -> int:
             return self.select(state, arms[first[t] : first[t + 1]], rng)

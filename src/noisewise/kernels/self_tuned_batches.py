@@ -4,6 +4,8 @@ The kernels of one decision and one reward are called by their addresses: what i
 is the same as one by one, to the last bit.
 """
 
+from functools import cache
+
 from numba import float64, int64
 
 from . import self_tuned_ucb as one
@@ -17,11 +19,13 @@ call_choose, call_expect = caller(CHOOSE), caller(EXPECT)
 call_learn, call_release = caller(LEARN), caller(RELEASE)
 
 
+@cache
 def choosing():
     """Return the addresses that `choose_many` takes."""
     return address(one.choose), address(one.expect)
 
 
+@cache
 def learning(family):
     """Return the addresses that `learn_many` takes."""
     learn = one.learn_number if family == at.GAUSSIAN else one.learn_share
@@ -34,10 +38,10 @@ def learning(family):
     nogil=False,
 )  # fmt: skip
 def choose_many(s, v, m, decisions, keys, arms, first, chosen, t, w, family, choose, expect):
-    """Choose from offer ``t`` on; return the offer whose arms tie or are bad, or their number.
+    """Choose from offer ``t`` on; return the offer whose arms tie, or their number.
 
     Offer t has the arms from ``first[t]`` to ``first[t + 1]``. Before it is looked at, the decision
-    before it is counted as pending, with weight ``w``.
+    before it is counted as pending, with weight ``w``. `first_unexpected` finds nothing in them.
     """
     while t < chosen.shape[0]:
         if t > 0:
@@ -48,6 +52,15 @@ def choose_many(s, v, m, decisions, keys, arms, first, chosen, t, w, family, cho
             return t
         t += 1
     return t
+
+
+@entry(int64(TABLE, float64, int64))
+def first_unexpected(arms, w, family):
+    """Return the first arm whose decision can't be computed with, or the number of all."""
+    k = 0
+    while k < arms.shape[0] and fits(arms[k], 0.0, w, family):
+        k += 1
+    return k
 
 
 @entry(int64(TABLE, LINE, LINE, int64))
