@@ -254,8 +254,8 @@ class Agent:
             pairs = zip(offers.each(), keys, strict=True)
             return [self._decide(each.x, each, key, None, False)[0] for each, key in pairs]
         self._pending.announce(self.policy, self.state, keys[0])
-        chosen = self.policy.select_many(self.state, offers.x, offers.first, self.rng)
-        self._pending.add_many(keys, offers.x[offers.first[:-1] + chosen])
+        chosen, arms = self.policy.select_many(self.state, *offers[:3], self.rng)
+        self._pending.add_many(keys, arms)
         played: list[int] = chosen.tolist()
         if self.record.capacity:
             for each, key, k in zip(offers.each(), keys, played, strict=True):

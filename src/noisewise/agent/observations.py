@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..inputs import LARGEST, column, numbers, positive, shown
+from ..inputs import column, numbers, positive, shown
+from ..kernels.layout import LARGEST
 from ..protocols import Array
 
 Key = str | int | None
@@ -121,7 +122,7 @@ def are_plain(things: list[Any]) -> bool:
     """Return whether all are keys of the usual types, and need no further look."""
     kinds = {*map(type, things)}
     if kinds == {int}:
-        return -LARGEST_KEY < min(things) and max(things) < LARGEST_KEY
+        return min(things) > -LARGEST_KEY and max(things) < LARGEST_KEY
     return kinds <= {str, type(None)}
 
 

@@ -56,11 +56,13 @@ def read_offer(arms: Arms | None, given: object, actions: Sequence[str] | None) 
 class Offers(NamedTuple):
     """Many offers: all arms one below the other, where those of each begin, and the rest by offer.
 
-    The arms of offer t are the rows from ``first[t]`` to ``first[t + 1]``.
+    The arms of offer t are the rows from ``first[t]`` to ``first[t + 1]``; ``longest`` is the
+    largest squared norm of any.
     """
 
     x: Array
     first: NDArray[np.int64]
+    longest: float
     names: Sequence[tuple[str, ...]]
     values: Sequence[tuple[Value, ...]]
     positions: Sequence[tuple[int, ...]]

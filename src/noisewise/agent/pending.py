@@ -1,5 +1,6 @@
 """Decisions whose rewards are pending, and those of them that the policy counts."""
 
+from itertools import chain
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -9,6 +10,7 @@ from ..protocols import Array, Policy
 from .observations import Key
 
 Places = NDArray[np.int64]
+TOGETHER = 32  # decisions of a batch whose arms share memory, given back with the last of them
 
 
 @runtime_checkable
@@ -27,9 +29,9 @@ class Batching(Anticipating, Protocol):
     """A policy that takes many decisions, or learns many rewards, in one call."""
 
     def select_many(
-        self, state: Any, arms: Array, first: Places, rng: np.random.Generator
-    ) -> Places:
-        """Return the arm of each offer; all decisions but the last are then counted."""
+        self, state: Any, arms: Array, first: Places, longest: float, rng: np.random.Generator
+    ) -> tuple[Places, Array]:
+        """Return which arm of each offer is chosen, and that; then all but the last are counted."""
 
     def update_many(
         self, state: Any, arms: Array, rewards: Array, sigmas: Array, counted: Places
@@ -86,7 +88,8 @@ class Pending:
 
     def add_many(self, keys: list[Key], arms: Array) -> None:
         """Add decisions, of which the policy knows all but the last."""
-        self.arms.update(zip(keys, [arm.copy() for arm in arms], strict=True))
+        parts = (arms[i : i + TOGETHER].copy() for i in range(0, len(arms), TOGETHER))
+        self.arms.update(zip(keys, chain.from_iterable(parts), strict=True))
         self.newest = (keys[-1],)
 
     def counts(self, key: Key) -> bool:

@@ -55,13 +55,14 @@ def candidates(arms: ArrayLike, dim: int, feature_bound: float = np.inf) -> Arra
 
 def candidates_of(
     offers: Sequence[ArrayLike] | Array, dim: int, feature_bound: float = np.inf
-) -> tuple[Array, NDArray[np.int64]]:
-    """Return the arms of many offers one below the other, and where those of each begin.
+) -> tuple[Array, NDArray[np.int64], float]:
+    """Return the arms of many offers, where those of each begin, and the largest squared norm.
 
-    They are checked like `candidates`; ``offers`` are matrices, or one array (n, K, dim).
+    They lie one below the other and are checked like `candidates`; ``offers`` are matrices, or one
+    array (n, K, dim).
 
-    >>> candidates_of([np.eye(2), np.ones((1, 2))], 2)[1]
-    array([0, 2, 3])
+    >>> candidates_of([np.eye(2), 3 * np.eye(2)[:1]], 2)[1:]
+    (array([0, 2, 3]), 9.0)
     """
     most = min(with_slack(feature_bound), LARGEST)
     if ready(offers) and offers.ndim == 3 and offers.size and offers.shape[2] == dim:
@@ -71,10 +72,11 @@ def candidates_of(
         rows, first = np.concatenate(offers), _ends(offers)
     else:
         rows = None
-    if rows is not None and compiled().longest(rows) <= most * most:  # NaN fails it too
-        return rows, first
+    if rows is not None and (longest := compiled().longest(rows)) <= most * most:  # no NaN either
+        return rows, first, longest
     each = [candidates(numbers("arms", arms, check=False), dim, feature_bound) for arms in offers]
-    return np.concatenate([np.empty((0, dim)), *each]), _ends(each)
+    rows = np.concatenate([np.empty((0, dim)), *each])
+    return rows, _ends(each), compiled().longest(rows)
 
 
 def _ends(offers: Sequence[ArrayLike] | Array) -> NDArray[np.int64]:

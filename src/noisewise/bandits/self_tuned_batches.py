@@ -27,25 +27,26 @@ def choose_many(
     first: Places,
     weight: float,
     draw: Callable[[int], int],
-) -> Places:
-    """Return the arm chosen from each offer; each decision is counted before the next offer.
+) -> tuple[Places, Array]:
+    """Return which arm is chosen from each offer, and that arm; each counts before the next offer.
 
     Offer t has the arms from ``first[t]`` to ``first[t + 1]``; where several are the best,
     ``draw(t)`` chooses.
     """
     n, t, family = len(first) - 1, 0, int(state.numbers[at.FAMILY])
-    chosen = np.zeros(n, dtype=np.int64)
+    chosen, played = np.empty(n, dtype=np.int64), np.empty((n, state.dim))
     state.make_room(decisions=n - 1)
     choose, expect = kernels().choosing()
     while t < n:
         t = kernels().choose_many(
             state.numbers, state.vectors, state.matrices, state.decisions, state.keys,
-            arms, first, chosen, t, weight, family, choose, expect,
+            arms, first, chosen, played, t, weight, family, choose, expect,
         )  # fmt: skip
         if t < n:
             chosen[t] = draw(t)
+            played[t] = arms[first[t] + chosen[t]]
             t += 1
-    return chosen
+    return chosen, played
 
 
 def learn_many(
@@ -58,12 +59,6 @@ def learn_many(
         state.numbers, state.vectors, state.matrices, state.rows, state.decisions, state.keys,
         arms, rewards, weights, counted, learn, release,
     )  # fmt: skip
-
-
-def first_unexpected(arms: Array, weight: float, family: int) -> int:
-    """Return the first arm whose decision can't be computed with, or the number of all."""
-    found: int = kernels().first_unexpected(arms, weight, family)
-    return found
 
 
 def first_refused(arms: Array, rewards: Array, weights: Array, family: int) -> int:

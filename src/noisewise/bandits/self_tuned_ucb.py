@@ -222,17 +222,24 @@ class SelfTunedUCB:
 
     @writes_at_once
     def select_many(
-        self, state: SelfTunedUCBState, arms: Array, first: Places, rng: np.random.Generator
-    ) -> Places:
-        """Return what `select` returns for many offers, each decision counted before the next.
+        self,
+        state: SelfTunedUCBState,
+        arms: Array,
+        first: Places,
+        longest: float,
+        rng: np.random.Generator,
+    ) -> tuple[Places, Array]:
+        """Return what `select` returns for many offers, and the arms it chose.
 
-        Offer t are the rows of ``arms`` from ``first[t]`` to ``first[t + 1]``. All decisions but
-        the last are then counted as by `expect`. Nothing is, where an arm is refused.
+        Offer t are the rows of ``arms`` from ``first[t]`` to ``first[t + 1]``, and ``longest`` is
+        the largest squared norm of any, see `candidates_of`. Each decision counts as pending, as by
+        `expect`, before the next is taken; the last does not yet. Where an arm can't be counted,
+        nothing is.
         """
-        weight = state.usual_weight
-        bad = batches.first_unexpected(arms, weight, self._kind)
-        if bad < len(arms):
-            self._refuse(state, arms[bad], 0.0, weight**-0.5)
+        weight, worst = state.usual_weight, np.zeros((1, state.dim))
+        worst[0, 0] = math.sqrt(longest) * (1 + 1e-12)
+        if batches.first_refused(worst, np.zeros(1), np.array([weight]), self._kind) == 0:
+            self._refuse(state, worst[0], 0.0, weight**-0.5)
 
         def draw(t: int) -> int:
             return self.select(state, arms[first[t] : first[t + 1]], rng)

@@ -12,6 +12,7 @@ from . import self_tuned_ucb as one
 from . import self_tuned_ucb_layout as at
 from .by_address import address, caller
 from .compile_options import entry
+from .dense import set_line
 from .self_tuned_ucb import CHOOSE, EXPECT, LEARN, LINE, RELEASE, STACK, TABLE, fits
 
 PLACES = int64[::1]
@@ -33,34 +34,28 @@ def learning(family):
 
 
 @entry(
-    int64(LINE, TABLE, STACK, TABLE, LINE, TABLE, PLACES, PLACES, int64, float64, int64, int64,
-          int64),
+    int64(LINE, TABLE, STACK, TABLE, LINE, TABLE, PLACES, PLACES, TABLE, int64, float64, int64,
+          int64, int64),
     nogil=False,
 )  # fmt: skip
-def choose_many(s, v, m, decisions, keys, arms, first, chosen, t, w, family, choose, expect):
-    """Choose from offer ``t`` on; return the offer whose arms tie, or their number.
+def choose_many(
+    s, v, m, decisions, keys, arms, first, chosen, played, t, w, family, choose, expect
+):
+    """Choose from offer ``t`` on, and set the arms played; return the offer whose arms tie, or n.
 
     Offer t has the arms from ``first[t]`` to ``first[t + 1]``. Before it is looked at, the decision
-    before it is counted as pending, with weight ``w``. `first_unexpected` finds nothing in them.
+    before it is counted as pending, with weight ``w``; arms must be such that they can be counted.
     """
     while t < chosen.shape[0]:
         if t > 0:
-            played = arms[first[t - 1] + chosen[t - 1]]
-            call_expect(expect, s, v, m, decisions, keys, played, w, family)
-        chosen[t] = call_choose(choose, s, v, m, arms[first[t] : first[t + 1]])
-        if chosen[t] < 0:
+            call_expect(expect, s, v, m, decisions, keys, played[t - 1], w, family)
+        k = call_choose(choose, s, v, m, arms[first[t] : first[t + 1]])
+        if k < 0:
             return t
+        chosen[t] = k
+        set_line(arms[first[t] + k], played[t])
         t += 1
     return t
-
-
-@entry(int64(TABLE, float64, int64))
-def first_unexpected(arms, w, family):
-    """Return the first arm whose decision can't be computed with, or the number of all."""
-    k = 0
-    while k < arms.shape[0] and fits(arms[k], 0.0, w, family):
-        k += 1
-    return k
 
 
 @entry(int64(TABLE, LINE, LINE, int64))
