@@ -217,7 +217,7 @@ class Agent(Learning):
         ``offers`` are contexts (a list, or a data frame) where the agent has `Arms`, else matrices
         of arms, a list or (n, K, dim). If any of them is refused, no decision is taken. A policy
         that anticipates, as the default does, counts each decision before it takes the next, so
-        that a batch does not repeat one.
+        that a batch does not repeat one; the default takes all of them in one compiled call.
         """
         whose, given = batch_keys(keys, self.capacity), listed(offers)
         if len(whose) != len(given):
