@@ -224,8 +224,7 @@ class Arms:
             rest = np.einsum("ki,tj->tkij", own, c)
         else:
             rest = np.zeros((n, K, len(self._owners), 1 + c.shape[1]))
-            rest[:, np.arange(K), at, 0] = 1.0
-            rest[:, np.arange(K), at, 1:] = c[:, None]
+            rest[:, np.arange(K), at] = np.hstack([np.ones((n, 1)), c])[:, None]
         m = own.shape[1]
         x = np.empty((n, K, m + rest.shape[2] * rest.shape[3]))
         x[:, :, :m], x[:, :, m:] = own, rest.reshape(n, K, x.shape[2] - m)
