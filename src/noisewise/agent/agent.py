@@ -4,6 +4,7 @@ import math
 import os
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 from threading import RLock
 from typing import Any, Unpack
 
@@ -11,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..bandits.arms import candidates, norm_bound, spreads
-from ..bandits.ftrl_ucb import FTRLUCB
 from ..bandits.self_tuned_ucb import SelfTunedUCB
 from ..glm import GLM
 from ..inputs import integer, numbers, positive
@@ -21,6 +21,7 @@ from . import agent_state
 from .action_features import Arms
 from .decision_log import CAPACITY, DecisionLog
 from .explanation import Explanation, explanation
+from .kinds import is_ftrl_ucb
 from .learning import Learning
 from .observations import (
     Key,
@@ -118,7 +119,7 @@ class Agent(Learning):
         self.rewards = None if rewards is None else limits_of(rewards)
         self.scale = ResidualScale() if isinstance(sigma, str) and sigma == "estimated" else None
         self.sigma = 1.0 if self.scale else positive("sigma", sigma)
-        if self.scale and isinstance(policy, FTRLUCB) and policy.noise == "estimated":
+        if self.scale and is_ftrl_ucb(policy) and policy.noise == "estimated":
             raise ValueError(
                 f"sigma is 'estimated', but {policy} estimates variances itself; leave sigma out"
             )
@@ -146,8 +147,9 @@ class Agent(Learning):
         ``trials`` rewards 0 or 1, and a share of n trials counts n times. ``options`` are those of
         `Agent`, such as ``arms``.
         """
-        glm = GLM("logistic", feature_bound, parameter_bound)
-        policy = FTRLUCB(glm, "likelihood") if guaranteed else SelfTunedUCB("binomial")
+        glm, policy = GLM("logistic", feature_bound, parameter_bound), SelfTunedUCB("binomial")
+        if guaranteed:
+            policy = import_module("noisewise.bandits.ftrl_ucb").FTRLUCB(glm, "likelihood")
         return cls(policy, dim, seed, rewards=(0.0, 1.0), **options)
 
     for_means = for_binary_rewards
@@ -176,7 +178,8 @@ class Agent(Learning):
         if not guaranteed:
             return cls(SelfTunedUCB("gaussian"), dim, seed, **options)
         size, ridge = glm.score_bound, glm.ridge / glm.parameter_bound**2
-        policy = FTRLUCB(glm, noise_floor=0.05 * size, ridge=ridge)
+        kind = import_module("noisewise.bandits.ftrl_ucb").FTRLUCB
+        policy = kind(glm, noise_floor=0.05 * size, ridge=ridge)
         agent = cls(policy, dim, seed, sigma="estimated", **options)
         agent.scale = ResidualScale(size * size, floor=LEAST_NOISE * size)
         return agent

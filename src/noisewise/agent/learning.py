@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..bandits.arms import observation, observations
-from ..bandits.optimism_state import OptimismState
-from ..bandits.optimistic import OptimisticPolicy
 from ..bandits.self_tuned_ucb_state import SelfTunedUCBState
 from ..ownership import Interrupted, refused
 from ..protocols import Policy, trait
 from .decision_log import DecisionLog
+from .kinds import is_optimistic, is_theirs
 from .observations import Observations, is_key, parse, refuse_unknown
 from .pending import Batching, Pending
 from .residuals import ResidualScale
@@ -141,7 +140,7 @@ class Learning:
 
     def _learn_on_copy(self, rows: list[Row], whose: list[Any]) -> None:
         """Learn rewards on a copy of the state, which takes its place in one step."""
-        cheap = isinstance(self.state, OptimismState | SelfTunedUCBState)
+        cheap = is_theirs(self.state) or isinstance(self.state, SelfTunedUCBState)
         state = self.state.copy() if cheap else copy.deepcopy(self.state)
         known = Known(self.policy, self.unit, self.scale)
         for row, key in zip(rows, whose, strict=True):
@@ -155,6 +154,6 @@ class Learning:
 
     def _count(self) -> int:
         """Return how many rewards the policy has learnt, repaired first if it was interrupted."""
-        if isinstance(self.policy, OptimisticPolicy):
+        if is_optimistic(self.policy):
             self.policy.mend(self.state)
         return trait(self.state, "count", 0)
