@@ -10,6 +10,7 @@ from numba import njit
 import noisewise as nw
 from noisewise.environments import NoisyBandit
 
+from .batches import batches
 from .clock import asked, interleave
 from .peers.bayesian_bandits import Player
 
@@ -178,7 +179,7 @@ def _round(policy, state, rounds, rng, t):
 
 
 def agents(repeats, largest):
-    """The agent beside its policy, and the policy beside the practical kernel of FTRLUCB."""
+    """The agent beside its policy, that beside the practical kernel of FTRLUCB; batches."""
     for family, link in (("gaussian", "identity"), ("binomial", "logistic")):
         world = NoisyBandit(glm=nw.GLM(link), dim=10, arms=20, rounds=1300)
         rounds = world.draw(np.random.default_rng(2))
@@ -210,6 +211,7 @@ def agents(repeats, largest):
                 "what": what, "us": 1e6 * times[name] / T, "ratio": ratio,
                 **asked(ratio, most=most),
             }  # fmt: skip
+        yield from batches(family, repeats)
 
 
 def _agent(policy, rounds, T, pending):

@@ -230,6 +230,15 @@ nw.Agent.for_binary_rewards(dim=20, seed=0).choose(np.eye(20))
 print(time.process_time())
 """
 
+REWARD = """
+import time
+import numpy as np, noisewise as nw
+agent = nw.Agent.for_{rewards}_rewards(dim=20, seed=0)
+agent.choose(np.eye(20), key=0)
+agent.learn(0, 1.0)
+print(time.process_time())
+"""
+
 HELP = """
 import time, sys
 sys.argv = ["noisewise", "--help"]
@@ -264,6 +273,8 @@ def processes(repeats, largest):
         ("update of a row", ROW, 3.0),
         ("update of a block", BLOCK, None),
         ("decision of an agent", DECISION, 4.0),
+        ("reward, 0 or 1", REWARD.format(rewards="binary"), 8.0),
+        ("reward, continuous", REWARD.format(rewards="continuous"), 8.0),
     ):
         with tempfile.TemporaryDirectory() as cache:
             first = _child(code, NUMBA_CACHE_DIR=cache)

@@ -45,6 +45,10 @@ for t in range(30):
     out.append(agent.choose(rng.uniform(-0.5, 0.5, (4, 3)), key=t))
     if t % 3:
         agent.learn(t, float(rng.random() < 0.5))
+    if t % 10 == 9:
+        keys = [f"{t}, {i}" for i in range(5)]
+        out += agent.choose_many(rng.uniform(-0.5, 0.5, (5, 4, 3)), keys)
+        agent.learn(keys[1:], [0.0, 1.0, 0.5, 0.5], trials=[1, 2, 4, 6])
 np.save(sys.argv[1], np.array(out, dtype=float))
 """
 

@@ -32,6 +32,10 @@ A policy is a frozen dataclass with three verbs, and sometimes more:
     never will. ``sigma`` is the standard deviation it will have, where that is known. `update` does
     not release: whoever calls `expect` calls `release` once, before or after. Where every reward is
     learnt before the next decision neither is needed.
+``select_many``, ``update_many``
+    (optional, beside those two) many decisions, or rewards, in one call: what ``select`` and
+    ``expect``, or ``update`` and ``release``, give one by one; nothing where one is refused. See
+    `SelfTunedUCB` for their arguments.
 ``confidence(state)``
     (optional) a tuple of ellipsoids that hold the parameter, together and for all rounds, with the
     probability the policy promises.

@@ -172,6 +172,11 @@ class Arms:
                 shift += [0.0] * len(context_fields.columns([(name, kind)]))
         return np.array(shift)
 
+    @property
+    def lacks_origin(self) -> bool:
+        """Whether numbers of contexts enter, and are not yet relative to those of another."""
+        return self.origin is None and self.interactions is not None and bool(self.context)
+
     def around(self, context: object) -> Arms:
         """Return arms that take the numbers of contexts relative to those of this one.
 
@@ -212,16 +217,27 @@ class Arms:
 
     def matrix(self, values: Sequence[Value], actions: Sequence[str] | None = None) -> Array:
         """Return the arms for the values of a context that was read."""
+        return self.matrices([values], actions)[0]
+
+    def matrices(
+        self, values: Sequence[Sequence[Value]], actions: Sequence[str] | None = None
+    ) -> Array:
+        """Return the arms for the values of many contexts, (n, K, dim)."""
         at = self.positions(actions)
-        a = self._own[at]
+        n, K, own = len(values), len(at), self._own[at]
         if self.interactions is None:
-            return a if self.fields else np.eye(len(self._owners))[at]
-        c = np.array(context_fields.encode(self._declared, values)) - self._shift
+            return np.array([own if self.fields else np.eye(len(self._owners))[at]] * n)
+        c = np.array([context_fields.encode(self._declared, each) for each in values])
+        c = c.reshape(n, len(self._shift)) - self._shift
         if self.interactions == "shared":
-            return np.hstack([a, np.einsum("ki,j->kij", a, c).reshape(len(at), -1)])
-        blocks = np.zeros((len(at), len(self._owners), 1 + len(c)))
-        blocks[np.arange(len(at)), at] = np.concatenate([[1.0], c])
-        return np.hstack([a, blocks.reshape(len(at), -1)])
+            rest = np.einsum("ki,tj->tkij", own, c)
+        else:
+            rest = np.zeros((n, K, len(self._owners), 1 + c.shape[1]))
+            rest[:, np.arange(K), at] = np.hstack([np.ones((n, 1)), c])[:, None]
+        m = own.shape[1]
+        x = np.empty((n, K, m + rest.shape[2] * rest.shape[3]))
+        x[:, :, :m], x[:, :, m:] = own, rest.reshape(n, K, x.shape[2] - m)
+        return x
 
     def positions(self, actions: Sequence[str] | None = None) -> list[int]:
         """Return where actions stand among all."""

@@ -2,52 +2,54 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import os
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 from threading import RLock
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..bandits.arms import candidates, norm_bound, observation, spreads
-from ..bandits.ftrl_ucb import FTRLUCB
-from ..bandits.optimism_state import OptimismState
-from ..bandits.optimistic import OptimisticPolicy
+from ..bandits.arms import candidates, norm_bound, spreads
 from ..bandits.self_tuned_ucb import SelfTunedUCB
-from ..bandits.self_tuned_ucb_state import SelfTunedUCBState
 from ..glm import GLM
 from ..inputs import integer, numbers, positive, refuse_class, shown
 from ..links import Link
-from ..ownership import Interrupted, refused
 from ..protocols import Array, Policy, trait
 from . import agent_state
 from .action_features import Arms
 from .decision_log import CAPACITY, DecisionLog
 from .explanation import Explanation, explanation
+from .kinds import is_ftrl_ucb
+from .learning import Learning
 from .observations import (
     Key,
-    Observations,
     batch_keys,
     checked_key,
-    is_key,
     limits_of,
-    parse,
     refuse_pending,
     refuse_unknown,
 )
-from .offers import Offer, dimension_of, read_offer, read_offers
-from .pending import Pending
+from .offers import (
+    Offer,
+    Offers,
+    dimension_of,
+    is_matrix,
+    listed,
+    read_offer,
+    read_offers,
+)
+from .pending import Batching, Pending
 from .randomisation import randomisation
 from .reasons import means
 from .residuals import ResidualScale
-from .reward_scale import LEAST_NOISE, Known, Row, prepare, stand_ins
+from .reward_scale import LEAST_NOISE, stand_ins
 
 
-class Agent:
+class Agent(Learning):
     """Chooses among arms, and learns from rewards that come at once, late, in any order or never.
 
     Threads may share an agent: it locks. A call of `learn` that was interrupted may be repeated
@@ -119,17 +121,15 @@ class Agent:
         self.capacity, self.dropped = integer("capacity", capacity), 0
         self._pending = Pending(policy, self.state)
         self._longest = norm_bound(policy, "feature_bound") or math.inf
-        self._unfinished: str | None = None  # a `learn` that was interrupted once all was learnt
-        self._next: Known | None = None  # what is known once the reward in hand is learnt
         self._lock = RLock()
         self.rewards = None if rewards is None else limits_of(rewards)
         self.scale = ResidualScale() if isinstance(sigma, str) and sigma == "estimated" else None
         self.sigma = 1.0 if self.scale else positive("sigma", sigma)
-        if self.scale and isinstance(policy, FTRLUCB) and policy.noise == "estimated":
+        if self.scale and is_ftrl_ucb(policy) and policy.noise == "estimated":
             raise ValueError(
                 f"sigma is 'estimated', but {policy} estimates variances itself; leave sigma out"
             )
-        self.unit: float | None = None  # the largest reward, where it stands in for norm bounds
+        self.unit = None
         if self.scale and means(policy, self.state, np.zeros((1, self.dim))) is None:
             raise ValueError(f"sigma is 'estimated', but {policy} predicts nothing; pass a number")
 
@@ -157,8 +157,9 @@ class Agent:
         mean of ``trials`` rewards 0 or 1, and a share of n trials counts n times. The other
         arguments are those of `Agent`.
         """
-        glm = GLM("logistic", feature_bound, parameter_bound)
-        policy = FTRLUCB(glm, "likelihood") if guaranteed else SelfTunedUCB("binomial")
+        glm, policy = GLM("logistic", feature_bound, parameter_bound), SelfTunedUCB("binomial")
+        if guaranteed:
+            policy = import_module("noisewise.bandits.ftrl_ucb").FTRLUCB(glm, "likelihood")
         return cls(
             policy, dim, seed, rewards=(0.0, 1.0), arms=arms, randomise=randomise, among=among,
             record=record, capacity=capacity,
@@ -195,8 +196,8 @@ class Agent:
         policy: Policy[Any] = SelfTunedUCB("gaussian")
         size = glm.score_bound
         if guaranteed:
-            ridge = glm.ridge / glm.parameter_bound**2
-            policy = FTRLUCB(glm, noise_floor=0.05 * size, ridge=ridge)
+            kind, ridge = import_module("noisewise.bandits.ftrl_ucb").FTRLUCB, glm.ridge
+            policy = kind(glm, noise_floor=0.05 * size, ridge=ridge / glm.parameter_bound**2)
         agent = cls(
             policy, dim, seed, sigma="estimated" if guaranteed else 1.0, arms=arms,
             randomise=randomise, among=among, record=record, capacity=capacity,
@@ -242,29 +243,45 @@ class Agent:
         ``offers`` are contexts (a list, or a data frame) where the agent has `Arms`, else matrices
         of arms, a list or (n, K, dim). If any of them is refused, no decision is taken. A policy
         that anticipates, as the default does, counts each decision before it takes the next, so
-        that a batch does not repeat one.
+        that a batch does not repeat one; the default takes all of them in one compiled call.
         """
-        whose, read = batch_keys(keys, self.capacity), read_offers(self.arms, offers, actions)
-        if len(whose) != len(read):
-            raise ValueError(f"keys has length {len(whose)}, offers {len(read)}; pass one key each")
-        checked = [candidates(offer.x, self.dim, self._longest) for offer in read]
-        taken: list[Any] = []
+        whose, given = batch_keys(keys, self.capacity), listed(offers)
+        if len(whose) != len(given):
+            raise ValueError(
+                f"keys has length {len(whose)}, offers {len(given)}; pass one key each"
+            )
+        if not whose:
+            return []
+        self._find_origin(given[0])
+        read = read_offers(self.arms, given, actions, self.dim, self._longest)
         with self._lock:
             refuse_pending(whose, self._pending.arms)
             try:
-                for offer, x, key in zip(read, checked, whose, strict=True):
-                    k, _ = self._decide(x, offer, key, None, False)
-                    taken.append(offer.names[k] if offer.names else k)
+                chosen = self._decide_many(read, whose)
             except BaseException:
                 for key in whose:
                     self._give_up(key)
                 raise
-        return taken
+        return read.called(chosen)
+
+    def _decide_many(self, offers: Offers, keys: list[Key]) -> list[int]:
+        """Return the arms to play: in one call of the policy, unless Python takes part."""
+        room = len(self._pending.arms) + len(keys) <= self.capacity
+        if not room or self.randomisation.share or not isinstance(self.policy, Batching):
+            pairs = zip(offers.each(), keys, strict=True)
+            return [self._decide(each.x, each, key, None, False)[0] for each, key in pairs]
+        self._pending.announce(self.policy, self.state, keys[0])
+        chosen, arms = self.policy.select_many(self.state, *offers[:3], self.rng)
+        self._pending.add_many(keys, arms)
+        played: list[int] = chosen.tolist()
+        if self.record.capacity:
+            for each, key, k in zip(offers.each(), keys, played, strict=True):
+                self.record.decide(key, each.kept(), k, np.eye(len(each.x))[k])
+        return played
 
     def _find_origin(self, context: object) -> None:
         """Take numbers relative to those of the first context."""
-        given = isinstance(context, np.ndarray) and context.ndim == 2  # a matrix of arms
-        if self.arms is None or given or self.arms.origin is not None or not self.arms.context:
+        if self.arms is None or is_matrix(context) or not self.arms.lacks_origin:
             return
         with self._lock:
             if not self._pending.arms and not self._count():
@@ -286,109 +303,6 @@ class Agent:
         if p is not None:
             self.record.decide(key, offer.kept() if offer else x.copy(), k, p)
         return k, p
-
-    def learn(
-        self,
-        arm_or_key: object,
-        reward: ArrayLike,
-        sigma: ArrayLike | None = None,
-        trials: ArrayLike | None = None,
-    ) -> None:
-        """Learn the reward of a decision, once, or of an arm.
-
-        Parameters
-        ----------
-        arm_or_key : key of a decision (None: the last one without a key), or features (dim,)
-            Many at once: a list of keys, or features (n, dim), with ``reward`` of shape (n,). If
-            any of them is refused, none is learnt.
-        sigma : float >= 0, optional
-            The standard deviation of the reward's noise. For binary rewards and shares, whose
-            variance follows from their mean, it is relative to that of one trial: 1/sqrt(n) for n,
-            so pass ``trials`` there and not a standard error.
-        trials : float > 0, optional
-            Instead: how many trials the reward is the mean of. One trial has the agent's sigma,
-            that is 1 or the estimated one, and n have 1/sqrt(n) of it.
-        """
-        given = parse(arm_or_key, reward, sigma, trials, self.rewards)
-        finished: list[bool] = []
-        try:
-            with self._lock:
-                given.refuse_keys_as_features(arm_or_key, self._pending.arms)
-                self._learn(given, finished)
-        except BaseException:
-            if finished:  # an interrupt on the way out
-                self._unfinished = given.content
-            raise
-
-    def _learn(self, given: Observations, finished: list[bool]) -> None:
-        if self._unfinished is not None and self._unfinished == given.content:
-            finished.append(True)
-            self._settle(given)
-            self._unfinished = None
-            return  # the same call was interrupted after all was learnt
-        refuse_unknown(given.keys, self._pending.arms)
-        rows = [
-            (*observation(x, y, 1.0, self.dim, self._longest)[:2], sd, n)
-            for x, y, sd, n in given.rows(self._pending.arms)
-        ]
-        before, self._next = self._count(), None
-        try:
-            if given.single:
-                self._learn_row(rows[0])
-            else:
-                self._learn_batch(rows, given.whose)
-            self._settle(given)
-            self._unfinished = None
-            finished.append(True)
-        except BaseException as error:
-            lost = refused(error) or isinstance(self.state, Interrupted)
-            if not lost and self._count() > before:  # the interrupt came later
-                vars(self).update(self._next._asdict() if self._next else {})
-                self._unfinished = given.content
-                self._settle(given)
-            raise
-
-    def _settle(self, given: Observations) -> None:
-        """Take decisions that have their rewards out of the pending ones; again is the same."""
-        for key, reward in zip(given.whose, given.rewards, strict=True):
-            if is_key(key):
-                if self.record.capacity:
-                    self.record.settle(key, reward)
-                self._pending.remove(self.policy, self.state, key)
-
-    def _learn_row(self, row: Row) -> None:
-        """Learn one reward, and what follows from it for unit and scale."""
-        if self.scale is None and self.unit is None:
-            x, y, sd, n = row
-            self.policy.update(self.state, x, y, self.sigma / math.sqrt(n) if sd is None else sd)
-            return
-        prepared = prepare(self.policy, self.state, row, self.sigma, self.unit, self.scale)
-        if prepared is None:  # its past is reweighted
-            self._learn_batch([row], [None])
-            return
-        self._next, sigma = prepared
-        self._next.policy.update(self.state, row[0], row[1], sigma)
-        vars(self).update(self._next._asdict())
-
-    def _learn_batch(self, rows: list[Row], whose: list[Any]) -> None:
-        """Learn rewards on a copy of the state, which takes its place in one step."""
-        cheap = isinstance(self.state, OptimismState | SelfTunedUCBState)
-        state = self.state.copy() if cheap else copy.deepcopy(self.state)
-        known = Known(self.policy, self.unit, self.scale)
-        for row, key in zip(rows, whose, strict=True):
-            prepared = prepare(known.policy, state, row, self.sigma, *known[1:], copied=True)
-            assert prepared is not None
-            known, sigma = prepared
-            known.policy.update(state, row[0], row[1], sigma)
-            if is_key(key) and self._pending.counts(key):
-                self.policy.release(state, row[0])  # type: ignore[attr-defined]
-        vars(self).update(known._asdict(), state=state)
-
-    def _count(self) -> int:
-        """Return how many rewards the policy has learnt, repaired first if it was interrupted."""
-        if isinstance(self.policy, OptimisticPolicy):
-            self.policy.mend(self.state)
-        return trait(self.state, "count", 0)
 
     def forget(self, key: Key) -> None:
         """Give up a pending decision, whose reward will never come."""

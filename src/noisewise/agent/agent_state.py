@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .. import archive
-from ..bandits.ftrl_ucb import FTRLUCB
 from ..inputs import integer
 from ..links import Link
 from ..printing import OneLine
@@ -26,6 +25,7 @@ from ..states import (
 )
 from .action_features import Arms
 from .decision_log import Decision, DecisionLog
+from .kinds import is_ftrl_ucb
 from .observations import Key, is_key, limits_of
 from .pending import Pending
 from .randomisation import AMONG, check_share
@@ -110,7 +110,7 @@ def load(
         )  # fmt: skip
         agent.record = DecisionLog(*given.record)
         agent.record.check_offers(given.arms, dim)
-        if given.unit is not None and not (isinstance(policy, FTRLUCB) and policy.glm.linear):
+        if given.unit is not None and not (is_ftrl_ucb(policy) and policy.glm.linear):
             raise ValueError(f"{policy} has no unit of rewards")
         if given.scale and means(policy, agent.state, np.zeros((1, dim))) is None:
             raise ValueError(f"{policy} predicts nothing, but has a scale of residuals")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..inputs import column, numbers, positive, shown
+from ..kernels.layout import LARGEST
 from ..protocols import Array
 
 Key = str | int | None
@@ -30,12 +31,23 @@ class Observations:
     @property
     def keys(self) -> list[Key]:
         """The keys among those the rewards are of."""
-        return [each for each in self.whose if is_key(each)]
+        return self.whose if are_plain(self.whose) else [x for x in self.whose if is_key(x)]
 
     def rows(self, arms: dict[Key, Array]) -> Iterator[tuple[Any, float, float | None, float]]:
         """Yield features, reward, sd and trials of each reward; ``arms`` are those of keys."""
-        features = [arms[each] if is_key(each) else each for each in self.whose]
+        features = self.features(arms)
         return zip(features, self.rewards, self.sds, self.trials)  # noqa: B905 - as many by `parse`
+
+    def features(self, arms: dict[Key, Array]) -> list[Any]:
+        """Return the features of each reward; ``arms`` are those of keys."""
+        if are_plain(self.whose):
+            return [arms[key] for key in self.whose]
+        return [arms[each] if is_key(each) else each for each in self.whose]
+
+    def spreads(self, sigma: float) -> Array:
+        """Return the standard deviation of each reward, one trial without having ``sigma``."""
+        n = np.sqrt(self.trials)
+        return sigma / n if None in self.sds[:1] else np.array(self.sds, dtype=np.float64)
 
     def refuse_keys_as_features(self, arm_or_key: object, pending: Container[Key]) -> None:
         """Raise if several pending keys came with one reward, which reads like features."""
@@ -84,7 +96,7 @@ def parse(
         )
     if sigma is not None and trials is not None:
         raise ValueError(f"sigma is {shown(sigma)} and trials {shown(trials)}; pass one of them")
-    for each in whose:
+    for each in () if are_plain(whose) else whose:
         _refuse_neither(each)
     n = len(whose)
     sds = [None] * n if sigma is None else _levels("sigma", sigma, n, single)
@@ -106,6 +118,14 @@ def is_key(thing: object) -> bool:
     return thing is None or isinstance(thing, str)
 
 
+def are_plain(things: list[Any]) -> bool:
+    """Return whether all are keys of the usual types, and need no further look."""
+    kinds = {*map(type, things)}
+    if kinds == {int}:
+        return min(things) > -LARGEST_KEY and max(things) < LARGEST_KEY
+    return kinds <= {str, type(None)}
+
+
 def checked_key(key: object) -> Key:
     """Return a key as a plain string or integer, or None."""
     if type(key) is str:
@@ -117,7 +137,8 @@ def checked_key(key: object) -> Key:
 
 def batch_keys(keys: object, most: int) -> list[Key]:
     """Return keys of decisions taken at once, at most so many and none of them None."""
-    given = [checked_key(key) for key in _each(keys, single=False)]
+    given = _each(keys, single=False)
+    given = given if are_plain(given) else [checked_key(key) for key in given]
     if None in given:
         raise ValueError("keys holds None; pass a string or an integer for each decision")
     if len(given) > most:
@@ -127,11 +148,8 @@ def batch_keys(keys: object, most: int) -> list[Key]:
 
 def refuse_pending(keys: list[Key], pending: Container[Key]) -> None:
     """Raise if a key is pending already, or is there twice."""
-    for key in keys:
-        if key in pending:
-            raise ValueError(
-                f"key {key!r} is pending already; learn or forget it, or pass another key"
-            )
+    for key in filter(pending.__contains__, keys):
+        raise ValueError(f"key {key!r} is pending already; learn or forget it, or pass another key")
     if len(set(keys)) < len(keys):
         raise ValueError("keys holds one twice; pass another for each decision")
 
@@ -141,7 +159,7 @@ def refuse_unknown(
 ) -> None:
     """Raise unless each of the keys is pending."""
     for key in keys:
-        if not is_key(key) or key not in pending:
+        if not (type(key) is str or is_key(key)) or key not in pending:
             raise ValueError(
                 f"no decision is pending under key {key!r}: it was never chosen, has its reward, "
                 f"was forgotten, or was dropped as the oldest; {remedy}"
@@ -174,6 +192,8 @@ def _each(arm_or_key: Any, single: bool) -> list[Any]:
         raise ValueError(
             f"arm_or_key is {shown(arm_or_key)}, without a length; pass a list of keys"
         )
+    if isinstance(arm_or_key, np.ndarray) and arm_or_key.dtype.kind in "iu":
+        return arm_or_key.tolist()
     return list(arm_or_key)
 
 
@@ -199,7 +219,8 @@ def _refuse_neither(thing: object) -> None:
 
 def _levels(name: str, value: ArrayLike, count: int, single: bool) -> list[float]:
     """Return one standard deviation, or number of trials, a reward."""
-    return [
-        positive(name, each, zero=name == "sigma")
-        for each in column(name, value, count, single, spread=True).tolist()
-    ]
+    levels = column(name, value, count, single, spread=True)
+    each: list[float] = levels.tolist()
+    if not ((levels > 1 / LARGEST) & (levels < LARGEST)).all():  # or 0, or to be refused
+        each = [positive(name, level, zero=name == "sigma") for level in each]
+    return each

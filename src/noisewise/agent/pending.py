@@ -1,12 +1,16 @@
 """Decisions whose rewards are pending, and those of them that the policy counts."""
 
+from itertools import chain
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..protocols import Array, Policy
 from .observations import Key
+
+Places = NDArray[np.int64]
+TOGETHER = 32  # decisions of a batch whose arms share memory, given back with the last of them
 
 
 @runtime_checkable
@@ -18,6 +22,21 @@ class Anticipating(Protocol):
 
     def release(self, state: Any, arm: ArrayLike) -> None:
         """Count it no more."""
+
+
+@runtime_checkable
+class Batching(Anticipating, Protocol):
+    """A policy that takes many decisions, or learns many rewards, in one call."""
+
+    def select_many(
+        self, state: Any, arms: Array, first: Places, longest: float, rng: np.random.Generator
+    ) -> tuple[Places, Array]:
+        """Return which arm of each offer is chosen, and that; then all but the last are counted."""
+
+    def update_many(
+        self, state: Any, arms: Array, rewards: Array, sigmas: Array, counted: Places
+    ) -> None:
+        """Learn rewards in order, or none, and count decisions no more where ``counted``."""
 
 
 class Pending:
@@ -67,6 +86,12 @@ class Pending:
         self.newest = (key,)
         self.arms[key] = arm
 
+    def add_many(self, keys: list[Key], arms: Array) -> None:
+        """Add decisions, of which the policy knows all but the last."""
+        parts = (arms[i : i + TOGETHER].copy() for i in range(0, len(arms), TOGETHER))
+        self.arms.update(zip(keys, chain.from_iterable(parts), strict=True))
+        self.newest = (keys[-1],)
+
     def counts(self, key: Key) -> bool:
         """Whether the policy counts this decision."""
         return self.anticipates and key in self.arms and key not in self.newest
@@ -79,6 +104,13 @@ class Pending:
             policy.release(state, self.arms[key])
         del self.arms[key]
         if key in self.newest:
+            self.newest = ()
+
+    def drop(self, keys: list[Key]) -> None:
+        """Take decisions out that the policy counts no more; again is the same."""
+        for key in keys:
+            self.arms.pop(key, None)
+        if self.newest and self.newest[0] not in self.arms:
             self.newest = ()
 
     def check(self, state: Any) -> None:

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..bandits.arms import candidates, model_of, norm_bound
-from ..bandits.ftrl_ucb import FTRLUCB
-from ..bandits.mor_ucb import MORUCB
 from ..blas import matmul
 from ..confidence import Confident, Interval, score_bounds
 from ..glm import GLM
 from ..protocols import Array, Policy, trait
+from .kinds import is_ftrl_ucb, is_mor_ucb
 
 Part = tuple[str, float]
 
@@ -189,8 +188,8 @@ def _bounds(
     """Return bounds of means over the confidence sets, and why not to rely on each."""
     glm, bound = model_of(policy) or GLM(), norm_bound(policy, "parameter_bound")
     bound = bound if bounded else None
-    valid = PRINTED if isinstance(policy, MORUCB) and policy.as_printed else ""
-    valid = ESTIMATED if isinstance(policy, FTRLUCB) and policy.noise == "estimated" else valid
+    valid = PRINTED if is_mor_ucb(policy) and policy.as_printed else ""
+    valid = ESTIMATED if is_ftrl_ucb(policy) and policy.noise == "estimated" else valid
     if bound is not None and scores is not None:
         length = float(np.linalg.norm(state.theta))
         if _outgrown(policy, state, x, scores, bound):
@@ -210,7 +209,7 @@ def _bounds(
 def _outgrown(policy: object, state: Any, x: Array, scores: Array, bound: float) -> bool:
     """Return whether a score is beyond the bound by more than noise, where its size is known."""
     most = bound * np.sqrt(np.einsum("ij,ij->i", x, x))
-    noise = policy.bonus(state, x) if isinstance(policy, FTRLUCB) else 0.0
+    noise = policy.bonus(state, x) if is_ftrl_ucb(policy) else 0.0
     return bool((np.abs(scores) > 1.05 * most + noise + 1e-12).any())
 
 
@@ -221,7 +220,7 @@ def _finite(value: Any) -> Any:
 
 def _layers(policy: Policy[Any], state: Any, x: Array) -> Array | None:
     """Return the layer behind each arm's index; -1 where all are empty."""
-    if not isinstance(policy, MORUCB):
+    if not is_mor_ucb(policy):
         return None
     bounds = policy.uppers(state, x)
     if not np.isfinite(bounds).any():

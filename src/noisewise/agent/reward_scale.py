@@ -2,11 +2,10 @@
 
 import math
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-from ..bandits.ftrl_ucb import FTRLUCB
-from ..bandits.optimism_state import OptimismState
 from ..protocols import Array, Policy
+from .kinds import is_ftrl_ucb, is_theirs
 from .reasons import means
 from .residuals import ResidualScale
 
@@ -17,7 +16,6 @@ LEAST_UNIT = 1e-40  # smaller rewards are as good as zero
 
 # features, reward, its standard deviation or None, and its number of trials
 Row = tuple[Array, float, float | None, float]
-State = TypeVar("State")
 
 
 class Known(NamedTuple):
@@ -29,8 +27,8 @@ class Known(NamedTuple):
 
 
 def prepare(
-    policy: Policy[State],
-    state: State,
+    policy: Policy[Any],
+    state: Any,
     row: Row,
     sigma: float,
     unit: float | None,
@@ -50,8 +48,8 @@ def prepare(
     if unit is not None and size > max(GROWTH * unit, LEAST_UNIT):
         if not copied:
             return None
-        assert isinstance(policy, FTRLUCB)
-        assert isinstance(state, OptimismState)
+        assert is_ftrl_ucb(policy)
+        assert is_theirs(state)
         if not unit:  # rewards so far were zero, and counted as if their sd were 1
             policy.reweigh(state, size**-2.0)
             scale = ResidualScale(size * size, floor=LEAST_NOISE * size)
@@ -66,7 +64,7 @@ def prepare(
     mean = means(policy, state, x[None])
     assert mean is not None  # asked for when the agent was made
     scale, factor = scale.after(y - float(mean[0]), n).settled()
-    if factor != 1.0 and isinstance(policy, FTRLUCB) and isinstance(state, OptimismState):
+    if factor != 1.0 and is_ftrl_ucb(policy) and is_theirs(state):
         if policy.glm.linear and not copied:
             return None
         if policy.glm.linear:

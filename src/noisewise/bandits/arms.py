@@ -2,13 +2,14 @@
 
 import math
 import warnings
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import Protocol, TypeGuard
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..glm import GLM
 from ..inputs import FLOAT, numbers, positive, ready, shown, with_slack
@@ -52,6 +53,37 @@ def candidates(arms: ArrayLike, dim: int, feature_bound: float = np.inf) -> Arra
     return np.array(array, order="C")
 
 
+def candidates_of(
+    offers: Sequence[ArrayLike] | Array, dim: int, feature_bound: float = np.inf
+) -> tuple[Array, NDArray[np.int64], float]:
+    """Return the arms of many offers, where those of each begin, and the largest squared norm.
+
+    They lie one below the other and are checked like `candidates`; ``offers`` are matrices, or one
+    array (n, K, dim).
+
+    >>> candidates_of([np.eye(2), 3 * np.eye(2)[:1]], 2)[1:]
+    (array([0, 2, 3]), 9.0)
+    """
+    most = min(with_slack(feature_bound), LARGEST)
+    if ready(offers) and offers.ndim == 3 and offers.size and offers.shape[2] == dim:
+        n, K, _ = offers.shape
+        rows, first = offers.reshape(n * K, dim), np.arange(0, n * K + 1, K)
+    elif len(offers) and all(block(each, dim) for each in offers):
+        rows, first = np.concatenate(offers), _ends(offers)
+    else:
+        rows = None
+    if rows is not None and (longest := compiled().longest(rows)) <= most * most:  # no NaN either
+        return rows, first, longest
+    each = [candidates(numbers("arms", arms, check=False), dim, feature_bound) for arms in offers]
+    rows = np.concatenate([np.empty((0, dim)), *each])
+    return rows, _ends(each), compiled().longest(rows)
+
+
+def _ends(offers: Sequence[ArrayLike] | Array) -> NDArray[np.int64]:
+    sizes = [0, *(len(each) for each in offers)]  # type: ignore[arg-type]
+    return np.cumsum(sizes, dtype=np.int64)
+
+
 def observation(
     arm: ArrayLike, reward: float, sigma: float, dim: int, feature_bound: float = np.inf
 ) -> tuple[Array, float, float]:
@@ -70,6 +102,21 @@ def observation(
     if abs(float(r)) > LARGEST:
         raise ValueError(f"reward is {shown(reward)}, too large to compute with; rescale rewards")
     return np.array(x), float(r), positive("sigma", sigma, zero=True)
+
+
+def observations(
+    arms: Sequence[ArrayLike], rewards: Array, dim: int, feature_bound: float = np.inf
+) -> Array:
+    """Return the arms of many rewards as ``(n, dim)``, all checked like `observation`."""
+    if {*map(type, arms)} == {np.ndarray} and {each.shape for each in arms} == {(dim,)}:  # type: ignore[union-attr]
+        most = min(with_slack(feature_bound), LARGEST)
+        rows: Array = np.concatenate(arms).reshape(-1, dim)
+        fit = rows.dtype == FLOAT and compiled().longest(rows) <= most * most
+        if fit and np.abs(rewards).max() <= LARGEST:
+            return rows
+    pairs = zip(arms, rewards.tolist(), strict=True)
+    each = [observation(x, y, 1.0, dim, feature_bound)[0] for x, y in pairs]
+    return np.array(each).reshape(-1, dim)
 
 
 def spreads(sigma: ArrayLike | None, count: int) -> Array:

@@ -11,21 +11,22 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from ..blas import matmul
 from ..confidence import Interval
 from ..inputs import generator, one_of, positive, probability
 from ..kernels import self_tuned_ucb_layout as at
+from ..links import LINKS
 from ..ownership import writes_at_once
 from ..protocols import Array
+from . import self_tuned_batches as batches
 from .arms import block, candidates, in_form, observation
 from .self_tuned_account import half_widths, learnt
+from .self_tuned_batches import Places
 from .self_tuned_ucb_state import SelfTunedUCBState, start
 
 FAMILIES = ("gaussian", "binomial")
 LEAST, SMALLEST = 1e-150, 1e-20  # sd whose weight is a number, and can be computed with
-ROOM = 256  # rows of history, and of pending decisions, at first
 
 
 @cache
@@ -120,7 +121,7 @@ class SelfTunedUCB:
 
     def start(self, dim: int) -> SelfTunedUCBState:
         """Make the state of a fresh learner."""
-        return start(dim, ROOM, self._kind)
+        return start(dim, self._kind)
 
     def check_state(self, state: SelfTunedUCBState) -> None:
         """Raise unless the state is of this family."""
@@ -163,7 +164,7 @@ class SelfTunedUCB:
 
     def mean_of(self, scores: Array) -> Array:
         """Return the mean reward at each score."""
-        return expit(scores) if self._kind else scores
+        return LINKS["logistic"].mean(scores) if self._kind else scores
 
     def interval(self, state: SelfTunedUCBState, x: Array, delta: float = 0.05) -> Interval:
         """Return an approximate interval of the mean reward of every checked arm.
@@ -190,13 +191,13 @@ class SelfTunedUCB:
         if not (in_form(arm, reward, sigma) and len(arm) == state.dim):
             arm, reward, sigma = observation(arm, reward, sigma, state.dim)
         if state.numbers[at.STORED] == len(state.rows):
-            state.rows = np.concatenate([state.rows, np.zeros_like(state.rows)])
+            state.make_room(rewards=1)
         if state.numbers[at.COUNT] == 0 and state.pending and sigma > SMALLEST and not self._kind:
             state.weigh_pending(sigma**-2.0)
-        learnt = sigma > LEAST and kernels().learn(
-            state.numbers, state.vectors, state.matrices, state.rows, arm, reward, sigma**-2.0,
-            self._kind,
-        )  # fmt: skip
+        learn = kernels().learn_share if self._kind else kernels().learn_number
+        learnt = sigma > LEAST and learn(
+            state.numbers, state.vectors, state.matrices, state.rows, arm, reward, sigma**-2.0
+        )
         if not learnt:
             self._refuse(state, arm, reward, sigma)
 
@@ -204,19 +205,12 @@ class SelfTunedUCB:
     def expect(self, state: SelfTunedUCBState, arm: ArrayLike, sigma: float | None = None) -> None:
         """Count a decision whose reward is pending; without ``sigma`` with a typical weight."""
         x = observation(arm, 0.0, 1.0, state.dim)[0]
-        s = state.numbers
-        if sigma is None:
-            w = float(s[at.WEIGHTS] / s[at.COUNT]) if s[at.COUNT] else 1.0
-        else:
-            w = positive("sigma", sigma) ** -2.0
-        if s[at.PENDING] == len(state.keys):
-            more = max(ROOM, len(state.keys))
-            decisions = np.concatenate([state.decisions, np.zeros((more, state.dim + 1))])
-            keys = np.concatenate([state.keys, np.zeros(more)])
-            vars(state).update(decisions=decisions, keys=keys)  # both, or neither
+        w = state.usual_weight if sigma is None else positive("sigma", sigma) ** -2.0
+        state.make_room(decisions=1)
         counted = kernels().expect(
-            s, state.vectors, state.matrices, state.decisions, state.keys, x, w, self._kind
-        )
+            state.numbers, state.vectors, state.matrices, state.decisions, state.keys, x, w,
+            self._kind,
+        )  # fmt: skip
         if not counted:
             self._refuse(state, x, 0.0, w**-0.5)
 
@@ -230,6 +224,45 @@ class SelfTunedUCB:
             raise ValueError(
                 f"arm is {x}, and no decision on it is pending; release each once, after expect"
             )
+
+    @writes_at_once
+    def select_many(
+        self,
+        state: SelfTunedUCBState,
+        arms: Array,
+        first: Places,
+        longest: float,
+        rng: np.random.Generator,
+    ) -> tuple[Places, Array]:
+        """Return what `select` returns for many offers, and the arms it chose.
+
+        Offer t are the rows of ``arms`` from ``first[t]`` to ``first[t + 1]``, and ``longest`` is
+        the largest squared norm of any, see `candidates_of`. Each decision counts as pending, as by
+        `expect`, before the next is taken; the last does not yet. Where an arm can't be counted,
+        nothing is.
+        """
+        weight, worst = state.usual_weight, np.zeros((1, state.dim))
+        worst[0, 0] = math.sqrt(longest) * (1 + 1e-12)
+        if batches.first_refused(worst, np.zeros(1), np.array([weight]), self._kind) == 0:
+            self._refuse(state, worst[0], 0.0, weight**-0.5)
+
+        def draw(t: int) -> int:
+            return self.select(state, arms[first[t] : first[t + 1]], rng)
+
+        return batches.choose_many(state, arms, first, weight, draw)
+
+    @writes_at_once
+    def update_many(
+        self, state: SelfTunedUCBState, arms: Array, rewards: Array, sigmas: Array, counted: Places
+    ) -> None:
+        """Learn many rewards in order, or none; a decision is released where ``counted`` is 1."""
+        weights = np.array([sd**-2.0 if sd > LEAST else math.inf for sd in sigmas.tolist()])
+        bad = batches.first_refused(arms, rewards, weights, self._kind)
+        if bad < len(arms):
+            self._refuse(state, arms[bad], float(rewards[bad]), float(sigmas[bad]))
+        if state.numbers[at.COUNT] == 0 and state.pending and len(arms) and not self._kind:
+            state.weigh_pending(float(weights[0]))
+        batches.learn_many(state, arms, rewards, weights, counted)
 
     def _refuse(self, state: SelfTunedUCBState, arm: Array, reward: float, sigma: float) -> None:
         """Say why a reward can't be learnt."""

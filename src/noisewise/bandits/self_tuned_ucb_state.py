@@ -11,6 +11,8 @@ from ..printing import OneLine
 from ..protocols import Array
 from ..states import check_fields, check_rows, check_semidefinite, check_type, restore_writable
 
+ROOM = 256  # rows of history, and of pending decisions, at first
+
 
 @dataclass(eq=False, repr=False)
 class SelfTunedUCBState(OneLine):
@@ -66,6 +68,19 @@ class SelfTunedUCBState(OneLine):
         vars(twin).update({k: np.array(v) if k != "dim" else v for k, v in held.items()})
         return twin
 
+    def make_room(self, rewards: int = 0, decisions: int = 0) -> None:
+        """Make room for so many rewards, and pending decisions, more."""
+        room = doubled(len(self.rows), int(self.numbers[at.STORED]) + rewards)
+        if room > len(self.rows):
+            more = np.zeros((room - len(self.rows), self.dim + 3))
+            self.rows = np.concatenate([self.rows, more])
+        room = doubled(len(self.keys), self.pending + decisions)
+        if room > len(self.keys):
+            more = np.zeros((room - len(self.keys), self.dim + 1))
+            keys = np.concatenate([self.keys, np.zeros(len(more))])
+            both = {"decisions": np.concatenate([self.decisions, more]), "keys": keys}
+            vars(self).update(both)  # at once
+
     def weigh_pending(self, weight: float) -> None:
         """Give pending decisions, counted before the unit of weights was known, that weight."""
         decisions, numbers, matrices = (
@@ -105,6 +120,12 @@ class SelfTunedUCBState(OneLine):
         return int(self.numbers[at.LAST_RESTART])
 
     @property
+    def usual_weight(self) -> float:
+        """The mean weight of rewards, 1 before the first."""
+        s = self.numbers
+        return float(s[at.WEIGHTS] / s[at.COUNT]) if s[at.COUNT] else 1.0
+
+    @property
     def coef(self) -> Array:
         """The estimated coefficients of the features."""
         return self.vectors[at.THETA, :-1].copy()
@@ -125,8 +146,19 @@ class SelfTunedUCBState(OneLine):
         return float(self.numbers[at.DISPERSION])
 
 
-def start(dim: int, room: int, family: int) -> SelfTunedUCBState:
-    """Return the state before the first reward, with room for so many rows of history."""
+def doubled(room: int, least: int) -> int:
+    """Return a room doubled until it is large enough.
+
+    >>> doubled(0, 0), doubled(0, 1), doubled(256, 256), doubled(256, 600)
+    (0, 256, 256, 1024)
+    """
+    while room < least:
+        room = max(2 * room, ROOM)
+    return room
+
+
+def start(dim: int, family: int) -> SelfTunedUCBState:
+    """Return the state before the first reward."""
     D = dimension(dim) + 1
     numbers = np.zeros(at.SIZE)
     numbers[[at.RIDGE, at.INTERCEPT, at.TYPICAL]] = 1.0
@@ -136,5 +168,5 @@ def start(dim: int, room: int, family: int) -> SelfTunedUCBState:
     vectors = np.zeros((at.VECTORS, D))
     vectors[at.SCALE] = 1.0
     return SelfTunedUCBState(
-        dim, numbers, vectors, matrices, np.zeros((room, D + 2)), np.zeros((0, D)), np.zeros(0)
+        dim, numbers, vectors, matrices, np.zeros((ROOM, D + 2)), np.zeros((0, D)), np.zeros(0)
     )

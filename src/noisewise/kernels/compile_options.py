@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numba import config, njit, types
 from numba.core.typing.templates import Signature
+from numba.np.numpy_support import as_dtype
 
 from .cache import CodeCache
 from .compile_note import noted
@@ -106,7 +107,7 @@ def fitting(kind: types.Type, given: object) -> object:
     if isinstance(kind, types.Array):
         if (
             type(given) is np.ndarray
-            and (given.ndim, given.dtype) == (kind.ndim, np.float64)
+            and (given.ndim, given.dtype) == (kind.ndim, as_dtype(kind.dtype))
             and given.flags.c_contiguous
             and given.flags.writeable
         ):

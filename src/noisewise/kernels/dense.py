@@ -1,13 +1,40 @@
-"""Small symmetric matrices, compiled: both halves are kept, and alike to the last bit."""
+"""Small symmetric matrices, compiled: both halves are kept, and alike to the last bit.
+
+Rows and matrices are set by loops. An assignment of arrays would take the compiler half a second,
+most of it for the sentence about shapes that do not fit.
+"""
 
 import math
 
 import numpy as np
 from numba import njit
 
-from .compile_options import PART
+from .compile_options import INNER, PART
 
 LOST = 1e-14  # a pivot below this share of its diagonal entry is lifted to it
+
+
+@njit(**INNER)
+def set_line(a, out):
+    """Set a vector."""
+    for i in range(a.shape[0]):
+        out[i] = a[i]
+
+
+@njit(**INNER)
+def set_matrix(A, out):
+    """Set a matrix."""
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            out[i, j] = A[i, j]
+
+
+@njit(**INNER)
+def clear(A):
+    """Set a matrix to zero."""
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            A[i, j] = 0.0
 
 
 @njit(**PART)
@@ -38,7 +65,7 @@ def add_outer(A, z, c):
 def invert(A, ridge, scale, intercept, out):
     """Set the inverse of A plus ``ridge * scale`` on the diagonal, and ``intercept`` at its end."""
     D = A.shape[0]
-    L = np.zeros((D, D))
+    L = np.empty((D, D))
     for i in range(D):
         own = A[i, i] + (ridge * scale[i] if i < D - 1 else intercept)
         for j in range(i + 1):

@@ -84,6 +84,18 @@ def implicit_step(score, h, y, n):
 
 
 @njit(**PART)
+def median(values, count):
+    """Return the median of the first ``count`` values, which are put in order."""
+    for i in range(1, count):
+        value, j = values[i], i
+        while j > 0 and values[j - 1] > value:
+            values[j] = values[j - 1]
+            j -= 1
+        values[j] = value
+    return 0.5 * (values[(count - 1) // 2] + values[count // 2])
+
+
+@njit(**PART)
 def set_scales(s, v):
     """Set the scale of each feature; return the mean squared norm of arms in units of them.
 
@@ -99,7 +111,7 @@ def set_scales(s, v):
         if v[at.LARGEST_OF, j] > 0.0:
             logs[seen] = math.log(v[at.LARGEST_OF, j])
             seen += 1
-    middle = np.median(logs[:seen])
+    middle = median(logs, seen)
     for j in range(d):
         v[at.SCALE, j] = 1.0
         if v[at.LARGEST_OF, j] > 0.0:
@@ -257,24 +269,39 @@ def reweigh(s, v, m, rows):
 def renew_bonus(s, v, m):
     """Invert the matrix that counts pending decisions."""
     if s[at.PENDING] > 0.0:
-        both = m[at.GRAM] + m[at.WAITING]
-        invert(both, s[at.RIDGE], v[at.SCALE], s[at.INTERCEPT], m[at.BONUS])
+        B = m[at.BONUS]
+        for i in range(B.shape[0]):
+            for j in range(B.shape[0]):
+                B[i, j] = m[at.GRAM, i, j] + m[at.WAITING, i, j]
+        invert(B, s[at.RIDGE], v[at.SCALE], s[at.INTERCEPT], B)
 
 
 @njit(**PART)
-def renew(s, v, m, rows, family):
-    """Choose the ridge again, and solve for it."""
-    if family == at.GAUSSIAN and s[at.GIVEN] > 0.0:
+def renew_gaussian(s, v, m, rows):
+    """Choose the ridge for continuous rewards again, and solve for it."""
+    if s[at.GIVEN] > 0.0:
         reweigh(s, v, m, rows)
-    choose_ridge(s, v, m, family)
-    if family == at.BINOMIAL:
-        solve_history(s, v, m, rows)
-    else:
-        invert(m[at.GRAM], s[at.RIDGE], v[at.SCALE], s[at.INTERCEPT], m[at.INVERSE])
-        times(m[at.INVERSE], v[at.MOMENT], v[at.THETA])
-        if s[at.GIVEN] == 0.0:
-            renew_noise(m)
+    choose_ridge(s, v, m, at.GAUSSIAN)
+    invert(m[at.GRAM], s[at.RIDGE], v[at.SCALE], s[at.INTERCEPT], m[at.INVERSE])
+    times(m[at.INVERSE], v[at.MOMENT], v[at.THETA])
+    if s[at.GIVEN] == 0.0:
+        renew_noise(m)
     renew_bonus(s, v, m)
+    set_next(s)
+
+
+@njit(**PART)
+def renew_binomial(s, v, m, rows):
+    """Choose the ridge for shares again, and solve for it."""
+    choose_ridge(s, v, m, at.BINOMIAL)
+    solve_history(s, v, m, rows)
+    renew_bonus(s, v, m)
+    set_next(s)
+
+
+@njit(**INNER)
+def set_next(s):
+    """Set the count at which the ridge is chosen again."""
     s[at.NEXT] = max(s[at.COUNT] + 1.0, math.ceil(GROWTH * s[at.COUNT]))
 
 

@@ -7,7 +7,7 @@ from numba import njit
 
 from . import self_tuned_ucb_layout as at
 from .compile_options import PART
-from .dense import invert
+from .dense import invert, set_line
 from .self_tuned_learning import (
     OUTLIER,
     TRUSTING,
@@ -15,7 +15,6 @@ from .self_tuned_learning import (
     learn_gaussian,
     log_likelihood,
     product,
-    renew,
     trusted,
 )
 from .self_tuned_noise import count_noise
@@ -88,15 +87,23 @@ def learn_again(s, v, m, rows):
 
 
 @njit(**PART)
-def restart(s, v, m, rows, family):
-    """Learn again from the rows since the change alone."""
+def drop_before_change(s, v, rows, family):
+    """Count a restart, and drop the rows of before the change."""
     s[at.EVIDENCE] = s[at.SINCE] = 0.0
     s[at.RESTARTS] += 1.0
     s[at.LAST_RESTART] = s[at.COUNT]
     drop_rows(s, rows, first_after_change(s, v, rows, family))
-    if family == at.GAUSSIAN:
-        learn_again(s, v, m, rows)
-    else:
-        for i in range(v.shape[1]):
-            v[at.THETA, i] = v[at.RECENT_THETA, i]
-    renew(s, v, m, rows, family)
+
+
+@njit(**PART)
+def restart_gaussian(s, v, m, rows):
+    """Learn continuous rewards again, from those since the change; the ridge is then renewed."""
+    drop_before_change(s, v, rows, at.GAUSSIAN)
+    learn_again(s, v, m, rows)
+
+
+@njit(**PART)
+def restart_binomial(s, v, rows):
+    """Drop shares of before the change; the ridge is then renewed, which solves for the others."""
+    drop_before_change(s, v, rows, at.BINOMIAL)
+    set_line(v[at.RECENT_THETA], v[at.THETA])

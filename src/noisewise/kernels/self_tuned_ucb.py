@@ -12,7 +12,7 @@ from numba import float64, int64, njit, void
 from . import self_tuned_ucb_layout as at
 from .arms import set_forms
 from .compile_options import INNER, PART, entry
-from .dense import add_outer, times
+from .dense import add_outer, clear, set_line, set_matrix, times
 from .self_tuned_learning import (
     binomial_round,
     choose_ridge,
@@ -20,22 +20,28 @@ from .self_tuned_learning import (
     count_reward,
     gaussian_round,
     product,
-    renew,
+    renew_binomial,
     renew_bonus,
+    renew_gaussian,
     renew_recent,
     sigmoid,
     slope,
 )
 from .self_tuned_noise import own_dispersion
-from .self_tuned_restart import restart
+from .self_tuned_restart import restart_binomial, restart_gaussian
 
 # of the logarithms, and of u in the second one: where sds are not given, and where they are
 SHARE, FAR, SHARE_KNOWN, FAR_KNOWN = 0.8, 1.0, 0.7, 0.0625
 LONGEST, LARGEST = 1e60, 1e100  # squared norm of an arm; products of what is learnt
 WINDOW, WINDOW_PER_FEATURE = 30.0, 3.0  # of the forgetting learner, in rewards
 ALARM, BINOMIAL_ALARM, MOST_EVIDENCE = 1e5, 1e6, 1e100
+RENEW, RESTART = 1, 2
 SOUND, OFTEN = 0.1, 50.0  # least 1 - w h of a rank-one subtraction, and how many in a row
 LINE, TABLE, STACK = float64[::1], float64[:, ::1], float64[:, :, ::1]
+CHOOSE = int64(LINE, TABLE, STACK, TABLE)
+LEARN = int64(LINE, TABLE, STACK, TABLE, LINE, float64, float64)
+EXPECT = int64(LINE, TABLE, STACK, TABLE, LINE, LINE, float64, int64)
+RELEASE = int64(LINE, TABLE, STACK, TABLE, LINE, LINE)
 
 
 @njit(**PART)
@@ -74,7 +80,7 @@ def set_indices(s, v, m, arms, index):
     indices(s, v, m, arms, index)
 
 
-@entry(int64(LINE, TABLE, STACK, TABLE), nogil=False)
+@entry(CHOOSE, nogil=False)
 def choose(s, v, m, arms):
     """Return the arm of the largest index; -1 where several are, or arms are bad."""
     K = arms.shape[0]
@@ -106,8 +112,9 @@ def fits(x, y, w, family):
 @njit(**PART)
 def with_intercept(x):
     """Return (x, 1)."""
-    z = np.ones(x.shape[0] + 1)
-    z[: x.shape[0]] = x
+    z = np.empty(x.shape[0] + 1)
+    set_line(x, z)
+    z[x.shape[0]] = 1.0
     return z
 
 
@@ -119,40 +126,83 @@ def change(P, z, w):
     add_outer(P, k, -w / (1.0 + w * q))
 
 
-@entry(int64(LINE, TABLE, STACK, TABLE, LINE, float64, float64, int64), nogil=False)
-def learn(s, v, m, rows, x, y, w, family):
-    """Learn a reward of weight ``w``, for a share the number of trials."""
-    D = v.shape[1]
-    if x.shape[0] != D - 1 or not fits(x, y, w, family):
+@njit(**PART)
+def count_row(s, v, x, y, w, family):
+    """Count a reward and its arm; return 0 where they can't be computed with."""
+    if x.shape[0] != v.shape[1] - 1 or not fits(x, y, w, family):
         return 0
     s[at.COUNT] += 1.0
     s[at.SINCE] += 1.0
     s[at.WEIGHTS] += w
-    count_arm(s, v, x, w if family == at.GAUSSIAN else 1.0)
     if s[at.COUNT] == 1.0:
         s[at.TYPICAL] = w
-        s[at.ORIGIN] = y if family == at.GAUSSIAN else 0.0
-        renew(s, v, m, rows, family)
-        renew_recent(s, v, m)
-    z, window = with_intercept(x), max(WINDOW, WINDOW_PER_FEATURE * (D - 1))
-    gamma = 1.0 - 1.0 / window
-    if family == at.GAUSSIAN:
-        y -= s[at.ORIGIN]
-        count_reward(s, y, w)
-        u, L = gaussian_round(s, v, m, rows, z, y, w, gamma)
-    else:
-        u, L = binomial_round(s, v, m, rows, z, y, w, gamma)
+    count_arm(s, v, x, w if family == at.GAUSSIAN else 1.0)
+    return 1
+
+
+@njit(**INNER)
+def window_of(D):
+    """Return how many rewards the forgetting learner remembers."""
+    return max(WINDOW, WINDOW_PER_FEATURE * (D - 1))
+
+
+@njit(**PART)
+def count_evidence(s, v, m, z, u, L, alarm):
+    """Count what a row weighs, and its L; return what is due: RESTART, RENEW or neither."""
     if s[at.PENDING] > 0.0:
         change(m[at.BONUS], z, u)
     s[at.EVIDENCE] = min((s[at.EVIDENCE] + 1.0) * L, MOST_EVIDENCE)
-    alarm = ALARM if family == at.GAUSSIAN else BINOMIAL_ALARM
-    if s[at.EVIDENCE] > alarm and s[at.SINCE] > D:
-        restart(s, v, m, rows, family)
-    elif s[at.COUNT] >= s[at.NEXT]:
-        renew(s, v, m, rows, family)
+    if s[at.EVIDENCE] > alarm and s[at.SINCE] > z.shape[0]:
+        return RESTART
+    return RENEW if s[at.COUNT] >= s[at.NEXT] else 0
+
+
+@njit(**PART)
+def count_recent(s, v, m):
+    """Count a row of the forgetting learner, and renew that when due."""
     s[at.RECENT_ROWS] += 1.0
-    if s[at.RECENT_ROWS] >= window or s[at.COUNT] < 10.0:
+    if s[at.RECENT_ROWS] >= window_of(v.shape[1]) or s[at.COUNT] < 10.0:
         renew_recent(s, v, m)
+
+
+@entry(LEARN, nogil=False)
+def learn_number(s, v, m, rows, x, y, w):
+    """Learn a continuous reward of weight ``w``."""
+    if not count_row(s, v, x, y, w, at.GAUSSIAN):
+        return 0
+    if s[at.COUNT] == 1.0:
+        s[at.ORIGIN] = y
+        renew_gaussian(s, v, m, rows)
+        renew_recent(s, v, m)
+    z = with_intercept(x)
+    y -= s[at.ORIGIN]
+    count_reward(s, y, w)
+    u, L = gaussian_round(s, v, m, rows, z, y, w, 1.0 - 1.0 / window_of(z.shape[0]))
+    due = count_evidence(s, v, m, z, u, L, ALARM)
+    if due == RESTART:
+        restart_gaussian(s, v, m, rows)
+    if due:
+        renew_gaussian(s, v, m, rows)
+    count_recent(s, v, m)
+    return 1
+
+
+@entry(LEARN, nogil=False)
+def learn_share(s, v, m, rows, x, y, n):
+    """Learn a share of ``n`` trials."""
+    if not count_row(s, v, x, y, n, at.BINOMIAL):
+        return 0
+    if s[at.COUNT] == 1.0:
+        renew_binomial(s, v, m, rows)
+        renew_recent(s, v, m)
+    z = with_intercept(x)
+    u, L = binomial_round(s, v, m, rows, z, y, n, 1.0 - 1.0 / window_of(z.shape[0]))
+    due = count_evidence(s, v, m, z, u, L, BINOMIAL_ALARM)
+    if due == RESTART:
+        restart_binomial(s, v, rows)
+    if due:
+        renew_binomial(s, v, m, rows)
+    count_recent(s, v, m)
     return 1
 
 
@@ -165,7 +215,7 @@ def key_of(x):
     return key
 
 
-@entry(int64(LINE, TABLE, STACK, TABLE, LINE, LINE, float64, int64), nogil=False)
+@entry(EXPECT, nogil=False)
 def expect(s, v, m, decisions, keys, x, w, family):
     """Count a decision whose reward, of weight ``w``, is pending."""
     d, t = x.shape[0], int(s[at.PENDING])
@@ -174,14 +224,14 @@ def expect(s, v, m, decisions, keys, x, w, family):
     z, given = with_intercept(x), w
     if family == at.BINOMIAL:
         w *= slope(sigmoid(product(z, v[at.THETA])))
-    decisions[t, :d] = x
+    set_line(x, decisions[t])
     decisions[t, d] = w
     keys[t] = key_of(x)
     s[at.PENDING] += 1.0
     if t == 0:
         s[at.REMOVED] = 0.0
-        m[at.WAITING] = 0.0
-        m[at.BONUS] = m[at.INVERSE]
+        clear(m[at.WAITING])
+        set_matrix(m[at.INVERSE], m[at.BONUS])
     add_outer(m[at.WAITING], z, w)
     if s[at.COUNT] == 0.0:  # the scale of arms, before any reward tells it
         count_arm(s, v, x, given if family == at.GAUSSIAN else 1.0)
@@ -192,7 +242,7 @@ def expect(s, v, m, decisions, keys, x, w, family):
     return 1
 
 
-@entry(int64(LINE, TABLE, STACK, TABLE, LINE, LINE), nogil=False)
+@entry(RELEASE, nogil=False)
 def release(s, v, m, decisions, keys, x):
     """Take a decision on this arm off the pending ones, of several any."""
     d, last, key, t = x.shape[0], int(s[at.PENDING]) - 1, key_of(x), 0
@@ -207,18 +257,21 @@ def release(s, v, m, decisions, keys, x):
     if t > last:
         return 0
     w, z = decisions[t, d], with_intercept(x)
-    decisions[t], keys[t] = decisions[last], keys[last]
-    decisions[last], keys[last] = 0.0, 0.0
+    set_line(decisions[last], decisions[t])
+    keys[t], keys[last] = keys[last], 0.0
+    for j in range(d + 1):
+        decisions[last, j] = 0.0
     s[at.PENDING] -= 1.0
     s[at.REMOVED] += 1.0
     if last == 0:  # nothing is left, not even rounding
-        m[at.WAITING] = 0.0
+        clear(m[at.WAITING])
         return 1
     if s[at.REMOVED] > 2.0 * last + OFTEN:  # the sum afresh, without what rounding has left
         s[at.REMOVED] = 0.0
-        m[at.WAITING] = 0.0
+        clear(m[at.WAITING])
         for t in range(last):
-            z[:d] = decisions[t, :d]
+            for j in range(d):
+                z[j] = decisions[t, j]
             add_outer(m[at.WAITING], z, decisions[t, d])
         renew_bonus(s, v, m)
         return 1

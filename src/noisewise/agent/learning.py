@@ -1,0 +1,161 @@
+"""Rewards learnt once, and whole or not at all, though errors and interrupts come."""
+
+from __future__ import annotations
+
+import copy
+import math
+from threading import RLock
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..bandits.arms import observation, observations
+from ..bandits.self_tuned_ucb_state import SelfTunedUCBState
+from ..ownership import Interrupted, refused
+from ..protocols import Policy, trait
+from .decision_log import DecisionLog
+from .kinds import is_optimistic, is_theirs
+from .observations import Observations, is_key, parse, refuse_unknown
+from .pending import Batching, Pending
+from .residuals import ResidualScale
+from .reward_scale import Known, Row, prepare
+
+
+class Learning:
+    """The half of an `Agent` that learns: its policy, the state, and how large rewards are."""
+
+    policy: Policy[Any]
+    state: Any
+    dim: int
+    sigma: float  # of a reward that comes without one
+    scale: ResidualScale | None
+    unit: float | None  # the largest reward, where it stands in for norm bounds
+    rewards: tuple[float, float] | None
+    record: DecisionLog
+    _pending: Pending
+    _longest: float
+    _unfinished: str | None = None  # a `learn` that was interrupted once all was learnt
+    _next: Known | None = None  # what is known once the reward in hand is learnt
+    _lock: RLock
+
+    def learn(
+        self,
+        arm_or_key: object,
+        reward: ArrayLike,
+        sigma: ArrayLike | None = None,
+        trials: ArrayLike | None = None,
+    ) -> None:
+        """Learn the reward of a decision, once, or of an arm.
+
+        Parameters
+        ----------
+        arm_or_key : key of a decision (None: the last one without a key), or features (dim,)
+            Many at once: a list of keys, or features (n, dim), with ``reward`` of shape (n,). If
+            any of them is refused, none is learnt.
+        sigma : float >= 0, optional
+            The standard deviation of the reward's noise. For binary rewards and shares, whose
+            variance follows from their mean, it is relative to that of one trial: 1/sqrt(n) for n,
+            so pass ``trials`` there and not a standard error.
+        trials : float > 0, optional
+            Instead: how many trials the reward is the mean of. One trial has the agent's sigma,
+            that is 1 or the estimated one, and n have 1/sqrt(n) of it.
+        """
+        given = parse(arm_or_key, reward, sigma, trials, self.rewards)
+        finished: list[bool] = []
+        try:
+            with self._lock:
+                given.refuse_keys_as_features(arm_or_key, self._pending.arms)
+                self._learn(given, finished)
+        except BaseException:
+            if finished:  # an interrupt on the way out
+                self._unfinished = given.content
+            raise
+
+    def _learn(self, given: Observations, finished: list[bool]) -> None:
+        if self._unfinished is not None and self._unfinished == given.content:
+            finished.append(True)
+            self._settle(given)
+            self._unfinished = None
+            return  # the same call was interrupted after all was learnt
+        refuse_unknown(given.keys, self._pending.arms)
+        before, self._next = self._count(), None
+        try:
+            if given.single:
+                (row,) = self._rows(given)
+                self._learn_row(row)
+            else:
+                self._learn_batch(given)
+            self._settle(given)
+            self._unfinished = None
+            finished.append(True)
+        except BaseException as error:
+            lost = refused(error) or isinstance(self.state, Interrupted)
+            if not lost and self._count() > before:  # the interrupt came later
+                vars(self).update(self._next._asdict() if self._next else {})
+                self._unfinished = given.content
+                self._settle(given)
+            raise
+
+    def _rows(self, given: Observations) -> list[Row]:
+        """Return features, reward, sd or None, and trials of each reward, checked."""
+        return [
+            (*observation(x, y, 1.0, self.dim, self._longest)[:2], sd, n)
+            for x, y, sd, n in given.rows(self._pending.arms)
+        ]
+
+    def _settle(self, given: Observations) -> None:
+        """Take decisions that have their rewards out of the pending ones; again is the same."""
+        if self.record.capacity:
+            for key, reward in zip(given.whose, given.rewards, strict=True):
+                if is_key(key):
+                    self.record.settle(key, reward)
+        if not given.single:  # each was released when its reward was learnt
+            self._pending.drop(given.keys)
+            return
+        for key in given.keys:
+            self._pending.remove(self.policy, self.state, key)
+
+    def _learn_row(self, row: Row) -> None:
+        """Learn one reward, and what follows from it for unit and scale."""
+        if self.scale is None and self.unit is None:
+            x, y, sd, n = row
+            self.policy.update(self.state, x, y, self.sigma / math.sqrt(n) if sd is None else sd)
+            return
+        prepared = prepare(self.policy, self.state, row, self.sigma, self.unit, self.scale)
+        if prepared is None:  # its past is reweighted
+            self._learn_on_copy([row], [None])
+            return
+        self._next, sigma = prepared
+        self._next.policy.update(self.state, row[0], row[1], sigma)
+        vars(self).update(self._next._asdict())
+
+    def _learn_batch(self, given: Observations) -> None:
+        """Learn many rewards in one call of the policy, where that can be."""
+        if self.scale or self.unit is not None or not isinstance(self.policy, Batching):
+            self._learn_on_copy(self._rows(given), given.whose)
+            return
+        y, new = np.array(given.rewards), self._pending.newest
+        x = observations(given.features(self._pending.arms), y, self.dim, self._longest)
+        counted = np.array([is_key(each) and each not in new for each in given.whose], np.int64)
+        self.policy.update_many(self.state, x, y, given.spreads(self.sigma), counted)
+
+    def _learn_on_copy(self, rows: list[Row], whose: list[Any]) -> None:
+        """Learn rewards on a copy of the state, which takes its place in one step."""
+        cheap = is_theirs(self.state) or isinstance(self.state, SelfTunedUCBState)
+        state = self.state.copy() if cheap else copy.deepcopy(self.state)
+        known = Known(self.policy, self.unit, self.scale)
+        for row, key in zip(rows, whose, strict=True):
+            prepared = prepare(known.policy, state, row, self.sigma, *known[1:], copied=True)
+            assert prepared is not None
+            known, sigma = prepared
+            known.policy.update(state, row[0], row[1], sigma)
+            if is_key(key) and self._pending.counts(key):
+                self.policy.release(state, row[0])  # type: ignore[attr-defined]
+        vars(self).update(known._asdict(), state=state)
+
+    def _count(self) -> int:
+        """Return how many rewards the policy has learnt, repaired first if it was interrupted."""
+        if is_optimistic(self.policy):
+            self.policy.mend(self.state)
+        return trait(self.state, "count", 0)
