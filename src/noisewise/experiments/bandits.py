@@ -144,7 +144,7 @@ def holds(table: pd.DataFrame) -> dict[str, Verdict]:
         "wherever the sets held, regret stayed below the certificate": Verdict(
             bool(kept.all()), f"{len(kept)} moments of {', '.join(GUARANTEED)}"
         ),
-        "with 3% high-variance rounds instead of 100%, the regret of each policy that weights by "
+        "with 3 % high-variance rounds instead of 100 %, the regret of each policy that weights by "
         "variance falls to less than half; that of OFUL and LinUCB stays above three quarters": (
             Verdict(
                 bool(weighing < 0.5 and unaware > 0.75),

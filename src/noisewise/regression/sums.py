@@ -85,8 +85,8 @@ def sums(glm: GLM, x: Array, y: Array, w: Array, theta: Array, gram: bool) -> Su
 def square(x: Array, w: Array) -> Array:
     """Return the sum of w x x'; of one matrix with itself, a product costs half.
 
-    A few rows at a time: larger arrays would be mapped into memory anew each time where the
-    allocator keeps none, as on Dask's workers, which doubles the time.
+    A few rows at a time: where the allocator returns large arrays to the system, as on Dask's
+    workers, fresh memory for each would double the time.
     """
     root, H = np.sqrt(w), np.zeros((x.shape[1], x.shape[1]))
     step = max(SMALL // max(x.shape[1], 1), 1)
