@@ -50,6 +50,17 @@ def test_a_spec_is_made_without_numba():
     assert not modules_after(code) & HEAVY
 
 
+def test_a_first_decision_and_reward_import_little():
+    """Half a second is promised for both; `scipy.special` alone would take a third of it."""
+    code = (
+        "import sys, numpy as np, noisewise as nw\n"
+        "agent = nw.Agent.for_binary_rewards(dim=2)\n"
+        "agent.choose(np.eye(2), key=0); agent.learn(0, 1.0)\n"
+        "assert not {'scipy.special', 'noisewise.bandits.ftrl_ucb'} & {*sys.modules}"
+    )
+    modules_after(code)
+
+
 def test_help_is_quick():
     """0.3 s of CPU is promised; the imports behind --help are what decides, so they are tested."""
     code = "from click.testing import CliRunner; from noisewise.cli import main\n"

@@ -192,6 +192,16 @@ def test_decisions_before_the_first_reward_are_weighed_in_its_unit():
     assert given.max() > 0
 
 
+def test_a_first_reward_that_is_refused_weighs_nothing():
+    policy, arms = nw.SelfTunedUCB(), sphere(RNG(3), 5, 3)
+    state = policy.start(3)
+    policy.expect(state, arms[0])
+    before = state.copy()
+    with pytest.raises(ValueError, match="nan"):
+        policy.update(state, np.full(3, np.nan), 1.0, 5.0)
+    assert same(state, before)
+
+
 def test_policies_that_count_no_decisions_are_left_alone():
     for policy in POLICIES:
         anticipates = hasattr(policy, "expect")

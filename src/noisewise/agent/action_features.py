@@ -222,21 +222,21 @@ class Arms:
     def matrices(
         self, values: Sequence[Sequence[Value]], actions: Sequence[str] | None = None
     ) -> Array:
-        """Return the arms for the values of many contexts, (n, K, dim)."""
+        """Return the arms for the values of n contexts, (n, K, dim), n at least 1."""
         at = self.positions(actions)
         n, K, own = len(values), len(at), self._own[at]
         if self.interactions is None:
             return np.array([own if self.fields else np.eye(len(self._owners))[at]] * n)
-        c = np.array([context_fields.encode(self._declared, each) for each in values])
-        c = c.reshape(n, len(self._shift)) - self._shift
+        c = np.array([(1.0, *context_fields.encode(self._declared, each)) for each in values])
+        c[:, 1:] -= self._shift
         if self.interactions == "shared":
-            rest = np.einsum("ki,tj->tkij", own, c)
+            rest = np.einsum("ki,tj->tkij", own, c[:, 1:])
         else:
-            rest = np.zeros((n, K, len(self._owners), 1 + c.shape[1]))
-            rest[:, np.arange(K), at] = np.hstack([np.ones((n, 1)), c])[:, None]
-        m = own.shape[1]
-        x = np.empty((n, K, m + rest.shape[2] * rest.shape[3]))
-        x[:, :, :m], x[:, :, m:] = own, rest.reshape(n, K, x.shape[2] - m)
+            rest = np.zeros((n, K, len(self._owners), c.shape[1]))
+            rest[:, np.arange(K), at] = c[:, None]
+        m, more = own.shape[1], rest.shape[2] * rest.shape[3]
+        x = np.empty((n, K, m + more))
+        x[:, :, :m], x[:, :, m:] = own, rest.reshape(n, K, more)
         return x
 
     def positions(self, actions: Sequence[str] | None = None) -> list[int]:

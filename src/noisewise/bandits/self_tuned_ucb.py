@@ -192,13 +192,16 @@ class SelfTunedUCB:
             arm, reward, sigma = observation(arm, reward, sigma, state.dim)
         if state.numbers[at.STORED] == len(state.rows):
             state.make_room(rewards=1)
+        held: dict[str, object] = {}
         if state.numbers[at.COUNT] == 0 and state.pending and sigma > SMALLEST and not self._kind:
+            held.update(vars(state))
             state.weigh_pending(sigma**-2.0)
         learn = kernels().learn_share if self._kind else kernels().learn_number
         learnt = sigma > LEAST and learn(
             state.numbers, state.vectors, state.matrices, state.rows, arm, reward, sigma**-2.0
         )
         if not learnt:
+            vars(state).update(held)
             self._refuse(state, arm, reward, sigma)
 
     @writes_at_once
@@ -260,7 +263,8 @@ class SelfTunedUCB:
         bad = batches.first_refused(arms, rewards, weights, self._kind)
         if bad < len(arms):
             self._refuse(state, arms[bad], float(rewards[bad]), float(sigmas[bad]))
-        if state.numbers[at.COUNT] == 0 and state.pending and len(arms) and not self._kind:
+        early = state.numbers[at.COUNT] == 0 and state.pending and not self._kind
+        if early and len(arms) and sigmas[0] > SMALLEST:
             state.weigh_pending(float(weights[0]))
         batches.learn_many(state, arms, rewards, weights, counted)
 
