@@ -233,7 +233,7 @@ class Twin:
         self.since += 1
         L = self.binomial_round(z, y, w) if self.binomial else self.gaussian_round(z, y, w)
         self.evidence = (self.evidence + 1) * L
-        if self.evidence > (1e6 if self.binomial else 1e5) and self.since > self.D:
+        if self.evidence > (5e5 if self.binomial else 1e5) and self.since > self.D:
             self.restart()
         elif self.count >= self.next:
             self.renew()

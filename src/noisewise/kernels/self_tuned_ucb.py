@@ -34,7 +34,7 @@ from .self_tuned_restart import restart_binomial, restart_gaussian
 SHARE, FAR, SHARE_KNOWN, FAR_KNOWN = 0.8, 1.0, 0.7, 0.0625
 LONGEST, LARGEST = 1e60, 1e100  # squared norm of an arm; products of what is learnt
 WINDOW, WINDOW_PER_FEATURE = 30.0, 3.0  # of the forgetting learner, in rewards
-ALARM, BINOMIAL_ALARM, MOST_EVIDENCE = 1e5, 1e6, 1e100
+ALARM, BINOMIAL_ALARM, MOST_EVIDENCE = 1e5, 5e5, 1e100
 RENEW, RESTART = 1, 2
 SOUND, OFTEN = 0.1, 50.0  # least 1 - w h of a rank-one subtraction, and how many in a row
 LINE, TABLE, STACK = float64[::1], float64[:, ::1], float64[:, :, ::1]
