@@ -193,6 +193,16 @@ def test_what_had_probability_zero_is_said_with_the_remedy():
     assert not found.checked
 
 
+def test_weights_that_fall_short_are_suspected_without_the_probabilities_of_all():
+    """Of 400 fair draws 160 are of "a": weights average 0.8, 4.1 standard errors below 1."""
+    log = {"action": ["a"] * 160 + ["b"] * 240, "reward": [1.0, 0.0] * 200}
+    log["probability"] = [0.5] * 400
+    with pytest.warns(UserWarning, match="about 20 % of its decisions may have had probability 0"):
+        nw.off_policy_value(log, "a")
+    known = {**log, "probabilities": [[0.5, 0.5]] * 400}
+    assert nw.off_policy_value(known, "a").of("a").reliable
+
+
 def test_contributions_name_what_they_are_relative_to():
     agent = nw.Agent.for_binary_rewards(arms=nw.Arms(["a", "b"], context=["age"]))
     for t, age in enumerate((57.0, 30.0, 40.0)):

@@ -111,7 +111,11 @@ class Interval(tuple[FloatOrArray, FloatOrArray]):
 
     def __repr__(self) -> str:
         words = "; ".join(filter(None, (self.promise, self.rests_on, self.note)))
-        low, high = (np.array2string(np.asarray(end), threshold=6, edgeitems=2) for end in self)
+        brief = {"float_kind": "{:.6g}".format}
+        low, high = (
+            np.array2string(np.asarray(end), threshold=6, edgeitems=2, formatter=brief)
+            for end in self
+        )
         return f"Interval({low}, {high}; {words})"
 
 

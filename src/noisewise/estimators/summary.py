@@ -96,8 +96,8 @@ def summarise(
     level = f"{100 * (1 - delta):g} %"
     notes = (
         *about,
-        f"anytime: {level} at all times at once; textbook: {level} at one time fixed in advance;",
-        f"each for one coefficient, around {model.centre}.",
+        f"{level} intervals for each coefficient, around {model.centre}. anytime: valid at all",
+        "times at once; textbook: valid at one sample size fixed in advance.",
         f"They rest on {found[0][0].rests_on}.",
         model.caution,
     )

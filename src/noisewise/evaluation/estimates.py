@@ -25,6 +25,7 @@ RESTS_ON = {
 BOUNDED = f"rewards within [{{:g}}, {{:g}}]; {SAMPLED}"
 LEAST_EFFECTIVE = 30.0
 HEAVIEST = 0.1  # share of all weights on one decision
+SUSPECT = 3.5  # standard errors by which weights fall short of 1, where nothing else tells
 
 
 @dataclass(frozen=True)
@@ -158,10 +159,16 @@ def warnings_of(name: str, pi: Array, table: DecisionTable) -> list[str]:
                 "among='all' gives every arm a probability above 0"
             )
     error = float(w.std(ddof=1)) / math.sqrt(len(w))
-    if not found and abs(float(w.mean()) - 1) > 5 * error + 1e-9:
+    short = 1 - float(w.mean())
+    if not found and abs(short) > 5 * error + 1e-9:
         found.append(
             f"{name}: weights average {w.mean():.3g} instead of 1; probabilities are wrong, or "
             "some of its decisions had probability 0 in the log"
+        )
+    elif table.probabilities is None and short > SUSPECT * error + 1e-9:
+        found.append(
+            f"{name}: weights average {w.mean():.3g} instead of 1, so about {percent(short)} of "
+            "its decisions may have had probability 0; keep the column 'probabilities' to be sure"
         )
     size = effective(w)
     if size < LEAST_EFFECTIVE:
