@@ -223,7 +223,13 @@ def report(rows: int, both: list, others: dict) -> None:
     print(table.round(4).to_string(index=False))
     print(json.dumps({key: found[key] for key in found if key != "passes"}, indent=1))
     (PICTURES / "scaling.json").write_text(json.dumps(found, indent=1) + "\n")
-    plotting.write(lambda _: draw(found), table, PICTURES / "scaling.svg")
+    picture()
+
+
+def picture() -> None:
+    """Draw the numbers that were written last."""
+    found = json.loads((PICTURES / "scaling.json").read_text())
+    plotting.write(lambda _: draw(found), pd.DataFrame(), PICTURES / "scaling.svg")
 
 
 def draw(found: dict) -> plotting.Figure:
@@ -247,6 +253,8 @@ def draw(found: dict) -> plotting.Figure:
         xlabel="measured, s per pass (processor)",
         ylabel="model, s per pass",
     )
+    for axis in (left.xaxis, left.yaxis):
+        plotting.plain_logs(axis)
     left.legend()
     cost = found["cost"]
     big = np.array([cost["compute"] * cost["features"], cost["task"], cost["level"]])
@@ -256,13 +264,19 @@ def draw(found: dict) -> plotting.Figure:
         "scheduler": [big[1] * max(4 * w, 64) for w in workers],
         "levels of the tree": [big[2] * np.log2(max(4 * w, 64)) for w in workers],
     }
+    ends = {}
     for (name, values), colour in zip(parts.items(), plotting.COLOURS, strict=False):
         if max(values) > 0:  # what could not be told from 0 has no line
-            right.plot(workers, values, color=colour, label=name, linewidth=1.0)
-    right.plot(workers, np.sum(list(parts.values()), axis=0), color="black", label="a pass")
+            right.plot(workers, values, color=colour, linewidth=1.0)
+            ends[name] = (values[-1], colour)
+    total = np.sum(list(parts.values()), axis=0)
+    right.plot(workers, total, color=plotting.BLACK)
+    ends["a pass"] = (total[-1], plotting.BLACK)
     right.set(xscale="log", yscale="log", xlabel="workers", ylabel="predicted, s per pass")
-    right.set_title("10⁹ rows × 100 features, 4 partitions per worker")
-    right.legend(loc="lower left")
+    right.set(xlim=(1, workers[-1]), title="10⁹ rows × 100 features, 4 partitions per worker")
+    for axis in (right.xaxis, right.yaxis):
+        plotting.plain_logs(axis)
+    plotting.label_ends(right, ends)
     return figure
 
 
