@@ -223,7 +223,13 @@ def report(rows: int, both: list, others: dict) -> None:
     print(table.round(4).to_string(index=False))
     print(json.dumps({key: found[key] for key in found if key != "passes"}, indent=1))
     (PICTURES / "scaling.json").write_text(json.dumps(found, indent=1) + "\n")
-    plotting.write(lambda _: draw(found), table, PICTURES / "scaling.svg")
+    picture()
+
+
+def picture() -> None:
+    """Draw the numbers that were written last."""
+    found = json.loads((PICTURES / "scaling.json").read_text())
+    plotting.write(lambda _: draw(found), pd.DataFrame(), PICTURES / "scaling.svg")
 
 
 def draw(found: dict) -> plotting.Figure:
