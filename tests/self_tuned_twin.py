@@ -261,7 +261,7 @@ class Twin:
         recent = self.recent.learn_binomial(z, y, n)
         score = self.full.learn_binomial(z, y, n)
         self.rows.append((z, y, n, 1.0))
-        return math.exp(log_likelihood(recent, y, n) - log_likelihood(score, y, n))
+        return math.exp(min(log_likelihood(recent, y, n) - log_likelihood(score, y, n), 3.0))
 
     def expect(self, x, sigma):
         z, w = np.append(x, 1.0), sigma**-2.0

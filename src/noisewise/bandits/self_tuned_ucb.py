@@ -68,8 +68,9 @@ class SelfTunedUCB:
       standard errors, for residuals r. All rewards since the last change are weighed again
       whenever the ridge is chosen;
     - whether the world has changed: a second learner forgets, all but about max(30, 3 d) rewards.
-      Once an e-detector (E becomes (E + 1) L, L its likelihood ratio for each reward) shows that it
-      predicts better, the first starts over, from the reward after which the second is likeliest;
+      Once an e-detector (E becomes (E + 1) L, L its likelihood ratio for each reward, of shares at
+      most e^3) shows that it predicts better, the first starts over, from the reward after which
+      the second is likeliest;
     - decisions whose rewards are pending, if announced by `expect`, count in H with the weight that
       they will have, so that a batch of decisions does not repeat one.
 

@@ -27,6 +27,7 @@ HEAVIEST = 16.0  # weight of a continuous reward, over the geometric mean of all
 LOG_SQUARE_SD = math.pi / math.sqrt(2.0)  # of the logarithm of a squared standard normal
 CERTAIN = 2.0  # standard errors before given sds are distrusted
 FLATTEST = 2e-9  # slope of the logistic mean at a score of 20
+SURPRISE = 3.0  # most log L of a share: one that the model rules out is no change yet
 PASSES, ENOUGH = 12, 1e-4  # Newton's method: at most; and the squared step in standard errors
 
 
@@ -455,4 +456,4 @@ def binomial_round(s, v, m, rows, z, y, n, gamma):
     s[at.WEIGHT] += c
     store(s, rows, z, y, n, 1.0)
     log_ratio = log_likelihood(recent, y, n) - log_likelihood(score, y, n)
-    return c, math.exp(min(log_ratio, 500.0))
+    return c, math.exp(min(log_ratio, SURPRISE))
