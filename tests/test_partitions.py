@@ -454,7 +454,7 @@ def test_what_cannot_be_merged():
     ):
         with pytest.raises(ValueError, match=words):
             nw.merge(ftrl, states)
-    with pytest.raises(ValueError, match=r"spec is Ridge.*FTRL can be merged"):
+    with pytest.raises(ValueError, match=r"spec is Ridge.*pass the FTRL"):
         nw.merge(nw.Ridge(), [nw.Ridge().start(2)])
     assert nw.merge(ftrl, [ftrl.start(2), ftrl.start(2)]).count == 0
 

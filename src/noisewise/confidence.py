@@ -111,12 +111,15 @@ class Interval(tuple[FloatOrArray, FloatOrArray]):
 
     def __repr__(self) -> str:
         words = "; ".join(filter(None, (self.promise, self.rests_on, self.note)))
-        brief = {"float_kind": "{:.6g}".format}
-        low, high = (
-            np.array2string(np.asarray(end), threshold=6, edgeitems=2, formatter=brief)
-            for end in self
-        )
+        low, high = map(_brief, self)
         return f"Interval({low}, {high}; {words})"
+
+
+def _brief(end: FloatOrArray) -> str:
+    """Return six digits of each number, and of many rows the first and last."""
+    return np.array2string(
+        np.asarray(end), threshold=6, edgeitems=2, formatter={"float_kind": "{:.6g}".format}
+    )
 
 
 @runtime_checkable
