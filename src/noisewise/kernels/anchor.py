@@ -248,7 +248,6 @@ def restep(a):
     """Apply the pending change to the inverse P, set u = -P g, and certify."""
     least = max(a[at.RIDGE], a[at.SMALLEST] / (a[at.SPREAD] * a[at.SPREAD]))
     a[at.ROUNDING] = EPS / math.sqrt(least)
-    a[at.NEARNESS] = a[at.CONCORDANCE] / a[at.STALE_LOW]
     d = np.uint64(a[at.DIM])
     ld = np.uint64(a[at.PADDED])
     u = HEADER + STEP * ld

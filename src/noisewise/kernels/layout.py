@@ -55,7 +55,7 @@ FIELDS = {
     "CURVED": "sum c |x|^2, which times |theta| is the size of the others",
     "LOSS": "bound of trace(H)/lambda_min(H) over the updates since the factor was renewed",
     "LENGTH": "|m|",
-    "NEARNESS": "M / low, renewed with the anchor",
+    "NEARNESS": "not used; its place in earlier files stays",
     "ROUNDING": "what rounding can add to the gap, per unit of the terms",
     "BLUR": "what rounding can add to the gap in all",
     "RESIDUAL": "B of `certify`: bound of the gradient at m + u in the norm of H^-1",

@@ -31,6 +31,7 @@ ROOM = float(at.BUFFER)
 ZERO, ONE, TWO, THREE = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
 STEP, GRADIENT, SLOTS = np.uint64(at.STEP), np.uint64(at.GRADIENT), np.uint64(at.SLOTS)
 VECTORS = np.uint64(at.VECTORS)
+ROW, REAL = Given(float64[::1]), Given(float64)  # what `step` takes
 
 
 @njit(**INNER)
@@ -108,6 +109,14 @@ def append_row(a, x, x0):
 
 
 @njit(**INNER)
+def play(code, S, z, y, w):
+    """Return the mean at a score, within its range, and the loss at the clipped score."""
+    inside = min(max(z, -S), S)
+    mean, slope, potential, _ = extended(code, S, inside)
+    return within(code, mean + slope * (z - inside)), w * (potential - y * inside)
+
+
+@njit(**INNER)
 def learn(a, x, x0, y, w, limit, later):
     """Check a row, predict, learn; return status, score and mean.
 
@@ -134,17 +143,6 @@ def learn(a, x, x0, y, w, limit, later):
     if w == 0.0:
         return at.FINE, z, played
     return rank_one_update(a, y, w, sm, su, sx, mean, slope, bend, value, loss), z, played
-
-
-@njit(**INNER)
-def play(code, S, z, y, w):
-    """Return the mean at a score, within its range, and the loss at the clipped score."""
-    inside = min(max(z, -S), S)
-    mean, slope, potential, _ = extended(code, S, inside)
-    return within(code, mean + slope * (z - inside)), w * (potential - y * inside)
-
-
-ROW, REAL = Given(float64[::1]), Given(float64)
 
 
 @entry(float64(ROW, ROW, REAL, REAL), nogil=False)

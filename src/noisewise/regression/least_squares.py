@@ -20,7 +20,7 @@ from .solver import CompiledSolver, Prior
 if TYPE_CHECKING:
     from .state import FTRLState
 
-RENEWAL = 4096  # rows after which the factor is recomputed
+RENEWAL = 8192  # rows after which the factor is recomputed
 
 
 class LeastSquares(CompiledSolver):

@@ -238,7 +238,7 @@ class CompiledSolver(Solver):
         """Certify the first estimate, as the kernel `restep` does where the gradient is 0."""
         h = state.head
         h.rounding = adaptive_set.EPS / math.sqrt(h.ridge)
-        h.nearness, h.loss = h.concordance, state.dim * h.ridge / h.smallest
+        h.loss = state.dim * h.ridge / h.smallest
 
     def fits(self, state: "FTRLState", x: Array, y: Array, w: Array) -> bool:
         """Whether the compiled step takes all rows."""
