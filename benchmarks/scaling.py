@@ -11,7 +11,6 @@ seconds are processor time: that of the busiest worker and of the driver, which 
 
 import json
 import os
-import resource
 import shutil
 import sys
 import tempfile
@@ -30,6 +29,8 @@ from noisewise.partitions.passes import OnDask
 from noisewise.partitions.reading import Columns
 from noisewise.partitions.sources import sources_of
 from noisewise.regression.sums import sums
+
+from .spent import used
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 DIM, FILES, REPEATS = 20, 64, 3
@@ -68,12 +69,6 @@ def one_pass(client, sources, columns) -> tuple[float, float]:
     wall, driver = time.perf_counter() - began, time.process_time() - driver
     after = client.run(used)
     return driver + max(after[name][0] - before[name][0] for name in after), wall
-
-
-def used() -> tuple[float, float]:
-    """Return processor seconds and peak memory in GiB of this process."""
-    mine = resource.getrusage(resource.RUSAGE_SELF)
-    return mine.ru_utime + mine.ru_stime, mine.ru_maxrss / 2**20
 
 
 def on_workers(count: int, folder: Path, rows: int) -> tuple[list[dict], dict]:

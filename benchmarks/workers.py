@@ -2,9 +2,8 @@
 
 Times the study figure-3 and a fit to Parquet files with one worker and with two, in turn. A gain is
 a ratio of medians: of walls, which need two idle cores, and of the processor time of the busiest
-worker, which says what other work on the machine hides. The overhead of a study is the share of the
-processor time of its trials, of driver and workers, not spent inside batches: on Dask, and on
-writing parts.
+worker, which says what other work on the machine hides. The overhead of a study is the share of
+the workers' time, from the first batch given out to the last one back, that was not inside batches.
 """
 
 import json
@@ -26,7 +25,7 @@ from .spent import Spent
 
 REPEATS = 2
 GAIN, OVERHEAD = 1.7, 0.05
-remote_batch, results = runner._remote_batch, runner.cluster.results
+results = runner.cluster.results
 
 
 class Silent(runner.tqdm):
@@ -36,31 +35,27 @@ class Silent(runner.tqdm):
         super().__init__(*words, **options | {"disable": True})
 
 
-def timed_batch(run, wanted, cell, trials):
-    """Run a batch as the runner does, timed by the processor."""
-    began = time.thread_time()
-    return remote_batch(run, wanted, cell, trials)._replace(seconds=time.thread_time() - began)
-
-
 def study(client, folder, trials):
-    """Run figure-3; return what was spent in all, inside batches, and their number."""
-    inside, trials_spent = [], Spent(client)
+    """Run figure-3; return what was spent in all, the number of batches, and what was lost."""
+    batches, began, ended = [], [], []
 
     def counted(*words):
-        with trials_spent:
-            for done, count in results(*words):
-                inside.append(done.seconds)
-                yield done, count
+        began.append(time.perf_counter())
+        for done, count in results(*words):
+            batches.append(done.seconds)
+            ended.append(time.perf_counter())
+            yield done, count
 
     out, address = folder / "results", client.scheduler.address
-    runner._remote_batch, runner.cluster.results = timed_batch, counted
+    runner.cluster.results = counted
     try:
         with Spent(client) as spent:
             runner.Run("figure-3", out, trials, scheduler=address).execute()
     finally:
-        runner._remote_batch, runner.cluster.results = remote_batch, results
+        runner.cluster.results = results
         shutil.rmtree(out)
-    return spent, {"batches": len(inside), "overhead": 1 - sum(inside) / trials_spent.cpu}
+    given = len(spent.workers) * (ended[-1] - began[0])
+    return spent, {"batches": len(batches), "overhead": 1 - sum(batches) / given}
 
 
 def fit(client, folder, _):

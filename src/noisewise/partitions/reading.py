@@ -80,8 +80,8 @@ def _tables(source: Source, columns: Columns) -> Iterator[Rows]:
         file = _parquet(name, given)
         _require(name, columns, file.schema_arrow.names)
         wanted = [*columns.features, columns.target, *([columns.weight] if columns.weight else [])]
-        room = np.empty((PARQUET, len(columns.features)))  # for all batches: memory is dear, see
-        for batch in file.iter_batches(batch_size=PARQUET, columns=wanted):  # `sums.square`
+        room = np.empty((PARQUET, len(columns.features)))  # once: see `sums.square`
+        for batch in file.iter_batches(batch_size=PARQUET, columns=wanted):
             yield _rows(name, columns, _arrow(batch), room)
     elif hasattr(given, "columns"):
         _require(name, columns, list(map(str, given.columns)))
