@@ -108,3 +108,9 @@ def test_published_index_by_hand():
         index.append(glm.mean(x @ layer.theta + beta * width))
     assert [layer.count for layer in state.layers] == [2, 0]
     np.testing.assert_allclose(policy.index(state, x), np.min(index, axis=0), rtol=1e-9)
+
+
+def test_published_layers_need_a_bound_above_the_floor():
+    assert nw.MORUCB(noise_bound=0.3, noise_floor=0.25, as_printed=True).layers == 1
+    with pytest.raises(ValueError, match=r"noise_bound is 0\.25 and noise_floor 0\.25; as published"):
+        nw.MORUCB(noise_bound=0.25, noise_floor=0.25, as_printed=True)

@@ -148,6 +148,7 @@ def _tanh_potential(z: Array) -> Array:
 
 
 def _algebraic(z: Array) -> Array:
+    z = np.clip(z, -1e200, 1e200)  # at infinity too it has a value
     return z / np.hypot(1.0, z)
 
 

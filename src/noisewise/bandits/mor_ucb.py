@@ -92,6 +92,11 @@ class MORUCB(OptimisticPolicy):
         one_of("noise", self.noise, ("bounded", "sub-gaussian"))
         if self.as_printed and self.noise != "bounded":
             raise ValueError("as_printed is True; the published algorithm is for noise='bounded'")
+        if not self.layers:
+            raise ValueError(
+                f"noise_bound is {self.noise_bound:g} and noise_floor {self.noise_floor:g}; as "
+                "published there is no layer then: pass a noise_bound above noise_floor"
+            )
         radii.check(self.glm, self._split.noise(0), self.radius)
 
     @cached_property
