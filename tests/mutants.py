@@ -340,9 +340,9 @@ def continued(estimator):
     for _ in range(3):
         estimator.partial_fit(x, labels[: len(x)])
     estimator.predict(x)
-    if hasattr(estimator, "summary"):
+    if hasattr(estimator, "predict_interval"):
         estimator.predict_interval(x)
-        repr(estimator.summary())
+    repr(estimator.summary())
 
 
 def tried(path, agent):

@@ -202,7 +202,7 @@ def test_warm_up_compiles_once_and_says_where(tmp_path):
     (tmp_path / "file").write_text("")
     worse = lines(NUMBA_CACHE_DIR=str(tmp_path / "file"))
     assert worse.returncode == 1
-    assert "nothing was kept" in worse.stderr
+    assert "nothing could be kept on disk" in worse.stderr
 
 
 def test_a_terminal_is_told_why_nothing_happens(monkeypatch, capsys):

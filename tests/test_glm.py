@@ -110,3 +110,10 @@ def test_bad_links_are_refused(args):
         nw.Link(*args)
     with pytest.raises(ValueError, match="self_concordance"):
         nw.Link("a", np.tanh, np.tanh, None, -1.0)
+
+
+def test_means_have_the_ends_of_their_links():
+    inf = np.inf
+    ends = {"logistic": (0, 1), "probit": (0, 1), "tanh": (-1, 1), "algebraic": (-1, 1)}
+    ends |= {"identity": (-inf, inf), "exponential": (0, inf)}
+    assert {name: nw.GLM(name).ends for name in ends} == ends

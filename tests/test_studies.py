@@ -1,9 +1,11 @@
 """What the studies show, at a scale small enough for every run of the tests."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import noisewise as nw
@@ -13,9 +15,9 @@ from noisewise.experiments import (
     bandits,
     regressor_lineup,
     regressors,
+    tables,
     unknown_variance,
 )
-from noisewise.experiments.runner import Run
 from noisewise.regression import REGRESSORS
 
 EVERY_WORLD = [cell["world"] for cell in bandits.cells(10, "all")]
@@ -125,19 +127,19 @@ def test_more_policies_leave_the_usual_ones_alone():
     pd.testing.assert_frame_equal(few, many)
 
 
-def test_clocks_do_not_change_the_digest(tmp_path, monkeypatch):
-    monkeypatch.setattr(bandits, "MAIN", bandits.MAIN[:2])
-    monkeypatch.setattr(bandits, "holds", lambda table: {})
-    found = []
-    for place in ("a", "b"):
-        run = Run("bandits", tmp_path / place, trials=1, rounds=20)
-        frame = pd.DataFrame(bandits.data(run.cells[0], np.random.default_rng(0)))
-        frame = frame.assign(trial=0, _cell=0)
-        found.append((run._summary(frame, 0.0, [])["digest"], list(frame["microseconds"])))
-    assert found[0][0] == found[1][0]
-    assert found[0][1] != found[1][1]
-    frame.loc[0, "regret"] += 1e-3
-    assert run._summary(frame, 0.0, [])["digest"] != found[0][0]
+def test_clocks_do_not_change_the_digest(tmp_path):
+    def digest(frame):
+        schema = pa.Schema.from_pandas(frame, preserve_index=False)
+        held = SimpleNamespace(schema=schema, chunks=lambda: [frame])
+        return tables.write(held, tmp_path / "table.parquet", bandits.CLOCKED)[0]
+
+    cell = bandits.cells(20)[0]
+    runs = [pd.DataFrame(bandits.data(cell, np.random.default_rng(0))) for _ in range(2)]
+    one, two = (rows.assign(trial=0, _cell=0) for rows in runs)
+    assert list(one["microseconds"]) != list(two["microseconds"])
+    assert digest(one) == digest(two)
+    one.loc[0, "regret"] += 1e-3
+    assert digest(one) != digest(two)
 
 
 @pytest.fixture(scope="module")
