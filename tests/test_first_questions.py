@@ -214,3 +214,17 @@ def test_contributions_name_what_they_are_relative_to():
     assert why.origin == agent.arms.first_numbers
     same = agent.explain({"age": 57.0})
     assert all(name != "a:age" for name, _ in same[0].parts)  # no difference, no contribution
+
+
+def test_promises_that_exclude_each_other_are_refused():
+    x = np.arange(12.0)[:, None]
+    model = nw.OnlineGLM().fit(x, x[:, 0])
+    with pytest.raises(ValueError, match="simultaneous is True and anytime False"):
+        model.predict_interval(x, anytime=False, simultaneous=True)
+    with pytest.raises(ValueError, match="among is 'all', but no decision is drawn"):
+        nw.Agent.for_binary_rewards(dim=2, among="all")
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(ValueError, match="nofit is not there; pass a folder"):
+        predict(tmp_path / "nofit", pd.DataFrame({"x": [1.0]}))

@@ -102,7 +102,7 @@ def dimension_of(dim: int | None, arms: Arms | None) -> int:
     """Return the number of features of an arm."""
     if arms is not None and not isinstance(arms, Arms):
         raise ValueError(
-            f"arms is {shown(arms)}; pass an instance, Arms(...), and a matrix to choose"
+            f"arms is {shown(arms)}; pass Arms([...], context=...); a matrix goes to choose"
         )
     if dim is None and arms is None:
         raise ValueError("dim is None; pass the number of features of an arm, or arms=")

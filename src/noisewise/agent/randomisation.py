@@ -61,6 +61,8 @@ def check_share(share: object, among: object) -> Randomisation:
 def randomisation(policy: Policy[Any], state: Any, share: object, among: object) -> Randomisation:
     """Return how an agent randomises, if its policy can."""
     found = check_share(share, among)
+    if found.among == "all" and not found.share:
+        raise ValueError("among is 'all', but no decision is drawn; pass randomise=0.05, say")
     if found.share and found.among == "plausible":
         known = hasattr(state, "dim") and isinstance(policy, Indexed)
         if not known or ranked(policy, state, np.zeros((1, state.dim)))[0] is None:

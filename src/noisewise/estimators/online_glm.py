@@ -248,7 +248,7 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
             intervals, for one row at one sample size fixed in advance.
         simultaneous : bool
             Whether to hold for all rows and all times at once, so also for rows chosen by looking
-            at the data. False is for rows fixed in advance, and narrower.
+            at the data. False is for rows fixed in advance, and narrower; textbook intervals are.
         kind : "mean" or "observation"
             "observation" is for one new label of weight 1. With ``noise="auto"`` it holds at one
             sample size fixed in advance. For counts it ends at whole numbers, and so covers more
@@ -265,7 +265,11 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         probability("delta", delta)
         one_of("kind", kind, ("mean", "observation"))
         flag("anytime", anytime)
-        flag("simultaneous", simultaneous)
+        if flag("simultaneous", simultaneous) and not anytime:
+            raise ValueError(
+                "simultaneous is True and anytime False; textbook intervals are for one row: leave "
+                "one of the two out"
+            )
         o = offsets_of(offset, len(x))
         found = self._model.interval(x, self.noise, delta, anytime, simultaneous, kind, o)
         means = self._model.predict(x, o)

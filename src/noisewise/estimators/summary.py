@@ -97,8 +97,9 @@ def summarise(
     notes = (
         *about,
         f"{level} intervals for each coefficient, around {model.centre}. anytime: valid at all",
-        "times at once; textbook: valid at one sample size fixed in advance.",
-        f"They rest on {found[0][0].rests_on}.",
+        "times at once; textbook: valid at one sample size fixed in advance. Coefficients are",
+        "those of predictions, with ridge and forgetting: they need not lie in the middle.",
+        f"Intervals rest on {found[0][0].rests_on}.",
         model.caution,
     )
     anytime, textbook = map(_joined, found)

@@ -43,6 +43,8 @@ def _write(path: Path, text: str) -> None:
 
 def load(path: Path) -> tuple[OnlineGLM, Encoding]:
     """Return the model and its encoding; ``path`` is the folder, or the model in it."""
+    if not path.exists():
+        raise ValueError(f"{path} is not there; pass a folder that noisewise fit has written")
     folder = path if path.is_dir() else path.parent
     for name in (MODEL, COLUMNS):
         if not (folder / name).is_file():
