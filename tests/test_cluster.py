@@ -203,7 +203,7 @@ def test_a_full_disk_and_an_interrupt_are_one_sentence_each_and_lose_nothing(ser
         first = {*out.rglob("*.parquet")}
         assert len(first) == 3
         run = start(out, *words)
-        wait_for_parts(out, 6)
+        wait_for_parts(out, len(first) + 1)
         os.kill(run.pid, signal.SIGINT)
         said.append((*finish(run), 130, "interrupted; the same command continues"))
         second = {*out.rglob("*.parquet")}
