@@ -26,7 +26,13 @@ def _tabular(name: str) -> ModuleType:
 
 
 FILE = click.Path(path_type=Path)
-DELTA = click.FloatRange(0, 1, min_open=True, max_open=True)
+DELTA = click.option(
+    "--delta",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.05,
+    show_default=True,
+    help="Probability that an interval may miss.",
+)
 
 
 @click.command(short_help="Fit a model to a CSV or Parquet file.")
@@ -58,13 +64,7 @@ DELTA = click.FloatRange(0, 1, min_open=True, max_open=True)
     help="Columns of categories.",
 )
 @click.option("--drop-missing", is_flag=True, help="Leave out rows with missing values.")
-@click.option(
-    "--delta",
-    type=DELTA,
-    default=0.05,
-    show_default=True,
-    help="Probability that an interval may miss.",
-)
+@DELTA
 @click.option(
     "--out", type=FILE, metavar="DIR", help="Folder to write; FILE's name and -fit by default."
 )
@@ -120,13 +120,7 @@ def fit(
     show_default=True,
     help="Intervals for the mean, or for one new label.",
 )
-@click.option(
-    "--delta",
-    type=DELTA,
-    default=0.05,
-    show_default=True,
-    help="Probability that an interval may miss.",
-)
+@DELTA
 @click.option(
     "--keep", multiple=True, callback=_names, metavar="A,B,...", help="Columns to copy from FILE."
 )
@@ -204,13 +198,7 @@ def writable(out: Path) -> None:
     metavar="LEAST MOST",
     help="Least and largest possible reward; 0 1 if all rewards are within.",
 )
-@click.option(
-    "--delta",
-    type=DELTA,
-    default=0.05,
-    show_default=True,
-    help="Probability that an interval may miss.",
-)
+@DELTA
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
