@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from . import linalg
 from .blas import matmul
@@ -75,7 +75,7 @@ class Interval(tuple[FloatOrArray, FloatOrArray]):
     rests_on : str
         What that assumes.
     note : str
-        A warning where the data contradict an assumption, else empty.
+        Why an interval is infinite, of zero width or doubtful, and what it takes; else empty.
 
     Examples
     --------
@@ -113,6 +113,22 @@ class Interval(tuple[FloatOrArray, FloatOrArray]):
         words = "; ".join(filter(None, (self.promise, self.rests_on, self.note)))
         low, high = map(_brief, self)
         return f"Interval({low}, {high}; {words})"
+
+
+def noted(*reasons: tuple[NDArray[np.bool_], str], what: str = "rows") -> str:
+    """Return a note of reasons and the rows, or whatever they are, that each is for.
+
+    >>> noted((np.array([True, True]), "few labels"), (np.array([False, True]), "far away"))
+    'few labels; 1 of 2 rows: far away'
+    """
+    said = []
+    for where, words in reasons:
+        count = int(where.sum())
+        if count:
+            said.append(
+                words if count == len(where) else f"{count} of {len(where)} {what}: {words}"
+            )
+    return "; ".join(said)
 
 
 def _brief(end: FloatOrArray) -> str:

@@ -1,5 +1,7 @@
 """Shares, counts and signs: `RidgeMixture` predicts, and likelihoods give intervals."""
 
+import math
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,11 +12,27 @@ from ..noise import Likelihood
 from ..printing import OneLine
 from ..protocols import Array
 from ..regression import curved_intervals
+from ..regression.collinearity import Tie
+from ..regression.curved_intervals import KINDS
 from ..regression.ridge_mixture import RidgeMixture
 from ..regression.ridge_mixture_state import RidgeMixtureState
 from ..states import check_type
 
 PROVED = "binomial", "poisson"  # intervals by likelihood
+BEYOND = (
+    "Dispersion {0}: labels scatter {0} times as much as {1} would, more than chance explains. "
+    "Intervals allow for it."
+)
+CHANCE = "Dispersion {}: no more scatter than {} have by chance."
+BELOW = (
+    "Labels scatter less than {} would (dispersion {}): intervals are wider than they need be; "
+    'noise="asymptotic" uses the scatter seen.'
+)
+UNEVEN = (
+    "Rows of large weight scatter more than others (dispersion {}, unweighted {}): trials within a "
+    "row are not independent, and a row of {} tells little more than a smaller one."
+)
+UNSEEN = "Labels are 0 and 1: their dispersion cannot be seen. Intervals assume independent rows."
 LARGEST_OFFSET = 200.0  # of a logarithm: its exponential is still a weight
 
 
@@ -58,10 +76,12 @@ class CurvedModel(OneLine):
         self.method.check_state(self.state)
 
     def check_noise(self, noise: object) -> Likelihood | str:
-        """Return what intervals rest on: where it is proved for the family, the likelihood."""
+        """Return what intervals rest on; other links than canonical ones allow any variance."""
         family = self.method.family
         if isinstance(noise, str) and noise in ("auto", "asymptotic"):
-            return Likelihood() if noise == "auto" and family in PROVED else "asymptotic"
+            return noise if family in PROVED else "asymptotic"
+        if isinstance(noise, str) and noise == "likelihood":
+            noise = Likelihood()
         if isinstance(noise, Likelihood) and family not in PROVED:
             raise ValueError(
                 f"noise is {noise!r}, whose intervals are proved for families "
@@ -69,7 +89,8 @@ class CurvedModel(OneLine):
             )
         if not isinstance(noise, Likelihood):
             raise ValueError(
-                f"noise is {shown(noise)}; pass 'auto', Likelihood(dispersion) or 'asymptotic'"
+                f"noise is {shown(noise)}; pass 'auto', 'likelihood', Likelihood(dispersion) or "
+                "'asymptotic'"
             )
         return noise
 
@@ -116,7 +137,7 @@ class CurvedModel(OneLine):
         """Return the fields alone."""
         return {"method": self.method, "state": self.state}
 
-    def _fit(self) -> curved_intervals.CurvedFit:
+    def fitted(self) -> curved_intervals.CurvedFit:
         """Return the unregularised fit, kept until more rows are learnt."""
         kept: curved_intervals.CurvedFit | None = vars(self).get("_kept")
         if kept is None or kept.count != self.state.count:
@@ -132,18 +153,76 @@ class CurvedModel(OneLine):
         simultaneous: bool,
         kind: str,
         offset: Array | None = None,
+        trials: Array | float = 1.0,
     ) -> Interval:
         """Return bounds of the mean, or of a new label, at each row."""
-        scale = 1.0 if offset is None else self._exposure(offset)
-        if offset is not None and kind != "mean":
-            raise ValueError("offset was passed, but intervals of new labels take none")
-        found = self._fit().interval(x, self.check_noise(noise), delta, anytime, simultaneous, kind)
-        lower, upper = found.lower * scale, found.upper * scale
-        return Interval(lower, upper, found.promise, found.rests_on, found.note)
+        assumed, fit = self.check_noise(noise), self.fitted()
+        self._warn(assumed, fit)
+        exposure = 1.0 if offset is None else self._exposure(offset)
+        return fit.interval(
+            x, assumed, delta, anytime, simultaneous, kind, trials=trials, exposure=exposure
+        )
+
+    @staticmethod
+    def _warn(noise: Likelihood | str, fit: curved_intervals.CurvedFit) -> None:
+        """Warn where labels scatter more than the likelihood that is taken for granted."""
+        if isinstance(noise, Likelihood) and fit.scatters(noise.dispersion) > 1:
+            assert fit.scatter is not None
+            warnings.warn(
+                f"labels scatter {fit.scatter.pearson:.2g} times as much as "
+                f"{KINDS[fit.family]} would; these intervals assume "
+                f"{f'{noise.dispersion:g} times' if noise.dispersion != 1 else 'they do not'} and "
+                'will miss. Pass noise="auto"',
+                stacklevel=4,
+            )
 
     def coefficient_interval(self, noise: object, delta: float, anytime: bool) -> Interval:
         """Return bounds of each coefficient, the intercept last."""
-        return self._fit().coefficient_interval(self.check_noise(noise), delta, anytime)
+        return self.fitted().coefficient_interval(self.check_noise(noise), delta, anytime)
 
-    centre = "the fit without ridge"
-    quality = caution = ""
+    def estimates(self, noise: object) -> tuple[Array, Array, Array]:
+        """Return unpenalised coefficients, standard errors and degrees of freedom."""
+        assumed, fit = self.check_noise(noise), self.fitted()
+        self._warn(assumed, fit)
+        return fit.coefficients(assumed)
+
+    @property
+    def ties(self) -> tuple[Tie, ...]:
+        """Columns that are nearly combinations of each other."""
+        return self.fitted().fit.design.ties
+
+    @property
+    def dispersion(self) -> tuple[float, float]:
+        """Pearson's dispersion and the one weighted by information, nan where it can't be seen."""
+        found = self.fitted().scatter
+        return (math.nan, math.nan) if found is None else (found.pearson, found.weighted)
+
+    @property
+    def scatter(self) -> list[str]:
+        """What the scatter of labels around the fit means, in sentences."""
+        fit = self.fitted()
+        if fit.single:
+            return [UNSEEN]
+        phi, weighted = self.dispersion
+        if not math.isfinite(phi) or fit.family not in KINDS:
+            return []
+        labels, beyond = KINDS[fit.family], fit.scatters()
+        if beyond > 1:
+            said = [BEYOND.format(f"{phi:.2g}", labels)]
+        elif beyond < -1 and phi < 0.5:
+            said = [BELOW.format(labels, f"{phi:.2g}")]
+        else:
+            said = [CHANCE.format(f"{phi:.3g}", labels)]
+        if weighted > 2 * phi and beyond > 1:
+            largest = float(fit.fit.design.w.max())
+            said.append(UNEVEN.format(f"{weighted:.2g}", f"{phi:.2g}", f"{largest:.6g}"))
+        return said
+
+    @property
+    def quality(self) -> str:
+        """How many events there were."""
+        events = self.fitted().events
+        return f", {events:.6g} event{'s' if events != 1 else ''}"
+
+    centre = "the fit without ridge, its first-order bias removed where there are enough events"
+    caution = ""

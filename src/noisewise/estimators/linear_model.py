@@ -1,5 +1,6 @@
 """Gaussian labels: `SelfTuned` predicts, and weighted least squares gives intervals."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ from ..inputs import flag, shown
 from ..noise import SubGaussian
 from ..printing import OneLine
 from ..protocols import Array
+from ..regression.collinearity import Tie
 from ..regression.linear_intervals import LeastSquares, solve
 from ..regression.normal_equations import NormalEquations
 from ..regression.self_tuned import SelfTuned, SelfTunedState
@@ -110,10 +112,11 @@ class LinearModel(OneLine):
         simultaneous: bool,
         kind: str,
         offset: Array | None = None,
+        trials: Array | float = 1.0,
     ) -> Interval:
         """Return bounds of the mean, or of a new label, at each row."""
         sigma, z = self.check_noise(noise), self.sums.directions(x)
-        found = self._least_squares(anytime).interval(z, sigma, delta, anytime, simultaneous, kind)
+        found = self._least_squares().interval(z, sigma, delta, anytime, simultaneous, kind)
         notes = "; ".join(filter(None, (found.note, self.caution)))
         shift = 0.0 if offset is None else offset
         lower, upper = found.lower + shift, found.upper + shift
@@ -121,24 +124,59 @@ class LinearModel(OneLine):
 
     def coefficient_interval(self, noise: object, delta: float, anytime: bool) -> Interval:
         """Return bounds of each coefficient, the intercept last."""
-        d, sigma = self.sums.dim, self.check_noise(noise)
-        z = np.eye(d, d + self.sums.intercept)
-        if self.sums.intercept:
-            z = np.vstack([z, self.sums.directions(np.zeros((1, d)))])
-        found = self._least_squares(anytime).interval(z, sigma, delta, anytime)
+        z, sigma = self._units(), self.check_noise(noise)
+        found = self._least_squares().interval(z, sigma, delta, anytime, what="coefficients")
         found.promise = found.promise.replace("a row", "a coefficient")
         return found
 
-    def _least_squares(self, anytime: bool) -> LeastSquares:
+    def _units(self) -> Array:
+        """Return the directions of the coefficients and, where there is one, the intercept."""
+        d = self.sums.dim
+        z = np.eye(d, d + self.sums.intercept)
+        if self.sums.intercept:
+            z = np.vstack([z, self.sums.directions(np.zeros((1, d)))])
+        return z
+
+    def estimates(self, noise: object) -> tuple[Array, Array, Array]:
+        """Return unpenalised coefficients, standard errors and degrees of freedom."""
+        z, sigma, fit = self._units(), self.check_noise(noise), self._least_squares()
+        share, sd = fit.shares(z), math.sqrt(fit.variance) if sigma is None else sigma
+        freedom = np.full(len(z), fit.freedom if sigma is None else math.inf)
+        known = np.isfinite(share)
+        if sigma is None and fit.noiseless:
+            sd = math.nan
+        found = fit.means(z), sd * np.sqrt(np.where(known, share, 0.0)), freedom
+        estimates, errors, freedom = (np.where(known, each, math.nan) for each in found)
+        return estimates, errors, freedom
+
+    @property
+    def ties(self) -> tuple[Tie, ...]:
+        """Columns that are nearly combinations of each other."""
+        return self._least_squares().ties
+
+    dispersion = math.nan, math.nan
+
+    @property
+    def scatter(self) -> list[str]:
+        """The size of the noise, in a sentence."""
+        fit = self._least_squares()
+        if not fit.freedom or fit.noiseless:
+            return []
+        return [f"Noise sd {math.sqrt(fit.variance):.4g} ({fit.freedom} degrees of freedom)."]
+
+    def _least_squares(self) -> LeastSquares:
         self.check()
-        return solve(self.sums, anytime)
+        return solve(self.sums)
 
     centre = "least squares without ridge"
 
     @property
     def quality(self) -> str:
         """How well the model fits."""
-        return f", R^2 of least squares {solve(self.sums).explained:.3f}"
+        explained = solve(self.sums).explained
+        return (
+            f", R^2 of least squares {'undefined' if math.isnan(explained) else f'{explained:.3f}'}"
+        )
 
     @property
     def caution(self) -> str:

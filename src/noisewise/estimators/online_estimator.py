@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,18 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
         if self._learnt.columns is None:
             raise AttributeError("the features had no names")
         return np.array(self._learnt.columns, dtype=object)
+
+    def _names(self, given: Sequence[str] | None) -> list[str] | None:
+        """Return the names of features, those that are given or those of the columns."""
+        if given is None:
+            return self._learnt.columns
+        names = [str(each) for each in given]
+        if len(names) != self.n_features_in_:
+            raise ValueError(
+                f"feature_names has {len(names)} names; pass one for each of "
+                f"{self.n_features_in_} features"
+            )
+        return names
 
     def _read(self, X: ArrayLike, afresh: bool) -> tuple[Array, list[str] | None]:
         """Return rows and the names of their columns, which are those of the first fit or new."""

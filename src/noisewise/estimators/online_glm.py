@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from ..confidence import Interval
-from ..inputs import flag, one_of, probability
+from ..inputs import flag, numbers, one_of, probability
 from ..noise import Likelihood, SubGaussian
 from ..partitions.sources import blocks_in_turn
 from ..protocols import Array
+from ..regression.collinearity import words as tie_words
+from ..regression.linear_intervals import OUTSIDE as ROWS_OUTSIDE
 from .estimator_state import EstimatorState
 from .models import AnyModel, least_label, start_model
 from .online_estimator import OnlineEstimator
@@ -23,6 +27,7 @@ from .summary import Summary, summarise
 from .tables import any_weight, labels_of, offsets_of, weights_of
 
 OUTSIDE = "{} of the predictions lie outside their intervals"
+SHARES = "binomial", "logistic", "probit"
 SCORES = {  # what a coefficient changes
     "gaussian": "mean",
     "identity": "mean",
@@ -55,11 +60,13 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         Forgetting factors, whose predictions are combined; 1 forgets nothing. For "gaussian" only.
     fit_intercept : bool
         Whether to add an intercept.
-    noise : "auto", SubGaussian, Likelihood or "asymptotic"
-        What intervals assume. With "auto", Gaussian noise of unknown standard deviation for
-        "gaussian", and the likelihood for the others. `SubGaussian` (for "gaussian") is noise of
-        known scale, `Likelihood` has a dispersion, and "asymptotic" (for the others) allows any
-        noise in large samples.
+    noise : "auto", "likelihood", "asymptotic", SubGaussian or Likelihood
+        What intervals assume. "auto": for "gaussian", noise of unknown standard deviation; for
+        shares and counts, independent rows whose labels may scatter more than the family's, by as
+        much as residuals show; labels 0 and 1 are taken as independent. `SubGaussian` (for
+        "gaussian") is noise of known scale. For the others, "likelihood" says that labels scatter
+        just as the family's do, `Likelihood` that they do so times a dispersion, and "asymptotic"
+        that they may scatter less, too.
 
     Attributes
     ----------
@@ -232,12 +239,14 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         simultaneous: bool = False,
         kind: str = "mean",
         offset: ArrayLike | None = None,
+        trials: ArrayLike = 1,
     ) -> Interval:
         """Return an interval for the mean, or for a new label, at each row.
 
         Intervals are around weighted least squares, or maximum likelihood, without ridge and
-        forgetting, so a prediction may lie outside (see ``note``). They have no finite bound where
-        there are too few rows.
+        forgetting, so a prediction may lie outside. Where an interval is infinite, has no width or
+        rests on little, its ``note`` says why and what it takes: intervals at all times begin at
+        row 2d + 10, with d features, those of shares and counts at three events.
 
         Parameters
         ----------
@@ -250,11 +259,14 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
             Whether to hold for all rows and all times at once, so also for rows chosen by looking
             at the data. False is for rows fixed in advance, and narrower; textbook intervals are.
         kind : "mean" or "observation"
-            "observation" is for one new label of weight 1. With ``noise="auto"`` it holds at one
-            sample size fixed in advance. For counts it ends at whole numbers, and so covers more
-            than 1 - delta where counts are small.
+            "observation" is for one new label, of weight 1 unless ``trials`` or ``offset`` say
+            otherwise. Unless the noise is known it holds at one sample size fixed in advance. For
+            counts and shares it ends at whole numbers, and so covers more than 1 - delta where
+            these are small.
         offset : (n,) array or float, optional
             Added to the score, as in `partial_fit`.
+        trials : (n,) array or int
+            For a new label of "binomial" or "probit": the trials that it is a share of.
 
         Returns
         -------
@@ -270,14 +282,36 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
                 "simultaneous is True and anytime False; textbook intervals are for one row: leave "
                 "one of the two out"
             )
-        o = offsets_of(offset, len(x))
-        found = self._model.interval(x, self.noise, delta, anytime, simultaneous, kind, o)
+        o, k = offsets_of(offset, len(x)), self._trials(trials, kind, len(x))
+        found = self._model.interval(x, self.noise, delta, anytime, simultaneous, kind, o, k)
         means = self._model.predict(x, o)
         outside = int(((means < found.lower) | (means > found.upper)).sum())
+        notes = [found.note]
+        if ROWS_OUTSIDE in found.note:
+            names = self._learnt.columns or [f"x{i}" for i in range(x.shape[1])]
+            notes += [tie_words(each, names) for each in self._model.ties if each.dropped]
         if outside:
-            words = f"{OUTSIDE.format(outside)}: predictions use ridge, forgetting and clipping"
-            found.note = "; ".join(filter(None, (found.note, words)))
+            notes.append(
+                f"{OUTSIDE.format(outside)}: predictions use ridge, forgetting and clipping"
+            )
+        found.note = "; ".join(filter(None, notes))
         return found
+
+    def _trials(self, given: ArrayLike, kind: str, count: int) -> Array | float:
+        """Return the trials of new shares, as many as rows or one number."""
+        if isinstance(given, int | float) and given == 1:
+            return 1.0
+        trials = numbers("trials", given)
+        if trials.shape not in ((), (count,)):
+            raise ValueError(f"trials has shape {trials.shape}; pass a number, or one per row")
+        if (trials < 1).any() or (trials != np.floor(trials)).any():
+            raise ValueError("trials are not all whole numbers of at least 1; pass such")
+        if kind != "observation" or self.family not in SHARES:
+            raise ValueError(
+                "trials are of new shares: pass them with kind='observation' and family 'binomial' "
+                "or 'probit' only"
+            )
+        return np.broadcast_to(trials, count)
 
     @property
     def predict_proba(self) -> NoReturn:
@@ -287,13 +321,22 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
             "the probability of 1; for classes use OnlineGLMClassifier"
         )
 
-    def plot(self, delta: float = 0.05, *, standardised: bool = True, ax: Any = None) -> Any:
-        """Draw the coefficients with intervals that hold at all times and textbook ones.
+    def plot(
+        self,
+        delta: float = 0.05,
+        feature_names: Sequence[str] | None = None,
+        *,
+        standardised: bool = True,
+        ax: Any = None,
+    ) -> Any:
+        """Draw estimates of the coefficients with the intervals of `summary`.
 
         Parameters
         ----------
         delta : float in (0, 1)
             The probability that an interval may miss.
+        feature_names : sequence of str, optional
+            As in `summary`.
         standardised : bool
             Per standard deviation of each feature, so that features compare. Else per unit.
         ax : matplotlib axes, optional
@@ -302,15 +345,23 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         -------
         matplotlib axes
         """
-        summary = self.summary(delta)
+        summary = self.summary(delta, feature_names)
         spreads = self._model.spreads() if flag("standardised", standardised) else None
         return plot_coefficients(summary, SCORES.get(self.family, "score"), spreads, delta, ax)
 
-    def summary(self, delta: float = 0.05) -> Summary:
+    def summary(self, delta: float = 0.05, feature_names: Sequence[str] | None = None) -> Summary:
         """Return a table of coefficients, with intervals that hold at all times and textbook ones.
 
         It prints as text and draws itself in notebooks.
+
+        Parameters
+        ----------
+        delta : float in (0, 1)
+            The probability that an interval may miss.
+        feature_names : sequence of str, optional
+            Where the features were an array: of a pipeline, its
+            ``pipeline[:-1].get_feature_names_out()``.
         """
-        model = self._model
+        model, columns = self._model, self._names(feature_names)
         title = f"{self!r}, {model.state.count} rows{model.quality}"
-        return summarise(title, {"": model}, self._learnt.columns, self.noise, delta)
+        return summarise(title, {"": model}, columns, self.noise, delta)

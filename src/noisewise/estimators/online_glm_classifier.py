@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -168,12 +169,13 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
         """The intercepts of the log odds."""
         return np.array([each.coefficients()[1] for each in self._learnt.models])
 
-    def summary(self, delta: float = 0.05) -> Summary:
+    def summary(self, delta: float = 0.05, feature_names: Sequence[str] | None = None) -> Summary:
         """Return a table of coefficients of the log odds, with their intervals.
 
         Of two classes, it is for the second. Of several, each has lines of its own, for that class
-        against the rest.
+        against the rest. ``feature_names`` are as in `OnlineGLM.summary`.
         """
+        columns = self._names(feature_names)
         fitted, classes = self._learnt, self.classes_.tolist()
         odds, keys = f"the log odds of {classes[1]!r} against {classes[0]!r}", [""]
         if len(fitted.models) > 1:
@@ -181,7 +183,7 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
             keys = [f"{name}: " for name in classes]
         models = dict(zip(keys, fitted.models, strict=True))
         title = f"{self!r}, {fitted.models[0].state.count} rows"
-        return summarise(title, models, fitted.columns, "auto", delta, f"Coefficients of {odds}.")
+        return summarise(title, models, columns, "auto", delta, f"Coefficients of {odds}.")
 
     def _shares(self, x: Array) -> Array:
         """Return the probability that each model gives to its class."""

@@ -28,16 +28,17 @@ def plot_coefficients(
 def draw_coefficients(
     axis: Any, summary: Summary, what: str, spreads: Array | None, delta: float
 ) -> None:
-    """Draw coefficients as dots, their anytime intervals as thin and textbook ones as thick lines.
+    """Draw estimates as dots, their anytime intervals as thin and textbook ones as thick lines.
 
-    Coefficients say how much ``what`` changes. With ``spreads``, the standard deviations of the
+    They say how much ``what`` changes. With ``spreads``, the standard deviations of the
     features, everything is per standard deviation, so that features compare; the intercept, whose
-    meaning depends on units, is left out. An interval without ends is not drawn.
+    meaning depends on units, is left out. An interval without ends, and an estimate of
+    which nothing is known, are not drawn.
     """
     d = len(summary.names) - (summary.names[-1:] == ("intercept",))
     scale = np.ones(d) if spreads is None else spreads
-    dots = scale * np.array(summary.coefficients[:d])
-    order = np.argsort(-np.abs(dots), kind="stable")[:MOST][::-1]
+    dots = scale * np.array(summary.estimates[:d])
+    order = np.argsort(-np.nan_to_num(np.abs(dots), nan=-1.0), kind="stable")[:MOST][::-1]
     at = np.arange(len(order))
     wide, narrow = (
         (scale * np.asarray(each.lower)[:d], scale * np.asarray(each.upper)[:d])
@@ -53,7 +54,7 @@ def draw_coefficients(
         known = np.isfinite(low[order]) | np.isfinite(high[order])
         label = f"{100 * (1 - delta):g} % {name}"
         axis.hlines(at[known], *ends[:, known], color=colour, lw=width, alpha=0.9, label=label)
-    axis.plot(dots[order], at, "o", color="black", ms=4, label="coefficient")
+    axis.plot(dots[order], at, "o", color="black", ms=4, label="estimate")
     axis.set_yticks(at, [_short(summary.names[i]) for i in order], parse_math=False)
     axis.set_ylim(-0.7, len(order) - 0.3)
     axis.set_xlim(*reach)
@@ -77,7 +78,9 @@ def _short(name: str) -> str:
 
 def _reach(dots: Array, *ends: Array) -> tuple[float, float]:
     """Return limits that show all dots and all intervals but infinite ones."""
-    known = np.concatenate([dots, [0.0], *(end[np.isfinite(end)] for end in ends)])
+    known = np.concatenate(
+        [dots[np.isfinite(dots)], [0.0], *(end[np.isfinite(end)] for end in ends)]
+    )
     low, high = float(known.min()), float(known.max())
     pad = 0.04 * (high - low) or 1.0
     return low - pad, high + pad

@@ -1,35 +1,73 @@
-"""Intervals of shares and counts around the unregularised fit, from the rows of `RidgeMixture`."""
+"""Intervals of shares and counts around the unregularised fit, from the rows of `RidgeMixture`.
+
+Labels 0 and 1 have no dispersion, and their likelihood is trusted; so is that of others where the
+user says so. Else the variance of a score allows for the scatter of labels (`dispersion`), and has
+degrees of freedom of its own.
+"""
 
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..blas import matmul, one_thread
-from ..confidence import Interval
+from ..confidence import Interval, noted
 from ..inputs import features, numbers, one_of, probability
 from ..noise import Likelihood
 from ..ownership import Owned
 from ..protocols import Array
 from . import candidate_mixture, level_sets
+from .dispersion import MANY, Dispersion
 from .families import FAMILIES, model
-from .intervals import FEWEST, PRECISION, anytime_half_width, quantile
-from .linear_intervals import GRID
+from .linear_intervals import BEGIN, GRID, ORIGIN, OUTSIDE
 from .maximum_likelihood import Design, Estimate, maximise
+from .new_labels import new_labels
 from .normal_equations import NormalEquations
+from .quadratic_intervals import Half, half_width, simultaneous
 from .ridge_mixture import RidgeMixture
 from .ridge_mixture_state import RidgeMixtureState
 from .solver import Session
 
+Mask = NDArray[np.bool_]
+
 ASYMPTOTIC = "asymptotic"
-ENOUGH_ROWS = 100  # for the sandwich
-NORMAL = 1e6  # counts of that mean are as good as continuous
-NEARLY_POISSON = 1e-12  # relative variance of a mean that is as good as known
+NOISES = "auto", "likelihood", ASYMPTOTIC
 FARTHEST = 1e150  # a score as good as infinite, whose square is a number
 METHODS = "mixture", "likelihood"
 PLAYED = 0.1  # share of delta that the mixture spends on the losses as they were played
+EVENTS = 3.0  # successes and failures, or counts, before the likelihood is taken as quadratic
+EXACT = 0.2  # share of delta for the exact set, where the likelihood is trusted
+USEFUL = 100.0  # events, from which on the exact set is not the narrower one
+
+SINGLE = "the likelihood of independent labels 0 and 1"
+LIKELIHOOD = "the likelihood"
+ROBUST = "independent rows, asymptotically, dispersion from residuals"
+EXOGENOUS = ", and rows that do not depend on past labels"
+FIRST_ROWS = ", and first rows that do not depend on labels"
+AT_MOST_TWICE = ", and a dispersion of at most twice the average where few rows tell of it"
+
+FEW_EVENTS = "fewer than 3 events so far ({:.3g})"
+SEPARATED = "labels are separated there: the estimate lies at infinity until both kinds are seen"
+FEW_TELL = (
+    "too few rows tell of the dispersion there (about {:.0f}): the interval is infinite until "
+    "there are more, or pass Likelihood() if the labels are known to be {}"
+)
+NOTHING = "nothing can be said yet"
+EXACT_SET = "the interval is that of the exact set for all rows"
+POOLED = "only about {:.0f} rows tell of this direction; twice the average dispersion is assumed"
+SCATTER = (
+    "labels scatter {:.2g} times as much as {} would, more than chance explains; the interval "
+    "allows for it"
+)
+CONTRADICTED = (
+    "no parameter fits the labels as well as they were predicted: the likelihood is contradicted, "
+    "and the interval says nothing"
+)
+ONE_TIME = "the interval of a new label holds at one time"
+KINDS = {"binomial": "binomial shares", "poisson": "poisson counts"}
 
 
 @one_thread
@@ -41,19 +79,26 @@ def solve(mixture: RidgeMixture, state: RidgeMixtureState) -> "CurvedFit":
     >>> mixture = RidgeMixture("binomial", fit_intercept=False)
     >>> state = mixture.start(dim=1)
     >>> _ = mixture.update(state, np.ones((100, 1)), np.repeat([1.0, 0.0], [30, 70]))
-    >>> lower, upper = solve(mixture, state).interval(np.ones((1, 1)), anytime=False)
-    >>> lower.round(3), upper.round(3)  # 1/(1 + exp(-log(3/7) +- 1.96 * 0.218))
-    (array([0.218]), array([0.397]))
+    >>> fit = solve(mixture, state)
+    >>> estimates, errors, _ = fit.coefficients()
+    >>> fit.theta.round(3), errors.round(3)
+    (array([-0.847]), array([0.218]))
     """
     mixture.check_state(state)
     with Owned(state):
         x, y, w = _rows(mixture, state)
         played, shift = state.loss, state.shift.copy()
-    sums = NormalEquations.start(state.dim, mixture.fit_intercept)
-    sums.update(x, y, w)  # the first row is 0: no further shift
-    fit = maximise(Design(model(mixture.family).link, sums, x, y, w))
     offset = -float(w @ mixture.log_likelihood(np.zeros(len(y)), y))
-    return CurvedFit(fit, mixture.family, shift, played - offset)
+    return fit_rows(mixture.family, x, y, w, mixture.fit_intercept, shift, played - offset)
+
+
+def fit_rows(
+    family: str, x: Array, y: Array, w: Array, intercept: bool, shift: Array, played: float
+) -> "CurvedFit":
+    """Return the unregularised fit to rows x + shift; with an intercept the first x is 0."""
+    sums = NormalEquations.start(x.shape[1], intercept)
+    sums.update(x, y, w)
+    return CurvedFit(maximise(Design(model(family).link, sums, x, y, w)), family, shift, played)
 
 
 def _rows(mixture: RidgeMixture, state: RidgeMixtureState) -> tuple[Array, Array, Array]:
@@ -90,6 +135,62 @@ class CurvedFit:
         return self.fit.design.sums.count
 
     @cached_property
+    def events(self) -> float:
+        """The counts, or the successes or failures, whichever are fewer."""
+        w, (low, high) = self.fit.design.w, FAMILIES[self.family].label_range
+        y = self.fit.design.y - low
+        events = float(w @ y)
+        if high == 1.0:
+            events = min(events, float(w @ (high - low - y))) / (high - low)
+        return events
+
+    @cached_property
+    def single(self) -> bool:
+        """Whether labels are 0 and 1, of one trial each."""
+        y, w = self.fit.design.y, self.fit.design.w
+        return self.family == "binomial" and bool(((w == 1) & ((y == 0) | (y == 1))).all())
+
+    def dispersion(self, noise: Likelihood | str = "auto") -> Dispersion | float:
+        """Return the scatter that intervals allow for, or the dispersion that is taken for granted.
+
+        Labels 0 and 1 have dispersion 1, whatever they do.
+        """
+        if isinstance(noise, Likelihood):
+            return noise.dispersion
+        if noise not in NOISES:
+            raise ValueError(
+                f"noise is {noise!r}; pass 'auto', 'likelihood', Likelihood(dispersion) or "
+                f"{ASYMPTOTIC!r}"
+            )
+        if noise == "likelihood" or (noise == "auto" and self.single):
+            return 1.0
+        return self._floored if noise == "auto" else self._free
+
+    @cached_property
+    def _floored(self) -> Dispersion:
+        return Dispersion(self.fit, 1.0)
+
+    @cached_property
+    def _free(self) -> Dispersion:
+        return Dispersion(self.fit, 0.0)
+
+    @property
+    def scatter(self) -> Dispersion | None:
+        """The scatter of labels, None where it can't be seen."""
+        unseen = self.single or not self.fit.exists or not self._floored.free
+        return None if unseen else self._floored
+
+    def scatters(self, dispersion: float = 1.0) -> float:
+        """Return how far labels scatter beyond a dispersion: above 1 by more than chance.
+
+        Below -1 it is less than chance, and nan where it can't be seen.
+        """
+        if self.scatter is None or self.family not in KINDS:
+            return math.nan
+        above, chance = self.scatter.excess(self.family == "binomial", dispersion)
+        return above / chance
+
+    @cached_property
     def _parameter(self) -> Array:
         """The parameter of rows (x - shift, 1)."""
         design = self.fit.design
@@ -113,6 +214,25 @@ class CurvedFit:
         x, _ = features(x, len(self.shift))
         return self.fit.design.sums.directions(x - self.shift)
 
+    def _unit_directions(self) -> Array:
+        """Return the directions of the coefficients and, where there is one, the intercept."""
+        d = len(self.shift)
+        z = np.eye(len(self._parameter))
+        z[d:, :d] = -self.shift
+        return z
+
+    def centre(self, noise: Likelihood | str) -> Array:
+        """Return the estimate in coordinates u, less its first-order bias where events allow.
+
+        Of families other than shares and counts it is the fit itself.
+        """
+        law = self.dispersion(noise)
+        average = law if isinstance(law, float) else law.average
+        enough = self.events >= average * max(MANY, len(self.fit.values))
+        if self.family in KINDS and self.fit.exists and enough:
+            return self.fit.beta - average * self._floored.bias(self.family)
+        return self.fit.beta
+
     @one_thread
     def interval(
         self,
@@ -123,6 +243,8 @@ class CurvedFit:
         simultaneous: bool = False,
         kind: str = "mean",
         method: str = "mixture",
+        trials: float | Array = 1.0,
+        exposure: float | Array = 1.0,
     ) -> Interval:
         """Return the interval of the mean at each row, or of a new label there, with its promise.
 
@@ -130,29 +252,34 @@ class CurvedFit:
         ----------
         x : (n, d) array
             In the user's units.
-        noise : "auto", Likelihood or "asymptotic"
-            "auto" is ``Likelihood()``. "asymptotic" estimates the variance from the residuals (the
-            sandwich), from 100 rows and twice the number of parameters on.
+        noise : "auto", "likelihood", Likelihood or "asymptotic"
+            "auto" allows for the dispersion of labels, at least the family's, but takes labels 0
+            and 1 as independent; "likelihood" is ``Likelihood()``; "asymptotic" allows any
+            variance.
         delta : float in (0, 1)
         anytime, simultaneous : bool
             Whether it holds at all times, and whether for all rows at once; the textbook's Wald
             interval with ``anytime=False``.
         kind : {"mean", "observation"}
-            Of the mean, or of a new label of weight 1, at one time.
+            Of the mean, or of a new label, at one time.
         method : {"mixture", "likelihood"}
             For all rows at all times. "likelihood": all parameters whose loss is at most that of
             the mixture of ridges and log(1/delta). "mixture": the mixture around each candidate
             (`candidate_mixture`) with nine tenths of delta, and that set with one tenth, which is
             smaller while events are few. Each row takes some ten passes over the history.
+        trials, exposure : float or (n,) array
+            Of a new label: the trials that its share is of, or what multiplies a count's mean.
         """
         one_of("kind", kind, ("mean", "observation"))
         z, delta = self._directions(x), probability("delta", delta)
         if kind == "observation":
-            lower, upper, rests_on = self._label(z, noise, delta)
-            note = "the interval of a new label holds at one time" if anytime else ""
-            return Interval(lower, upper, "one new label, one time", rests_on, note)
+            sizes = (np.broadcast_to(each, len(z)) for each in (trials, exposure))
+            lower, upper, found = self._label(z, noise, delta, *sizes)
+            note = "; ".join(filter(None, (ONE_TIME if anytime else "", found.note)))
+            return Interval(lower, upper, "one new label, one time", found.rests_on, note)
         found = self._scores_within(z, noise, delta, anytime, simultaneous, method)
-        return Interval(*self._means(found), found.promise, found.rests_on, found.note)
+        lower, upper = (each * exposure for each in self._means(found))
+        return Interval(lower, upper, found.promise, found.rests_on, found.note)
 
     def _means(self, scores: Interval) -> tuple[Array, Array]:
         """Return the means at bounds of scores, which may be infinite."""
@@ -167,30 +294,42 @@ class CurvedFit:
         self, noise: Likelihood | str = "auto", delta: float = 0.05, anytime: bool = True
     ) -> Interval:
         """Return the intervals of the coefficients and, where there is one, the intercept."""
-        p, d = len(self._parameter), len(self.shift)
-        z = np.eye(p)
-        z[d:, :d] = -self.shift
-        found = self._scores_within(z, noise, probability("delta", delta), anytime, False)
+        z, delta = self._unit_directions(), probability("delta", delta)
+        found = self._scores_within(z, noise, delta, anytime, False, what="coefficients")
         promise = found.promise.replace("a row", "a coefficient")
         return Interval(found.lower, found.upper, promise, found.rests_on, found.note)
+
+    @one_thread
+    def coefficients(self, noise: Likelihood | str = "auto") -> tuple[Array, Array, Array]:
+        """Return estimates, standard errors and degrees of freedom, nan where nothing is known."""
+        b, seen = self.fit.design.project(z := self._unit_directions())
+        found = half_width(self.fit, z, b, self.dispersion(noise), 0.05, anytime=False)
+        known = seen & self.fit.known(b)
+        estimates, errors = matmul(b, self.centre(noise)), np.sqrt(found.variance)
+        at, error, freedom = (
+            np.where(known, each, math.nan) for each in (estimates, errors, found.freedom)
+        )
+        return at, error, freedom
 
     @one_thread
     def contains(
         self,
         theta: Array,
         intercept: float = 0.0,
-        noise: Likelihood | str = "auto",
+        noise: Likelihood | str = "likelihood",
         delta: float = 0.05,
         method: str = "mixture",
     ) -> bool:
-        """Return whether a parameter lies in the set behind intervals for all rows at all times."""
+        """Return whether a parameter lies in the exact set for all rows at all times."""
         theta = numbers("theta", theta)
-        design = self.fit.design
+        design, law = self.fit.design, self.dispersion(noise)
+        if not isinstance(law, float):
+            raise ValueError(f"noise is {noise!r}, which gives no set; pass Likelihood()")
         around = np.full(len(self._parameter), intercept + float(self.shift @ theta))
         around[: len(theta)] = theta  # that of rows (x - shift, 1)
         W = (design.V * np.sqrt(design.values)).T * design.s
         scores = matmul(design.u, W @ np.linalg.solve(design.C.T, around))
-        return self.fit.rise(scores) <= self._height(self._dispersion(noise), delta, method)
+        return self.fit.rise(scores) <= self._height(law, delta, method)
 
     def _scores_within(
         self,
@@ -200,48 +339,139 @@ class CurvedFit:
         anytime: bool,
         simultaneous: bool,
         method: str = "mixture",
+        what: str = "rows",
     ) -> Interval:
         """Return bounds of the score of each direction z, infinite where nothing is known."""
         one_of("method", method, METHODS)
-        dispersion = self._dispersion(noise)
+        law = self.dispersion(noise)
         b, seen = self.fit.design.project(z)
-        whole, note = anytime and simultaneous, ""
-        times = "all times" if anytime else "one time"
-        promise = "all rows, all times" if whole else f"a row fixed in advance, {times}"
-        if whole and dispersion is not None:
-            height, rests_on = self._height(dispersion, delta, method), "the likelihood"
-            if method == "mixture":
-                rests_on += ", and first rows that do not depend on labels"
-            if height < 0:
-                note = "no parameter fits the labels as well as they were predicted: the likelihood"
-                note += " is contradicted, and the interval says nothing"
-            lower, upper = level_sets.bounds(self.fit, b[seen], height)
+        if anytime and simultaneous and isinstance(law, float):
+            found = self._exact(b[seen], law, delta, method)
+        elif anytime and law == 1.0:
+            found = self._trusted(z[seen], b[seen], noise, delta)
         else:
-            rests_on = "the likelihood, asymptotically"
-            if dispersion is None:
-                rests_on = "independent rows, asymptotically"
-            if anytime and not whole:
-                rests_on += ", and rows that do not depend on past labels"
-            half = self._half_width(z[seen], b[seen], dispersion, delta, anytime, whole)
-            centre = np.where(np.isfinite(half), matmul(b[seen], self.fit.beta), 0.0)
-            lower, upper = centre - half, centre + half
-        ends = np.full(len(z), -math.inf), np.full(len(z), math.inf)
-        ends[0][seen], ends[1][seen] = lower, upper
-        return Interval(*ends, promise, rests_on, note)
+            found = self._quadratic(z[seen], b[seen], noise, delta, anytime, simultaneous)
+        zero = (z == 0).all(axis=1)
+        lower, upper = np.full(len(z), -math.inf), np.full(len(z), math.inf)
+        lower[seen], upper[seen] = found.lower, found.upper
+        lower[zero] = upper[zero] = 0.0
+        reasons = [(zero, ORIGIN), (~seen & ~zero, OUTSIDE)]
+        for where, words in found.reasons:
+            everywhere = np.zeros(len(z), dtype=bool)
+            everywhere[seen] = where
+            reasons.append((everywhere & ~zero, words))
+        if what == "rows" and not isinstance(law, float) and self.scatters() > 1:
+            words = SCATTER.format(law.pearson, KINDS[self.family])
+            reasons.append((np.ones(len(z), dtype=bool), words))
+        note = noted(*reasons, what=what)
+        return Interval(lower, upper, found.promise, found.rests_on, note)
 
-    @staticmethod
-    def _dispersion(noise: Likelihood | str) -> float | None:
-        """Return the dispersion, None where the variance is estimated."""
-        if isinstance(noise, Likelihood):
-            return noise.dispersion
-        if noise not in ("auto", ASYMPTOTIC):
-            raise ValueError(f"noise is {noise!r}; pass 'auto', Likelihood() or {ASYMPTOTIC!r}")
-        return 1.0 if noise == "auto" else None
+    def _exact(self, b: Array, dispersion: float, delta: float, method: str) -> "_Bounds":
+        """Return the exact set for all rows at all times."""
+        height = self._height(dispersion, delta, method)
+        rests_on = SINGLE if self.single else LIKELIHOOD
+        if method == "mixture":
+            rests_on += FIRST_ROWS
+        lower, upper = level_sets.bounds(self.fit, b, height)
+        words = CONTRADICTED if height < 0 else NOTHING
+        infinite = np.isinf(lower) & np.isinf(upper)
+        return _Bounds(lower, upper, "all rows, all times", rests_on, [(infinite, words)])
 
-    def _height(self, dispersion: float | None, delta: float, method: str) -> float:
+    def _trusted(self, z: Array, b: Array, noise: Likelihood | str, delta: float) -> "_Bounds":
+        """Return the interval of each row where the likelihood is trusted.
+
+        The exact set for all rows has one fifth of delta, and the quadratic likelihood the rest,
+        from three events on; while events are few, the narrower end of both is taken.
+        """
+        found = self._quadratic(z, b, noise, (1 - EXACT) * delta, True, False)
+        late = np.isinf(found.lower)
+        wide = late.copy()
+        if self.events < USEFUL:
+            least = math.log(len(GRID) / ((1 - PLAYED) * EXACT * delta))  # the height, at least
+            wide |= self._rise(b, found.lower, found.upper) > least
+        if not wide.any():
+            return found
+        exact = self._exact(b[wide], 1.0, EXACT * delta, "mixture")
+        centre = matmul(b[wide], self.centre(noise))
+        found.lower[wide] = np.maximum(found.lower[wide], np.minimum(exact.lower, centre))
+        found.upper[wide] = np.minimum(found.upper[wide], np.maximum(exact.upper, centre))
+        infinite = np.isinf(found.lower) & np.isinf(found.upper)
+        reasons = [*found.reasons, (late & ~infinite, EXACT_SET), (infinite, NOTHING)]
+        if late.all():
+            return _Bounds(found.lower, found.upper, exact.promise, exact.rests_on, reasons)
+        return _Bounds(found.lower, found.upper, found.promise, found.rests_on, reasons)
+
+    def _rise(self, b: Array, lower: Array, upper: Array) -> Array:
+        r"""Return a bound of how far the loss rises to the ends of an interval, along a line.
+
+        A point t standard errors away on the line :math:`J^{-1}b` has risen by at most
+        :math:`(e^{tR} - tR - 1)/R^2`, R the most by which a standard error moves a score.
+        """
+        inverse = self.fit.inverse
+        sd = np.sqrt(np.maximum(np.einsum("ij,ij->i", matmul(b, inverse), b), 1e-300))
+        R = np.abs(matmul(self.fit.design.u, matmul(inverse, b.T))).max(axis=0, initial=0.0)
+        R = np.maximum(R / sd, 1e-6)
+        middle = matmul(b, self.fit.beta)
+        with np.errstate(over="ignore"):
+            x = np.minimum(np.maximum(upper - middle, middle - lower) / sd * R, 700.0)
+            return np.asarray((np.expm1(x) - x) / (R * R))
+
+    def _quadratic(
+        self,
+        z: Array,
+        b: Array,
+        noise: Likelihood | str,
+        delta: float,
+        anytime: bool,
+        everywhere: bool,
+    ) -> "_Bounds":
+        """Return intervals from the variance of the estimate."""
+        law, sums, known = self.dispersion(noise), self.fit.design.sums, self.fit.known(b)
+        times = "all times" if anytime else "one time"
+        promise = "all rows, all times" if everywhere else f"a row fixed in advance, {times}"
+        rests_on = ROBUST
+        if isinstance(law, float):
+            rests_on = f"{SINGLE if self.single else LIKELIHOOD}, asymptotically"
+        if anytime and not everywhere:
+            rests_on += EXOGENOUS
+        all_, half = np.ones(len(b), dtype=bool), np.full(len(b), math.inf)
+        if anytime and self.events < EVENTS:
+            reasons = [(all_, FEW_EVENTS.format(self.events))]
+        elif anytime and not sums.frozen:
+            reasons = [(all_, BEGIN.format(2 * sums.dim + 10, sums.count))]
+        elif not (isinstance(law, float) or law.free):
+            reasons = [(all_, FEW_TELL.format(0, self._labels))]
+        else:
+            if everywhere and not isinstance(law, float):
+                found = simultaneous(self.fit, b, law, delta)
+            else:
+                found = half_width(self.fit, z, b, law, delta, anytime)
+            half = found.width
+            reasons = [(~known, SEPARATED), *self._doubts(found, known)]
+            if (found.pooled & known).any():
+                rests_on += AT_MOST_TWICE
+        half = np.where(b.any(axis=1), np.where(known, half, math.inf), 0.0)
+        centre = np.where(np.isfinite(half), matmul(b, self.centre(noise)), 0.0)
+        if not isinstance(law, float):
+            reasons.append((np.isinf(half), NOTHING))
+        return _Bounds(centre - half, centre + half, promise, rests_on, reasons)
+
+    def _doubts(self, found: Half, known: Mask) -> list[tuple[Mask, str]]:
+        """Return what few rows tell of: by the least of their degrees of freedom."""
+        few = known & np.isinf(found.width)
+        doubts = []
+        for where, words in ((few, FEW_TELL), (known & found.pooled & ~few, POOLED)):
+            if where.any():
+                least = float(found.freedom[where].min())
+                doubts.append((where, words.format(least, self._labels)))
+        return doubts
+
+    @property
+    def _labels(self) -> str:
+        return self.family if self.family in KINDS else "as their link says"
+
+    def _height(self, dispersion: float, delta: float, method: str) -> float:
         """Return how far above its minimum the loss is in the set for all rows at all times."""
-        if dispersion is None:
-            raise ValueError(f"noise is {ASYMPTOTIC!r}, which gives no set; pass Likelihood()")
         if method == "likelihood":
             if dispersion != 1:
                 raise ValueError(
@@ -265,125 +495,33 @@ class CurvedFit:
     def _levels(self) -> dict[tuple[float, float], float]:
         return {}
 
-    def _half_width(
-        self,
-        z: Array,
-        b: Array,
-        dispersion: float | None,
-        delta: float,
-        anytime: bool,
-        whole: bool,
-    ) -> Array:
-        """Return half the width of intervals from the variance of the estimate."""
-        n, r = self.count, self.fit.design.rank
-        enough = dispersion is not None or n >= max(ENOUGH_ROWS, 2 * r)
-        if not enough or (anytime and not (self.fit.design.sums.frozen and self._eventful)):
-            return np.where(b.any(axis=1), math.inf, 0.0)
-        V = self.fit.inverse * (dispersion or 1.0)
-        if dispersion is None:
-            V = self.fit.sandwich * n / (n - r)
-        unit = float(self.fit.design.link.slope(np.zeros(1))[0]) / (dispersion or 1.0)
-        v = np.maximum(np.einsum("ij,ij->i", matmul(b, V), b), 0.0)  # rounding
-        if whole:
-            half = _simultaneous(b, V, self.fit.design.prior * unit, delta)
-        elif anytime:
-            design = self.fit.design
-            a = matmul(z, design.C.T)
-            scales = np.where(design.sums.scales > 0, design.sums.scales, 1.0)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                phi = PRECISION * unit / np.einsum("ij,ij->i", a / scales, a)
-                half = anytime_half_width(v, phi, math.inf, delta)
-        else:
-            half = quantile(math.inf, delta) * np.sqrt(v)
-        half = np.where(self.fit.known(b) & np.isfinite(half), half, math.inf)
-        return np.where(b.any(axis=1), half, 0.0)
-
-    @property
-    def _eventful(self) -> bool:
-        """Whether there are as many events as the likelihood needs to be nearly quadratic."""
-        w, (low, high) = self.fit.design.w, FAMILIES[self.family].label_range
-        y = self.fit.design.y - low
-        events = float(w @ y)
-        if high == 1.0:
-            events = min(events, float(w @ (high - low - y))) / (high - low)
-        return events >= FEWEST
-
-    def _label(self, z: Array, noise: Likelihood | str, delta: float) -> tuple[Array, Array, str]:
-        """Return bounds of a new label of weight 1 at each direction, and what they rest on."""
+    def _label(
+        self, z: Array, noise: Likelihood | str, delta: float, trials: Array, exposure: Array
+    ) -> tuple[Array, Array, Interval]:
+        """Return bounds of a new label at each direction, and those of its score, with notes."""
         low, high = FAMILIES[self.family].label_range
-        if high == 1.0:
+        if high == 1.0 and (trials == 1).all():  # its dispersion does not matter
             found = self._scores_within(z, noise, delta / 2, False, False)
             lower, upper = self._means(found)
             rare = (high - low) * delta / 4
-            return (
-                np.where(high - lower < rare, high, low),
-                np.where(upper - low > rare, high, low),
-                found.rests_on,
-            )
+            lower = np.where(high - lower < rare, high, low)
+            return lower, np.where(upper - low > rare, high, low), found
         found = self._scores_within(z, noise, delta, False, False)
-        ends = _counts(found, self._dispersion(noise) or 1.0, delta)
-        return (*ends, found.rests_on)
+        known = np.isfinite(found.lower) & np.isfinite(found.upper)
+        lower, upper = np.full(len(z), low), np.full(len(z), high if high == 1.0 else math.inf)
+        law, b = self.dispersion(noise), self.fit.design.project(z[known])[0]
+        v = half_width(self.fit, z[known], b, law, delta, anytime=False).variance
+        score = (np.asarray(found.lower)[known] + np.asarray(found.upper)[known]) / 2
+        sizes = trials[known], exposure[known]
+        lower[known], upper[known] = new_labels(self.fit, score, v, law, delta, *sizes)
+        return lower, upper, found
 
 
-def _counts(scores: Interval, dispersion: float, delta: float) -> tuple[Array, Array]:
-    """Return bounds of a new count whose score has these bounds, which hold those of its mean."""
-    low, high = (np.asarray(each) for each in scores)
-    known = np.isfinite(high)
-    lower, upper = np.zeros(len(known)), np.full(len(known), math.inf)
-    low, high = low[known], high[known]
-    with np.errstate(over="ignore"):
-        ends = [np.minimum(np.exp(each), FARTHEST) for each in (low, (low + high) / 2, high)]
-    sd = (high - low) / 2 / quantile(math.inf, delta)
-    spread = np.minimum(sd, 1.0) ** 2  # a gamma distribution of larger sd is nearly always near 0
-    spread += max(dispersion - 1, 0.0) / np.maximum(ends[1], 1 / FARTHEST)
-    lower[known] = np.minimum(count_quantile(delta / 2, ends[1], spread), np.floor(ends[0]))
-    upper[known] = np.maximum(count_quantile(1 - delta / 2, ends[1], spread), np.ceil(ends[2]))
-    return lower, upper
+class _Bounds(NamedTuple):
+    """Bounds of scores, what they promise and rest on, and reasons for notes."""
 
-
-def count_quantile(share: float, mean: Array, spread: Array) -> Array:
-    r"""Return quantiles of a count whose mean is uncertain, with relative variance ``spread``.
-
-    The mean is taken as gamma-distributed, so the count is negative binomial with variance
-    :math:`m + sm^2`. That is the posterior of a mean of n counts with sum S under the prior
-    1/mean, whose relative variance 1/S is that of the estimated score.
-
-    >>> count_quantile(0.975, np.array([4.0, 4.0]), np.array([0.0, 0.25]))
-    array([ 8., 11.])
-    """
-    from scipy.special import betainc, gammaincinv
-
-    s = np.maximum(spread, NEARLY_POISSON)
-    total = s + 1 / np.maximum(mean, NORMAL)
-    large = np.floor(mean * total * gammaincinv(1 / total, share))
-    m, s = mean[mean < NORMAL], s[mean < NORMAL]
-    least, most = np.full(len(m), -1.0), np.ceil(m)
-
-    def reached(k: Array) -> NDArray[np.bool_]:
-        return np.asarray(1 - betainc(k + 1, 1 / s, m * s / (1 + m * s)) >= share)
-
-    while not (enough := reached(most)).all():
-        most = np.where(enough, most, 2 * most + 1)
-    while (most - least > 1).any():
-        middle = np.floor((least + most) / 2)
-        enough = reached(np.maximum(middle, 0.0)) & (middle >= 0)
-        least, most = np.where(enough, least, middle), np.where(enough, middle, most)
-    large[mean < NORMAL] = most
-    return large
-
-
-def _simultaneous(b: Array, V: Array, D: Array, delta: float) -> Array:
-    r"""Return half-widths for all rows at all times, of an estimate of variance V: asymptotic.
-
-    The formula of `LeastSquares.simultaneous_half_width` for sd 1 and :math:`G = V^{-1}`, which is
-    0 where labels are separated.
-    """
-    square, lifted = np.full(len(b), math.inf), matmul(b, V)
-    root = np.linalg.cholesky(D)
-    half = np.linalg.solve(root, np.linalg.pinv(V, hermitian=True))
-    values = np.maximum(np.linalg.eigvalsh(np.linalg.solve(root, half.T)), 0.0)
-    for rho in GRID:
-        level = 2 * math.log(len(GRID) / delta) + float(np.log1p(values / rho).sum())
-        form = np.einsum("ij,ij->i", matmul(lifted, rho * D), lifted)
-        square = np.minimum(square, level * (np.einsum("ij,ij->i", lifted, b) + form))
-    return np.sqrt(square)
+    lower: Array
+    upper: Array
+    promise: str
+    rests_on: str
+    reasons: list[tuple[Mask, str]]

@@ -21,6 +21,7 @@ from .state import FTRLState
 PRECISION = 10.0  # of the mixture, in rows
 FEWEST = 25.0  # successes and failures before a curved link's likelihood is nearly quadratic
 GAUSSIAN = "gaussian"
+NORMAL = 1e10  # degrees of freedom
 
 
 class Estimate(NamedTuple):
@@ -61,7 +62,7 @@ def one_direction(
     return scores - half, scores + half, found.rests_on + exogenous
 
 
-def anytime_half_width(v: Array, phi: Array | float, freedom: float, delta: float) -> Array:
+def anytime_half_width(v: Array, phi: Array | float, freedom: float | Array, delta: float) -> Array:
     r"""Return half the width that holds at all times at once.
 
     For an error of variance v and a mixture of precision phi,
@@ -75,19 +76,20 @@ def anytime_half_width(v: Array, phi: Array | float, freedom: float, delta: floa
     array([1.55])
     """
     ratio = phi * v / (1 + phi * v)
-    if freedom == math.inf:
+    if isinstance(freedom, float) and freedom == math.inf:
         return np.sqrt(v * (1 + phi * v) * (2 * math.log(1 / delta) - np.log(ratio)))
     g = (delta * delta * ratio) ** (1 / (freedom + 1))
     return np.where(g > ratio, np.sqrt(v * freedom * (1 - g) / np.maximum(g - ratio, 0)), np.inf)
 
 
-def quantile(freedom: float, delta: float) -> float:
+def quantile(freedom: float | Array, delta: float) -> float | Array:
     """Return the two-sided quantile of the t distribution, normal for infinite freedom."""
     from scipy.special import ndtri, stdtrit
 
-    if freedom == math.inf:
-        return float(ndtri(1 - delta / 2))
-    return float(stdtrit(freedom, 1 - delta / 2)) if freedom > 0 else math.inf
+    nu, share = np.asarray(freedom, dtype=np.float64), 1 - delta / 2
+    found = np.where(nu < NORMAL, stdtrit(np.clip(nu, 1e-3, NORMAL), share), ndtri(share))
+    found = np.where(nu > 0, found, math.inf)
+    return found if nu.ndim else float(found)
 
 
 @one_thread

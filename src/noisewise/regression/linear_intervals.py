@@ -7,34 +7,50 @@ import numpy as np
 
 from .. import linalg
 from ..blas import matmul, one_thread
-from ..confidence import Interval
+from ..confidence import Interval, noted
 from ..protocols import Array
+from .collinearity import ESTIMABLE, Tie, ties
 from .intervals import PRECISION, anytime_half_width, quantile
 from .normal_equations import NormalEquations
 
 GRID = 10.0 * 30.0 ** np.arange(4)  # precisions of the simultaneous mixtures, in rows
-ESTIMABLE = 1e-6  # share of a direction that may lie outside what the rows span
+ROUNDING = 1e-13  # a sum of squared residuals below that share of the labels' squares
+
+SPARE = (
+    "{} rows leave nothing to estimate the noise from: more than {} are needed, or pass "
+    "SubGaussian(sigma)"
+)
+BEGIN = "intervals at all times begin at row {}: there are {} so far"
+OUTSIDE = "outside what the rows learnt span, where features were constant or collinear"
+FREEDOM = "{} degrees of freedom are too few for an interval at all times: it takes up to {} rows"
+ORIGIN = "features are 0 and there is no intercept, so the mean is known"
+EQUAL = (
+    "all labels so far are equal (or lie exactly on the fit), which Gaussian noise of any size "
+    "would not give: the noise cannot be estimated, and the interval says nothing. Pass "
+    "SubGaussian(sigma), or wait for labels that differ"
+)
+ON_THE_FIT = "labels lie on the fit up to rounding: the interval shows rounding, not noise"
+EARLIER = (
+    "the state is of an earlier noisewise, which did not keep correlations of the first rows: "
+    "intervals are wider than they need be where features are correlated"
+)
 
 
 @one_thread
-def solve(sums: NormalEquations, anytime: bool = False) -> "LeastSquares":
-    """Return the least-squares solution; of several, the shortest in units of the features.
-
-    With ``anytime`` the scales are fixed, unless rows are too few to say anything.
-    """
+def solve(sums: NormalEquations) -> "LeastSquares":
+    """Return the least-squares solution; of several, the shortest in units of the features."""
     p = len(sums.moment)
-    if anytime and not sums.frozen and sums.count > p:
-        sums.freeze()
     C = np.eye(p)
     if sums.intercept:
         C[:, -1] -= sums.centre if sums.frozen else sums.means()
     G, b = C @ sums.gram @ C.T, C @ sums.moment
     s, values, vectors, kept = linalg.scaled_spectrum(G, 1e-12)
+    tied = ties(values[:-1], vectors[:, :-1], kept[:-1], np.diag(G) > 0, sums.dim)
     V, values = vectors[:, kept], values[kept]
     inside = (b / s) @ V
     # the difference is known only up to rounding
     left = max(sums.squares - float(inside @ (inside / values)), p * linalg.EPS * sums.squares)
-    return LeastSquares(sums, C, G, s, V, values, V @ (inside / values) / s, left)
+    return LeastSquares(sums, C, G, s, V, values, V @ (inside / values) / s, left, tied)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +58,7 @@ class LeastSquares:
     """A least-squares solution, for rows C z: around the centre.
 
     G = C (sum w z z') C' is s V diag(values) V' s where rows have reached; ``left`` is the weighted
-    sum of squared residuals.
+    sum of squared residuals, ``ties`` what is known of collinear columns.
     """
 
     sums: NormalEquations
@@ -53,6 +69,7 @@ class LeastSquares:
     values: Array
     theta: Array
     left: float
+    ties: tuple[Tie, ...] = ()
 
     @property
     def freedom(self) -> int:
@@ -67,6 +84,11 @@ class LeastSquares:
     def scores(self, z: Array) -> Array:
         """Return the estimate at each direction z."""
         return matmul(z, self.C.T @ self.theta)
+
+    def means(self, z: Array) -> Array:
+        """Return the estimate at each direction of a row, or of a coefficient."""
+        constant = z[:, -1] if self.sums.intercept else 0.0  # 1 for rows, 0 for coefficients
+        return self.scores(z) + self.sums.label_origin * constant
 
     def shares(self, z: Array) -> Array:
         """Return the variance of each estimate over that of a label, infinite if not known."""
@@ -87,17 +109,19 @@ class LeastSquares:
         share = self.shares(z)
         freedom = self.freedom if sigma is None else math.inf
         if not freedom or (anytime and not self.sums.frozen):
-            return np.full(len(z), math.inf)
+            return np.where(share == 0, 0.0, math.inf)
         if anytime:
-            a = matmul(z, self.C.T)
             with np.errstate(divide="ignore", invalid="ignore"):
-                phi = PRECISION / np.einsum("ij,ij->i", a / self._scales(), a)
-                half = anytime_half_width(share, phi, freedom, delta)
+                half = anytime_half_width(share, self._precision(z), freedom, delta)
         else:
             half = quantile(freedom, delta) * np.sqrt(share)
         known = np.isfinite(share) & np.isfinite(half)
         sd = math.sqrt(self.variance) if sigma is None else sigma
         return np.where(share == 0, 0.0, np.where(known, sd * np.where(known, half, 1.0), math.inf))
+
+    def _precision(self, z: Array) -> Array:
+        """Return the precision of the mixture over the error at each z."""
+        return PRECISION / self.sums.lengths(matmul(z, self.C.T))
 
     def _scales(self) -> Array:
         return np.where(self.sums.scales > 0, self.sums.scales, 1.0)
@@ -164,6 +188,7 @@ class LeastSquares:
         anytime: bool,
         simultaneous: bool = False,
         kind: str = "mean",
+        what: str = "rows",
     ) -> Interval:
         """Return the interval of the mean at each z, or of a new label there, with its promise."""
         fixed = f"a row fixed in advance, {'all times' if anytime else 'one time'}"
@@ -179,12 +204,50 @@ class LeastSquares:
             half = self.textbook_label(z, sigma, delta)
             promise = "one new label, one time"
             note = "a label of unknown noise has no anytime interval" if anytime else ""
-        rests_on = self._assumptions(
-            sigma, anytime and (kind == "mean" or sigma is not None), simultaneous
-        )
+        always = anytime and (kind == "mean" or sigma is not None)
+        rests_on = self._assumptions(sigma, always, simultaneous)
+        if sigma is None and self.noiseless:
+            half = np.where((z == 0).all(axis=1), 0.0, math.inf)
+        note = "; ".join(filter(None, (note, self._note(z, half, sigma, delta, always, what))))
         found = np.isfinite(half)
-        centre = np.where(found, self.scores(z) + self.sums.label_origin * self._of_row(z), 0.0)
+        centre = np.where(found, self.means(z), 0.0)
         return Interval(centre - half, centre + half, promise, rests_on, note)
+
+    @property
+    def _exact(self) -> bool:
+        """Whether all labels lie on the fit, as far as sums tell."""
+        return self.left <= ROUNDING * self.sums.squares
+
+    @property
+    def noiseless(self) -> bool:
+        """Whether labels lie on the fit and are so few different ones that noise can't be told."""
+        return self._exact and self.sums.few_labels
+
+    def _note(
+        self, z: Array, half: Array, sigma: float | None, delta: float, always: bool, what: str
+    ) -> str:
+        """Return why intervals are infinite, or of no width."""
+        n, p, rows = self.sums.count, len(self.values), np.ones(len(z), dtype=bool)
+        zero = (z == 0).all(axis=1)
+        reasons = [(zero, ORIGIN)]
+        if always and not self.sums.spread.size and self.sums.frozen:
+            reasons.append((rows, EARLIER))
+        if sigma is None and not self.freedom:
+            return noted(*reasons, (~zero, SPARE.format(n, p)), what=what)
+        if sigma is None and self._exact:
+            if self.noiseless:
+                return noted(*reasons, (~zero, EQUAL), what=what)
+            reasons.append((rows, ON_THE_FIT))
+        if always and not self.sums.frozen:
+            return noted(*reasons, (~zero, BEGIN.format(2 * self.sums.dim + 10, n)), what=what)
+        share = self.shares(z)
+        reasons.append((np.isinf(share), OUTSIDE))
+        few = np.isfinite(share) & np.isinf(half)
+        if few.any():
+            v = share[few] * self._precision(z[few])
+            needed = 2 * math.log(1 / delta) / np.log1p(1 / v).min()
+            reasons.append((few, FREEDOM.format(self.freedom, math.ceil(needed) + p + 1)))
+        return noted(*reasons, what=what)
 
     @staticmethod
     def _assumptions(sigma: float | None, anytime: bool, simultaneous: bool) -> str:
@@ -204,7 +267,3 @@ class LeastSquares:
         if anytime and simultaneous:
             return self.simultaneous_half_width(z, sigma, delta)
         return self.half_width(z, sigma, delta, anytime)
-
-    def _of_row(self, z: Array) -> Array | float:
-        """Return 1 for directions of rows and 0 for those of coefficients."""
-        return z[:, -1] if self.sums.intercept else 0.0

@@ -5,17 +5,21 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import linalg
 from ..blas import matmul, one_thread
 from ..links import Link
 from ..protocols import Array
+from .collinearity import ESTIMABLE, ties
 from .normal_equations import NormalEquations
 
 STEPS = 200  # of Newton's method
 SETTLED = 1e-9  # a step that moves scores by less
 FLAT = 1e-12  # curvature, as a share of the largest, that is that of labels which are separated
-ESTIMABLE = 1e-6  # share of a direction that may lie outside what is known
+COARSE = 1e-6  # eigenvalues of a Gram matrix below which rows themselves tell more
+DISTINCT = 1e-20  # eigenvalues that rows still tell from 0, as shares of the largest
+KNOWN = 1e-6  # share of a direction that may lie where labels are separated
 
 
 class Design:
@@ -34,16 +38,27 @@ class Design:
             self.C[:, -1] -= sums.centre if sums.frozen else sums.means()
         self.G = self.C @ sums.gram @ self.C.T
         self.s, values, vectors, kept = linalg.scaled_spectrum(self.G, 1e-12)
+        rows, least = matmul(sums.directions(x), self.C.T), 1e-7
+        if not len(x) or values[0] < COARSE:
+            moved = np.diag(self.G) > 0
+            scaled = rows / self.s * moved * np.sqrt(w)[:, None]
+            _, roots, across = np.linalg.svd(scaled, full_matrices=len(x) < p)
+            values, vectors, least = np.zeros(p), across[::-1].T, 1e-10
+            values[p - len(roots) :] = roots[::-1] ** 2
+            kept = values > DISTINCT * values[-1]
+        self.ties = ties(
+            values[:-1], vectors[:, :-1], kept[:-1], np.diag(self.G) > 0, sums.dim, least
+        )
         self.V, self.values = vectors[:, kept], values[kept]
         self.lift = self.V / np.sqrt(self.values) / self.s[:, None]
-        self.u = matmul(matmul(sums.directions(x), self.C.T), self.lift)
+        self.u = matmul(rows, self.lift)
 
     @property
     def rank(self) -> int:
         """The dimension of the span."""
         return len(self.values)
 
-    def project(self, z: Array) -> tuple[Array, Array]:
+    def project(self, z: Array) -> tuple[Array, NDArray[np.bool_]]:
         """Return directions z in coordinates u, and whether they lie in the span."""
         a = matmul(z, self.C.T)
         scaled = a / self.s
@@ -119,12 +134,12 @@ class Estimate:
         """Return by how much the loss is larger at some scores than at the estimate."""
         return self.design.rise(scores, self.scores, self._potential)
 
-    def known(self, b: Array) -> Array:
+    def known(self, b: Array) -> NDArray[np.bool_]:
         """Return which directions, in coordinates u, the labels tell of."""
         if self.exists:
             return np.ones(len(b), dtype=bool)
         outside = np.abs(b - matmul(matmul(b, self.basis), self.basis.T)).max(axis=1, initial=0.0)
-        return np.asarray(outside <= ESTIMABLE * np.abs(b).max(axis=1, initial=0.0))
+        return np.asarray(outside <= KNOWN * np.abs(b).max(axis=1, initial=0.0))
 
     @cached_property
     def inverse(self) -> Array:

@@ -1,15 +1,17 @@
 """The sums of weighted least squares, added up as rows come."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.linalg import blas
 
+from .. import linalg
 from ..blas import SMALL_PRODUCT, matmul
 from ..inputs import dimension
 from ..printing import OneLine
 from ..protocols import Array
 from ..states import (
+    ADDED,
     COUNT,
     FINITE,
     FLAG,
@@ -20,6 +22,7 @@ from ..states import (
 )
 
 BLOCK = 8192  # rows added at once
+INDISTINCT = 1e-10  # an eigenvalue of the first rows' correlations that is left out
 
 
 @dataclass(eq=False, repr=False)
@@ -28,10 +31,11 @@ class NormalEquations(OneLine):
 
     Rows are z = (x - first x, 1) and labels y - first y, a shift that keeps digits; without an
     intercept they are as given. ``total`` is :math:`\sum w`. The mixtures behind anytime intervals
-    are in units of ``scales``, the features' mean weighted squares around ``centre``, their means.
-    Both are fixed at row 2d + 10, or when an interval is first requested (``frozen``); the scale of
-    a feature that is constant until then (0) is fixed with the row that first moves it. Later rows
-    must not enter.
+    are in units of ``spread``, the mean of weighted products of features around ``centre``, their
+    means, and ``scales``, its diagonal. They are fixed at row 2d + 10 (``frozen``); the scale of a
+    feature that is constant until then (0) is fixed with the row that first moves it, without
+    products. Later rows must not enter. ``labels`` are the first p + 3 different ones, p the number
+    of parameters. States of older files lack ``spread`` and ``labels``.
     """
 
     dim: int
@@ -45,6 +49,8 @@ class NormalEquations(OneLine):
     scales: Array
     frozen: bool = False
     settled: bool = False  # frozen, and every feature has moved
+    spread: Array = field(default_factory=lambda: np.zeros((0, 0)), metadata=ADDED)
+    labels: Array = field(default_factory=lambda: np.zeros(0), metadata=ADDED)
 
     def __post_init__(self) -> None:
         check_fields(self, intercept=FLAG, frozen=FLAG, settled=FLAG)
@@ -52,6 +58,11 @@ class NormalEquations(OneLine):
         p = dimension(self.dim) + self.intercept
         check_fields(self, origin=(self.dim,), table=(p + 1, p + 1), centre=(p,), scales=(p,))
         check_semidefinite("NormalEquations.table", self.table)
+        whole = self.frozen and self.spread.shape != (0, 0)
+        check_fields(self, spread=(p, p) if whole else (0, 0))
+        check_fields(self, labels=(min(np.size(self.labels), p + 3),))
+        if whole:
+            check_semidefinite("NormalEquations.spread", self.spread)
         if self.scales.min() < 0 or self.settled > (self.frozen and self.scales.min() > 0):
             raise ValueError("NormalEquations.scales are negative, or not those of settled sums")
         if (self.total > 0) != (self.count > 0):
@@ -84,6 +95,7 @@ class NormalEquations(OneLine):
     def update(self, x: Array, y: Array, w: Array) -> None:
         """Add checked rows; those of weight 0 are left out."""
         if self.settled and len(x) == 1 and w[0] > 0 and self.table.size <= SMALL_PRODUCT:
+            self._look(y)
             self._add_row(x[0], float(y[0]), float(w[0]))
             return
         if len(x) > BLOCK:
@@ -95,6 +107,7 @@ class NormalEquations(OneLine):
             x, y, w = x[w > 0], y[w > 0], w[w > 0]
         if not len(x):
             return
+        self._look(y)
         if not self.count and self.intercept:
             self.origin, self.label_origin = x[0].copy(), float(y[0])
         z, y = self.directions(x), y - self.label_origin
@@ -103,7 +116,7 @@ class NormalEquations(OneLine):
             self._add(z[:until], y[:until], w[:until])
             if self.count < 2 * self.dim + 10:
                 return
-            self.freeze()
+            self._freeze()
             z, y, w = z[until:], y[until:], w[until:]
         if not self.settled:
             self._scale_what_moves(z, w)
@@ -134,14 +147,45 @@ class NormalEquations(OneLine):
         self.total += w
         self.count += 1
 
-    def freeze(self) -> None:
+    def _freeze(self) -> None:
         """Fix the centre, and the scales of features that are not constant."""
         self.frozen = True
         self.centre = self.means()
         square = np.diag(self.gram) / self.count
-        self.scales = square - (self.total / self.count) * self.centre**2
-        self.scales[~(self.scales > 1e-14 * square)] = 0.0
+        total = self.total / self.count
+        self.spread = self.gram / self.count - total * np.outer(self.centre, self.centre)
+        if self.intercept:  # products with the constant are 0 around the means
+            self.spread[-1, :-1] = self.spread[:-1, -1] = 0.0
+        self.scales = np.diag(self.spread).copy()
+        still = ~(self.scales > 1e-14 * square)
+        self.scales[still] = self.spread[still] = self.spread[:, still] = 0.0
         self.settled = bool(self.scales.all())
+
+    def lengths(self, a: Array) -> Array:
+        r"""Return :math:`a^\top M^{-1}a` of directions around the centre, M the first rows' spread.
+
+        A feature that moved later, or has not, is uncorrelated there, with its own scale or 1.
+        """
+        s, values, vectors, kept = linalg.scaled_spectrum(self.whole_spread(), INDISTINCT)
+        inside = matmul(a / s, vectors[:, kept])
+        return np.einsum("ij,ij->i", inside / values[kept], inside)
+
+    def whole_spread(self) -> Array:
+        """Return the first rows' spread, a diagonal where older states have only that."""
+        M = self.spread.copy() if self.spread.size else np.zeros(2 * (len(self.scales),))
+        M[np.diag_indices(len(M))] = np.where(self.scales > 0, self.scales, 1.0)
+        return M
+
+    @property
+    def few_labels(self) -> bool:
+        """Whether there have been fewer different labels than p + 3."""
+        return self.count == 0 or 0 < len(self.labels) < len(self.table) + 2
+
+    def _look(self, y: Array) -> None:
+        """Note different labels, as long as they are few."""
+        if self.few_labels and not (len(y) == 1 and (self.labels == y[0]).any()):
+            new = np.unique(y[~np.isin(y, self.labels)])
+            self.labels = np.append(self.labels, new)[: len(self.table) + 2]
 
     def means(self) -> Array:
         """Return the features' means, 0 for the intercept and in a model without."""
