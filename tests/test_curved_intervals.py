@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 import noisewise as nw
-from noisewise.regression import candidate_mixture, curved_intervals, level_sets
+from noisewise.regression import candidate_mixture, curved_intervals, level_sets, new_labels
 from noisewise.regression.linear_intervals import GRID
 
 RNG = np.random.default_rng
@@ -54,53 +54,38 @@ def textbook(family, x, y, w, **options):
 def test_wald_intervals_are_those_of_statsmodels(family, trials):
     x, y, _ = world(family, 300, 3, 1, trials=trials)
     x, w = 50 + x * [1.0, 1e-3, 20.0], np.full(300, float(trials))
-    known, robust = (textbook(family, x, y, w, cov_type=kind) for kind in ("nonrobust", "HC0"))
+    known = textbook(family, x, y, w, cov_type="nonrobust")
     fit = fitted(family, x, y, w)
     assert np.append(fit.theta, fit.intercept) == pytest.approx(known.params, rel=1e-6)
-    for noise, sd in (("auto", known.bse), ("asymptotic", robust.bse * math.sqrt(300 / 296))):
-        lower, upper = fit.coefficient_interval(noise, 0.1, anytime=False)
-        assert upper - lower == pytest.approx(2 * stats.norm.isf(0.05) * sd, rel=1e-5)
-        assert (lower + upper) / 2 == pytest.approx(known.params, rel=1e-6)
+    once = fit.coefficient_interval("likelihood", 0.1, anytime=False)
+    sizes = 2 * stats.norm.isf(0.05) * known.bse
+    assert once.upper - once.lower == pytest.approx(sizes, rel=1e-5)
+    away = (once.lower + once.upper) / 2 - known.params  # the first-order bias
+    assert away.all()
+    assert (np.abs(away) < 0.3 * known.bse).all()
     twice = fit.coefficient_interval(nw.Likelihood(4.0), 0.1, anytime=False)
-    once = fit.coefficient_interval("auto", 0.1, anytime=False)
     assert twice.upper - twice.lower == pytest.approx(2 * (once.upper - once.lower))
 
 
-@pytest.mark.parametrize("noise", ["auto", "asymptotic"])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_anytime_intervals_are_the_formulas_in_plain_coordinates(family, noise):
+def test_anytime_intervals_are_the_formulas_in_plain_coordinates(family):
     """With the variance of statsmodels and scales of the first 2d + 10 rows."""
     x, y, _ = world(family, 400, 2, 2)
-    kind, factor = ("nonrobust", 1.0) if noise == "auto" else ("HC0", 400 / 397)
-    V = factor * textbook(family, x, y, np.ones(400), cov_type=kind).cov_params()
-    centre, D = x[:14].mean(axis=0), np.append(x[:14].var(axis=0), 1.0)
+    V = textbook(family, x, y, np.ones(400), cov_type="nonrobust").cov_params()
+    centre, M = x[:14].mean(axis=0), np.eye(3)
+    M[:2, :2] = np.cov(x[:14].T, bias=True)
     rows, unit = RNG(3).normal(size=(5, 2)), 0.25 if family == "binomial" else 1.0
     raw, a = (np.column_stack([each, np.ones(5)]) for each in (rows, rows - centre))
-    C = np.eye(3)
-    C[:2, 2] = -centre  # a = C raw
-    back = np.linalg.inv(C).T
-    v, phi = np.einsum("ij,jk,ik->i", raw, V, raw), 10 * unit / (a**2 / D).sum(axis=1)
-    half = np.sqrt(v * (1 + phi * v) * (np.log((1 + phi * v) / (phi * v)) + 2 * math.log(20)))
+    v = np.einsum("ij,jk,ik->i", raw, V, raw)
+    u = 10 * unit * v / np.einsum("ij,jk,ik->i", a, np.linalg.inv(M), a)
+    half = np.sqrt(v * (1 + u) * (np.log((1 + u) / u) + 2 * math.log(1 / (0.8 * 0.05))))
     fit = fitted(family, x, y)
-    scores = fit.scores(rows)
-    mean = expit if family == "binomial" else np.exp
-    found = fit.interval(rows, noise)
-    assert np.array(found) == pytest.approx(mean(np.array([scores - half, scores + half])), 1e-5)
+    found = fit._scores_within(fit._directions(rows), "likelihood", 0.05, True, False)
+    assert (found.upper - found.lower) / 2 == pytest.approx(half, rel=1e-5)
+    found = fit.interval(rows, "likelihood")
     assert found.promise == "a row fixed in advance, all times"
     assert "asymptotically" in found.rests_on
     assert "do not depend on past labels" in found.rests_on
-    if noise == "asymptotic":
-        W = back @ V @ back.T  # of the parameter of rows a
-        square = []
-        for rho in GRID * unit:
-            level = 2 * math.log(4 / 0.05)
-            level += np.linalg.slogdet(np.eye(3) + np.linalg.inv(W) / D[:, None] / rho)[1]
-            lifted = a @ W
-            square.append(level * (v + rho * (lifted**2 * D).sum(axis=1)))
-        half = np.sqrt(np.min(square, axis=0))
-        found = fit.interval(rows, noise, simultaneous=True)
-        want = mean(np.array([scores - half, scores + half]))
-        assert np.array(found) == pytest.approx(want, rel=1e-5)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -248,13 +233,13 @@ def test_the_likelihood_set_ends_where_the_loss_of_the_mixture_says(family):
     x, y, _ = world(family, 80, 1, 10)
     mixture, state = learn(family, x, y, fit_intercept=False)
     fit = curved_intervals.solve(mixture, state)
-    found = fit.interval([[1.0]], simultaneous=True, method="likelihood")
+    found = fit.interval([[1.0]], "likelihood", simultaneous=True, method="likelihood")
     for mean in np.concatenate(found):
         theta = math.log(mean / (1 - mean)) if family == "binomial" else math.log(mean)
         loss = -mixture.log_likelihood(x[:, 0] * theta, y).sum()
         assert loss == pytest.approx(state.loss + math.log(20), rel=1e-6)
     assert found.promise == "all rows, all times"
-    assert found.rests_on == "the likelihood"
+    assert found.rests_on.startswith("the likelihood")
     assert fit.contains(fit.theta, method="likelihood")
     assert not fit.contains(fit.theta + 10.0, method="likelihood")
 
@@ -306,10 +291,11 @@ def worlds():
 QUESTIONS = [
     {"anytime": False},
     {},
+    {"noise": "likelihood"},
     {"noise": "asymptotic"},
     {"noise": "asymptotic", "simultaneous": True},
     {"simultaneous": True},
-    {"simultaneous": True, "method": "likelihood"},
+    {"noise": "likelihood", "simultaneous": True, "method": "likelihood"},
     {"kind": "observation"},
 ]
 
@@ -329,9 +315,9 @@ def test_bounds_are_ordered_hold_the_estimate_and_are_never_nan(name):
             lower, upper = found = fit.interval(rows, **question)
             assert not np.isnan(found).any()
             assert ((ends[0] <= lower) & (lower <= upper) & (upper <= ends[1])).all()
-            if question.get("kind") != "observation":
+            if question.get("kind") != "observation" and question.get("simultaneous"):
                 assert ((lower <= means * (1 + 1e-9)) & (means <= upper * (1 + 1e-9))).all()
-        for noise in ("auto", "asymptotic"):
+        for noise in ("auto", "likelihood", "asymptotic"):
             assert not np.isnan(fit.coefficient_interval(noise)).any()
     assert np.isfinite(fit.theta).all()
     assert math.isfinite(fit.intercept)
@@ -341,8 +327,11 @@ def test_what_labels_do_not_tell_is_infinite_and_the_rest_is_not():
     family, x, y, _ = worlds()["group without events"]
     fit = fitted(family, x, y)
     for anytime in (False, True):
-        lower, upper = fit.coefficient_interval(anytime=anytime)
-        assert np.isinf(lower).tolist() == np.isinf(upper).tolist() == [False, True, False]
+        lower, upper = found = fit.coefficient_interval(anytime=anytime)
+        assert np.isinf(lower).tolist() == [False, True, False]
+        # the exact set, which is for all times, says how large it is at most
+        assert np.isinf(upper).tolist() == [False, not anytime, False]
+        assert "1 of 3 coefficients: labels are separated there" in found.note
     group = x[:, 1] == 0
     alone = fitted(family, x[group][:, :1], y[group])  # as if the group were not there
     assert fit.theta[0] == pytest.approx(alone.theta[0], rel=1e-6)
@@ -367,27 +356,24 @@ def test_units_and_offsets_do_not_matter():
 
 
 def test_anytime_intervals_wait_for_events_and_scales():
-    x, y, _ = world("binomial", 200, 1, 14, rate=0.1)
-    sizes = []
-    for n in (11, 60, 200):
-        fit = fitted("binomial", x[:n], np.append(y[: n - 3], [1, 0, 1]))
-        events = fit.fit.design.y.sum()
-        finite = bool(np.isfinite(fit.coefficient_interval()).all())
-        assert finite == (n >= 12 and events >= 25)
-        sizes.append(finite)
-    assert not sizes[0]
-    counts = fitted("poisson", x[:40], np.r_[np.zeros(30), np.full(10, 2.4)])
-    assert np.isinf(counts.coefficient_interval()).all()
-    counts = fitted("poisson", x[:40], np.r_[np.zeros(30), np.full(10, 2.6)])
-    assert np.isfinite(counts.coefficient_interval()).all()
-    few = fitted("poisson", x[:99], np.full(99, 3.0) + x[:99, 0].clip(-1, 1))
-    assert np.isinf(few.coefficient_interval("asymptotic")).all()
+    x, _, _ = world("poisson", 40, 1, 14)
+    for total, finite in ((2.9, False), (3.1, True)):
+        y = np.r_[np.zeros(20), np.full(20, total / 20)] * (1 + 0.3 * x[:, 0].clip(-1, 1))
+        y *= total / y.sum()
+        found = fitted("poisson", x, y).coefficient_interval()
+        assert np.isfinite(found).all() == finite
+        assert ("fewer than 3 events so far" in found.note) != finite
+    y = RNG(15).poisson(3.0, 12) * 1.0
+    for n in (11, 12):
+        found = fitted("poisson", x[:n], y[:n]).coefficient_interval()
+        assert np.isfinite(found).all() == (n == 12)
+        assert ("begin at row 12: there are 11 so far" in found.note) == (n == 11)
 
 
 def test_a_new_label_lies_within_quantiles():
     x, y, _ = world("poisson", 400, 2, 15)
     fit = fitted("poisson", x, y)
-    low, high = np.log(fit.interval(x[:4], delta=0.05, anytime=False))
+    low, high = np.log(fit.interval(x[:4], "likelihood", delta=0.05, anytime=False))
     mean, spread = np.exp((low + high) / 2), ((high - low) / 2 / stats.norm.isf(0.025)) ** 2
     for dispersion in (1.0, 3.0):
         noise = nw.Likelihood(dispersion)
@@ -405,12 +391,12 @@ def test_quantiles_of_counts_by_scipy():
     rng = np.random.default_rng(0)
     mean, spread = np.exp(rng.uniform(-6, 13, 300)), np.exp(rng.uniform(-20, 2, 300))
     for share in (0.005, 0.025, 0.5, 0.975):
-        found = curved_intervals.count_quantile(share, mean, spread)
+        found = new_labels.count_quantile(share, mean, spread)
         wanted = stats.nbinom.ppf(share, 1 / spread, 1 / (1 + mean * spread))
         np.testing.assert_array_equal(found, wanted)
-        found = curved_intervals.count_quantile(share, mean, 0 * spread)
+        found = new_labels.count_quantile(share, mean, 0 * spread)
         np.testing.assert_array_equal(found, stats.poisson.ppf(share, mean))
-    large = curved_intervals.count_quantile(0.975, np.array([4e6]), np.array([1e-6]))
+    large = new_labels.count_quantile(0.975, np.array([4e6]), np.array([1e-6]))
     np.testing.assert_allclose(large, stats.norm.ppf(0.975, 4e6, math.sqrt(4e6 + 16e6)), 1e-5)
 
 
@@ -471,7 +457,7 @@ STREAMS = {
     "rare, one feature": ("binomial", 0.03, 1, True, 2000),
     "counts, one feature": ("poisson", 1.0, 1, True, 400),
 }
-RUNS, DELTA = 500, 0.05
+RUNS, DELTA, METHODS = 500, 0.05, ("mixture", "likelihood")
 
 
 def misses(name, run):
@@ -489,8 +475,8 @@ def misses(name, run):
     for t in np.unique(np.geomspace(2 * d + 10, T, 25).astype(int)):
         mixture.update(state, x[done:t], y[done:t].astype(float))
         fit, done = curved_intervals.solve(mixture, state), t
-        sets = [fit.contains(theta, b, "auto", DELTA, each) for each in ("mixture", "likelihood")]
-        both = [fit.coefficient_interval(noise, DELTA) for noise in ("auto", "asymptotic")]
+        sets = [fit.contains(theta, b, "likelihood", DELTA, each) for each in METHODS]
+        both = [fit.coefficient_interval(noise, DELTA) for noise in ("likelihood", "asymptotic")]
         inside = [(lower <= truth) & (truth <= upper) for lower, upper in both]
         missed |= ~np.concatenate([sets, *inside])
     return missed

@@ -267,7 +267,7 @@ def test_mistakes_leave_a_fitted_model_alone():
         ({"family": ["gaussian"]}, "family is"),
         ({"noise": nw.Bounded()}, "pass 'auto' or SubGaussian"),
         ({"noise": "asymptotic"}, "needs the residual of every row"),
-        ({"family": "poisson", "noise": nw.SubGaussian()}, "pass 'auto', Likelihood"),
+        ({"family": "poisson", "noise": nw.SubGaussian()}, "pass 'auto', 'likelihood', Likelihood"),
         ({"family": "poisson", "noise": "gauss"}, "noise is 'gauss'"),
         ({"family": "poisson", "forgetting": 0.9}, "only family 'gaussian' forgets"),
         ({"family": "poisson", "ridge": -1.0}, "ridge is -1.0"),
@@ -305,10 +305,12 @@ def test_half_widths_by_their_formulas():
     x, y, w, _ = stream(n=60, weighted=True)
     sums = NormalEquations.start(3, True)
     sums.update(x, y, w)
-    fit, delta, n = solve(sums, anytime=True), 0.05, 60
+    fit, delta, n = solve(sums), 0.05, 60
     first = x[:16]  # 2 d + 10 rows
     mean = w[:16] @ first / w[:16].sum()
     D = np.diag([*(w[:16] @ (first - mean) ** 2 / 16), w[:16].mean()])
+    M = D.copy()
+    M[:3, :3] = (w[:16, None] * (first - mean)).T @ (first - mean) / 16
     z, a = (np.column_stack([each - mean, np.ones(len(each))]) for each in (x, x[:5] + 1))
     G = z.T @ (w[:, None] * z)
     theta = np.linalg.solve(G, z.T @ (w * y))
@@ -316,7 +318,7 @@ def test_half_widths_by_their_formulas():
     z_new = sums.directions(x[:5] + 1)
     np.testing.assert_allclose(sums.label_origin + fit.scores(z_new), a @ theta, rtol=1e-9)
     share = np.diag(a @ np.linalg.inv(G) @ a.T)
-    phi = 10 / np.diag(a @ np.linalg.inv(D) @ a.T)
+    phi = 10 / np.diag(a @ np.linalg.inv(M) @ a.T)
     known = 4.0 * share * (1 + phi * share) * (np.log(1 + 1 / (phi * share)) - 2 * np.log(delta))
     np.testing.assert_allclose(fit.half_width(z_new, 2.0, delta, True) ** 2, known, rtol=1e-7)
     r = phi / (phi + 1 / share)
@@ -380,17 +382,21 @@ def test_an_interval_holds_its_estimate_and_says_what_it_promises(noise):
             assert np.isinf(model.predict_interval(outside, **how)).all()
 
 
-def test_few_rows_say_little_and_do_not_fix_the_scales():
-    x, y, _, _ = stream(n=5, d=3)
-    model = nw.OnlineGLM().fit(x[:1], y[:1])
-    for i in range(1, 5):
-        assert np.isinf(model.predict_interval(x)).all()
-        assert not model._model.sums.frozen
-        model.partial_fit(x[i : i + 1], y[i : i + 1])
-    model.predict_interval(x)
-    assert model._model.sums.frozen
-    assert np.isfinite(model.predict_interval(x, anytime=False)).all()
-    assert "x2" in repr(model.summary())
+def test_few_rows_say_little_and_scales_are_fixed_by_their_number():
+    """Looking early, or after every row, changes nothing later."""
+    x, y, _, _ = stream(n=80, d=3)
+    once, often = nw.OnlineGLM(), nw.OnlineGLM()
+    for i in range(80):
+        row = x[i : i + 1], y[i : i + 1]
+        once.partial_fit(*row)
+        found = often.partial_fit(*row).predict_interval(x)
+        assert np.isfinite(found).all() == (i >= 15)
+        if i < 4:
+            assert f"{i + 1} rows leave nothing to estimate the noise from" in found.note
+        elif i < 15:
+            assert f"begin at row 16: there are {i + 1} so far" in found.note
+            assert np.isfinite(often.predict_interval(x, anytime=False)).all()
+    np.testing.assert_array_equal(once.predict_interval(x), often.predict_interval(x))
 
 
 def test_units_do_not_matter_to_intervals():
@@ -460,7 +466,8 @@ def test_a_summary_is_a_table(frame):
     lines = repr(summary).splitlines()
     assert lines[0].startswith("OnlineGLM(), 200 rows")
     assert [line.split()[0] for line in lines[2:6]] == list(summary.names)
-    assert "90 %" in lines[6]
+    assert lines[6].startswith("Noise sd")
+    assert "90 %" in " ".join(lines[7:])
     html = summary._repr_html_()
     assert "<th>&lt;age&gt;</th>" in html
     assert html.count("<tr>") == 5

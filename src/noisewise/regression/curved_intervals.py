@@ -229,7 +229,7 @@ class CurvedFit:
         law = self.dispersion(noise)
         average = law if isinstance(law, float) else law.average
         enough = self.events >= average * max(MANY, len(self.fit.values))
-        if self.family in KINDS and self.fit.exists and enough:
+        if self.family in KINDS and enough:
             return self.fit.beta - average * self._floored.bias(self.family)
         return self.fit.beta
 
@@ -462,7 +462,7 @@ class CurvedFit:
         doubts = []
         for where, words in ((few, FEW_TELL), (known & found.pooled & ~few, POOLED)):
             if where.any():
-                least = float(found.freedom[where].min())
+                least = float(found.telling[where].min())
                 doubts.append((where, words.format(least, self._labels)))
         return doubts
 

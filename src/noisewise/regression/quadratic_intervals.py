@@ -22,11 +22,16 @@ FLAT = 1e-10  # an eigenvalue of a mixture's precision, as a share of the larges
 
 
 class Half(NamedTuple):
-    """Half-widths, their variances and degrees of freedom, and where few rows tell of these."""
+    """Half-widths, their variances and degrees of freedom.
+
+    ``telling`` is about how many rows tell of a variance, and ``pooled`` where these are so few
+    that the average dispersion takes its place.
+    """
 
     width: Array
     variance: Array
     freedom: Array
+    telling: Array
     pooled: NDArray[np.bool_]
 
 
@@ -37,8 +42,8 @@ def half_width(
     if isinstance(law, float):
         v0 = np.maximum(np.einsum("ij,ij->i", matmul(b, fit.inverse), b), 0.0)
         width = _half_width(fit, z, law * v0, v0, math.inf, delta, anytime)
-        none = np.zeros(len(b), dtype=bool)
-        return Half(width, law * v0, np.full(len(b), math.inf), none)
+        always = np.full(len(b), math.inf)
+        return Half(width, law * v0, always, always, np.zeros(len(b), dtype=bool))
     v0, v, freedom, few, wide, shared = law.spread(b)
     own = _half_width(fit, z, v, v0, freedom, delta, anytime)
     average = _half_width(fit, z, wide, v0, shared, delta, anytime)
@@ -47,6 +52,7 @@ def half_width(
         np.where(pooled, average, own),
         np.where(pooled, wide, v),
         np.where(pooled, shared, freedom),
+        freedom,
         pooled,
     )
 
@@ -88,7 +94,7 @@ def simultaneous(fit: Estimate, b: Array, law: Dispersion, delta: float) -> Half
     design, p = fit.design, len(fit.values)
     if not p:
         none = np.zeros(len(b))
-        return Half(none + math.inf, none, none, none > 0)
+        return Half(none + math.inf, none, none, none, none > 0)
     back = fit.basis / np.sqrt(fit.values)  # coordinates in which the information is I
     rows = matmul(design.u, back) * (law.pull / (1 - law.leverage))[:, None]
     values, vectors = np.linalg.eigh(matmul(rows.T, rows))
@@ -114,6 +120,5 @@ def simultaneous(fit: Estimate, b: Array, law: Dispersion, delta: float) -> Half
             found = np.where((left.min(axis=1) > 1e-9) & some, kappa * nu * form, math.inf)
             pooled = np.where(found < square, few & (floor > 1), pooled)
             square = np.minimum(square, found)
-    return Half(
-        np.sqrt(square), np.where(pooled, wide, v), np.where(pooled, shared, freedom), pooled
-    )
+    v, used = np.where(pooled, wide, v), np.where(pooled, shared, freedom)
+    return Half(np.sqrt(square), v, used, freedom, pooled)
