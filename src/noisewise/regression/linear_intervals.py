@@ -220,7 +220,7 @@ class LeastSquares:
 
     @property
     def noiseless(self) -> bool:
-        """Whether labels lie on the fit and are so few different ones that noise can't be told."""
+        """Whether labels lie on the fit and are so few different ones that noise is not known."""
         return self._exact and self.sums.few_labels
 
     def _note(
