@@ -163,7 +163,7 @@ def play(world, rng):
             fit, done = curved_intervals.solve(mixture, state), n
         else:
             fit = curved_intervals.fit_rows(
-                world.family, x[:n] - x[0], y[:n], w[:n], True, x[0], math.inf
+                world.family, x[:n] - x[0], y[:n], w[:n], True, x[0], lambda: math.inf
             )
         units = fit._unit_directions()
         z = np.vstack([units[0], units[-1], fit._directions(row)[0]])
@@ -228,7 +228,7 @@ def label_coverage(world, streams, seed, new=6):
         for n, into in covered.items():
             fresh, label, size, _ = world.draw(rng, new, truth=truth)
             fit = curved_intervals.fit_rows(
-                world.family, x[:n] - x[0], y[:n], w[:n], True, x[0], math.inf
+                world.family, x[:n] - x[0], y[:n], w[:n], True, x[0], lambda: math.inf
             )
             lower, upper = fit.interval(fresh, kind="observation", trials=size)
             into += ((lower <= label + 1e-12) & (label - 1e-12 <= upper)).tolist()

@@ -31,7 +31,7 @@ def mixture_of(x, y):
 def test_two_classes_are_one_mixture():
     x, y = stream(2)
     p, state = mixture_of(x, y)
-    model = nw.OnlineGLMClassifier().fit(x, WORDS[y])
+    model = nw.OnlineGLMClassifier().partial_fit(x, WORDS[y])
     np.testing.assert_array_equal(model.predict_proba(x), np.column_stack([1 - p, p]))
     np.testing.assert_array_equal(model.predict(x), WORDS[1 * (p > 0.5)])
     np.testing.assert_allclose(expit(model.decision_function(x)), p, rtol=1e-12)
@@ -44,7 +44,7 @@ def test_two_classes_are_one_mixture():
 def test_several_classes_are_each_against_the_rest():
     x, y = stream(3)
     shares = np.column_stack([mixture_of(x, y == k)[0] for k in range(3)])
-    model = nw.OnlineGLMClassifier().fit(x, WORDS[y])
+    model = nw.OnlineGLMClassifier().partial_fit(x, WORDS[y])
     np.testing.assert_allclose(model.predict_proba(x), shares / shares.sum(axis=1, keepdims=True))
     np.testing.assert_allclose(expit(model.decision_function(x)), shares, rtol=1e-12)
     np.testing.assert_array_equal(model.predict(x), WORDS[shares.argmax(axis=1)])
@@ -81,7 +81,7 @@ def test_labels_of_any_kind_come_back_as_they_were(kind):
 def test_batches_columns_and_sparse_rows():
     x, y = stream(3)
     X = pd.DataFrame(x, columns=list("abcd"))
-    model = nw.OnlineGLMClassifier().fit(X, WORDS[y])
+    model = nw.OnlineGLMClassifier().partial_fit(X, WORDS[y])
     parts = nw.OnlineGLMClassifier().partial_fit(X[:1], WORDS[y[:1]], classes=WORDS)
     parts.partial_fit(X[list("dbca")][1:70], WORDS[y[1:70]], classes=WORDS[::-1])
     parts.partial_fit(X[70:], WORDS[y[70:]], sample_weight=np.ones(30))

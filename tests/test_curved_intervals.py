@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 import noisewise as nw
-from noisewise.regression import candidate_mixture, curved_intervals, level_sets, new_labels
+from noisewise.regression import candidate_mixture, curved_intervals, level_sets, new_labels, replay
 from noisewise.regression.linear_intervals import GRID
 
 RNG = np.random.default_rng
@@ -97,7 +97,7 @@ def test_rows_are_those_that_were_learnt(family):
     w = RNG(5).uniform(0.5, 3, 700)
     mixture, state = learn(family, x[:300], y[:300], w[:300])
     mixture.update(state, x[300:], y[300:], w[300:])
-    got = curved_intervals._rows(mixture, state)
+    got = replay.kept_rows(mixture, state)
     size = np.abs(x - x[0]).max(axis=0)
     assert np.abs((got[0] - (x - x[0])) / size).max() < 1e-13
     assert got[1] == pytest.approx(y, rel=1e-14)
@@ -420,7 +420,7 @@ def test_a_contradicted_likelihood_is_said():
     """Labels that a sharp mixture predicts better than any one parameter can."""
     x, y, _ = world("binomial", 50, 1, 16)
     fit = fitted("binomial", x, y)
-    sharp = curved_intervals.CurvedFit(fit.fit, "binomial", fit.shift, fit.fit.loss - 100)
+    sharp = curved_intervals.CurvedFit(fit.fit, "binomial", fit.shift, lambda: fit.fit.loss - 100)
     found = sharp.interval(x[:1], simultaneous=True, method="likelihood")
     assert (found.lower[0], found.upper[0]) == (0.0, 1.0)
     assert "contradicted" in found.note

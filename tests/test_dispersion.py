@@ -32,7 +32,7 @@ def labels(rng, family, score, extra=0.0, trials=None):
 
 
 def fitted(family, x, y, w):
-    return curved_intervals.fit_rows(family, x - x[0], y, w, True, x[0], math.inf)
+    return curved_intervals.fit_rows(family, x - x[0], y, w, True, x[0], lambda: math.inf)
 
 
 CASES = {
@@ -372,7 +372,9 @@ def test_every_note_of_an_interval_is_said_once():
         assert interval.note.count(words) == 1, (words, interval.note)
     sharp = nw.OnlineGLM("binomial").partial_fit(*[RNG(12).normal(size=(50, 1)), np.arange(50) % 2])
     fit = sharp._model.fitted()
-    contradicted = curved_intervals.CurvedFit(fit.fit, "binomial", fit.shift, fit.fit.loss - 100)
+    contradicted = curved_intervals.CurvedFit(
+        fit.fit, "binomial", fit.shift, lambda: fit.fit.loss - 100
+    )
     found[curved_intervals.CONTRADICTED] = note = contradicted.interval(
         np.zeros((1, 1)), "likelihood", simultaneous=True, method="likelihood"
     )

@@ -39,7 +39,7 @@ def test_predictions_are_those_before_each_label(family):
     model = nw.OnlineGLM(family=family)
     found = nw.evaluate(model, X, y)
     assert not hasattr(model, "coef_") or "_fitted" not in vars(model)
-    loop = nw.OnlineGLM(family=family).fit(X[:1], y[:1])
+    loop = nw.OnlineGLM(family=family).partial_fit(X[:1], y[:1])
     for t in range(1, len(y)):
         assert_allclose(found.predictions[t], loop.predict(X[t : t + 1])[0], rtol=1e-9)
         loop.partial_fit(X[t : t + 1], y[t : t + 1])

@@ -38,17 +38,17 @@ def test_batches_and_columns_do_not_matter(family):
     x, y = stream(family)
     w = np.random.default_rng(1).choice([0.0, 0.5, 1.0, 2.0], size=160)
     w[0] = 1.0
-    whole = nw.OnlineGLM(family).fit(x, y, w)
+    whole = nw.OnlineGLM(family).partial_fit(x, y, w)
     for cuts in (range(1, 160, 9), [1, 2, 50]):
         parts = nw.OnlineGLM(family)
         for rows in np.split(np.arange(160), cuts):
             parts.partial_fit(x[rows], y[rows], w[rows])
         np.testing.assert_allclose(parts.predict(x), whole.predict(x), rtol=1e-10)
         np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-10)
-    turned = nw.OnlineGLM(family).fit(x[:, ::-1], y, w)
+    turned = nw.OnlineGLM(family).partial_fit(x[:, ::-1], y, w)
     np.testing.assert_allclose(turned.predict(x[:, ::-1]), whole.predict(x), rtol=1e-9, atol=1e-9)
     X = pd.DataFrame(x, columns=["a", "b", "c"])
-    named = nw.OnlineGLM(family).fit(X[:90], y[:90], w[:90])
+    named = nw.OnlineGLM(family).partial_fit(X[:90], y[:90], w[:90])
     named.partial_fit(X[["c", "a", "b"]][90:], y[90:], w[90:])
     np.testing.assert_allclose(named.predict(X[["b", "c", "a"]]), whole.predict(x), rtol=1e-10)
 
@@ -73,7 +73,7 @@ def test_predictions_are_those_of_the_mixture(family):
     model, mixture = nw.OnlineGLM(family, ridge=0.5), nw.RidgeMixture(family, ridge=0.5)
     state = mixture.start(3)
     mixture.update(state, x, y)
-    model.fit(sparse.csr_matrix(x), y.tolist())
+    model.partial_fit(sparse.csr_matrix(x), y.tolist())
     np.testing.assert_array_equal(model.predict(x), mixture.predict(state, x))
     np.testing.assert_array_equal(model.coef_, state.theta)
     assert model.method_ == mixture

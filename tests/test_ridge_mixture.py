@@ -312,7 +312,7 @@ def test_a_state_without_a_prior_row_goes_on_as_before():
         mixture = nw.RidgeMixture(ridge=0.5, tolerance=0.0)
         state = mixture.start(1)
         if not prior_rows:
-            experts = [mixture._expert.start(2)]
+            experts = [mixture.expert.start(2)]
             state = dataclasses.replace(state, experts=experts, prior_rows=0)
         mixture.update(state, [2.0], 1.0)
         assert mixture.predict(state, [2.0]) == pytest.approx(expected, abs=1e-6)

@@ -64,7 +64,7 @@ def test_a_regressor_predicts_as_its_estimator():
     ours, theirs = nw.OnlineGLM(), nw.adapters.RiverRegressor()
     for x, label, w in zip(X.to_dict("records"), y, np.linspace(0, 2, len(y)), strict=True):
         theirs.learn_one(dict(reversed(x.items())), label, w)
-    ours.fit(X.to_numpy()[:, ::-1], y, np.linspace(0, 2, len(y)))
+    ours.partial_fit(X.to_numpy()[:, ::-1], y, np.linspace(0, 2, len(y)))
     found = theirs.predict_many(X)
     np.testing.assert_allclose(found, ours.predict(X.to_numpy()[:, ::-1]), rtol=1e-10)
     assert found.index.equals(X.index)
@@ -76,7 +76,7 @@ def test_a_classifier_predicts_as_its_estimator():
     labels = y > 3
     ours, theirs = nw.OnlineGLMClassifier(), nw.adapters.RiverClassifier()
     theirs.learn_many(X, pd.Series(labels))
-    ours.fit(X.to_numpy(), labels)
+    ours.partial_fit(X.to_numpy(), labels)
     expected = ours.predict_proba(X.to_numpy())
     np.testing.assert_allclose(theirs.predict_proba_many(X).to_numpy(), expected, rtol=1e-10)
     assert (theirs.predict_many(X) == ours.predict(X.to_numpy())).all()

@@ -7,14 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..confidence import Interval
-from ..inputs import flag, shown
+from ..inputs import flag, rows, shown
 from ..noise import Likelihood
+from ..ownership import Owned
 from ..printing import OneLine
 from ..protocols import Array
 from ..regression import curved_intervals
+from ..regression.batch_mixture import batch_state
 from ..regression.collinearity import Tie
 from ..regression.curved_intervals import KINDS
-from ..regression.ridge_mixture import RidgeMixture
+from ..regression.replay import kept_rows
+from ..regression.ridge_mixture import LIGHTEST, RidgeMixture
 from ..regression.ridge_mixture_state import RidgeMixtureState
 from ..states import check_type
 
@@ -47,6 +50,7 @@ class CurvedModel(OneLine):
         check_type("CurvedModel.method", self.method, RidgeMixture)
         check_type("CurvedModel.state", self.state, RidgeMixtureState)
         self.check()
+        self._gathered: list[tuple[Array, Array, Array]] = []
 
     @classmethod
     def start(
@@ -103,6 +107,26 @@ class CurvedModel(OneLine):
         exposure = np.ones(1) if offset is None else self._exposure(offset)
         means = self.method.update(self.state, x, y / exposure, w * exposure)
         return np.asarray(means) * exposure
+
+    def gather(self, x: Array, y: Array, w: Array, offset: Array | None = None) -> None:
+        """Take in checked rows for `refitted`, without predicting them."""
+        exposure = np.ones(1) if offset is None else self._exposure(offset)
+        x, y, w, _ = rows(x, y / exposure, w * exposure, self.state.dim)
+        self.method.refuse(self.state.dim, x, y, w)
+        self._gathered.append((x[w > 0], y[w > 0], np.maximum(w[w > 0], LIGHTEST)))
+
+    def refitted(self) -> "CurvedModel":
+        """Return the model of the same rows fitted as a batch."""
+        self.check()
+        if not self._gathered:
+            with Owned(self.state):
+                found = kept_rows(self.method, self.state)
+        else:
+            x, y, w = map(np.concatenate, zip(*self._gathered, strict=True))
+            found = x - x[0], y, w, x[0]
+            if not self.method.fit_intercept:
+                found = x, y, w, np.zeros(x.shape[1])
+        return CurvedModel(self.method, batch_state(self.method, *found))
 
     def _exposure(self, offset: Array) -> Array:
         if self.method.family != "poisson":

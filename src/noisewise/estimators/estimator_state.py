@@ -1,6 +1,6 @@
 """What an estimator has learnt, and what a file holds of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,11 @@ class EstimatorState(OneLine):
             each.check()
         if len({(each.state.dim, each.state.count) for each in self.models}) != 1:
             raise ValueError("an update of this estimator was interrupted half-way; fit it again")
+
+    def refitted(self) -> "EstimatorState":
+        """Return the state of the same rows fitted as a batch."""
+        self.check()
+        return replace(self, models=[each.refitted() for each in self.models])
 
     @property
     def dim(self) -> int:

@@ -1,7 +1,7 @@
 """Gaussian labels: `SelfTuned` predicts, and weighted least squares gives intervals."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from ..inputs import flag, shown
 from ..noise import SubGaussian
 from ..printing import OneLine
 from ..protocols import Array
+from ..regression.batch_linear import batch_state, count_rows
 from ..regression.collinearity import Tie
 from ..regression.linear_intervals import LeastSquares, solve
 from ..regression.normal_equations import NormalEquations
@@ -21,7 +22,8 @@ from ..states import NONNEGATIVE, check_fields, check_type
 class LinearModel(OneLine):
     """What `OnlineGLM` asks of a model with the identity link.
 
-    ``unit`` is the first weight: predictions do not depend on the unit of weights.
+    ``unit`` is the first weight, or the mean weight of a batch: predictions do not depend on the
+    unit of weights.
     """
 
     method: SelfTuned
@@ -87,6 +89,32 @@ class LinearModel(OneLine):
         self.sums.update(x, y, w)
         found = np.atleast_1d(means)
         return found if offset is None else found + offset
+
+    @property
+    def _forgets(self) -> bool:
+        """Whether forgetting was asked for: then the order of rows matters."""
+        given = self.method.forgetting
+        return given not in ("auto", 1.0, (1.0,))
+
+    def gather(self, x: Array, y: Array, w: Array, offset: Array | None = None) -> None:
+        """Take in checked rows for `refitted`, without predicting them."""
+        if self._forgets:
+            self.learn(x, y, w, offset)
+            return
+        if offset is not None:
+            y = y - offset
+        count_rows(self.state, x, y, w, self.method.fit_intercept)
+        self.sums.update(x, y, w)
+        self.unit = 1.0
+
+    def refitted(self) -> "LinearModel":
+        """Return the model of the same rows fitted as a batch, or itself if it forgets."""
+        if self._forgets:
+            return self
+        self.check()
+        sums = self.sums
+        unit = sums.total / sums.count if self.method.ridge == "auto" else 1.0
+        return replace(self, state=batch_state(self.method, self.state, sums, unit), unit=unit)
 
     def predict(self, x: Array, offset: Array | None = None) -> Array:
         """Return the mean at each row."""

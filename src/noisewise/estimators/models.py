@@ -1,10 +1,11 @@
 """The model of each family. Estimators contain no mathematics; they ask a model for it.
 
 Every model has a ``method`` (a spec) and its ``state``, and the same verbs: `start`, `learn` (which
-returns what was predicted before), `predict`, `interval`, `coefficients`, `coefficient_interval`,
-`spreads` (of features), `check` (was an update interrupted half-way?) and `check_noise` (can
-intervals rest on that?); ``centre``, ``quality`` and ``caution`` are words for a table. Estimators
-check rows; an ``offset`` is added to scores.
+returns what was predicted before), `gather` (rows without predicting them) and `refitted` (all of
+them as a batch), `predict`, `interval`, `coefficients`, `coefficient_interval`, `spreads` (of
+features), `check` (was an update interrupted half-way?) and `check_noise` (can intervals rest on
+that?); ``centre``, ``quality`` and ``caution`` are words for a table. Estimators check rows; an
+``offset`` is added to scores.
 """
 
 import math

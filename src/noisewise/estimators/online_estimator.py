@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -60,10 +61,16 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
             )
         return names
 
+    def _fresh(self) -> Self:
+        """Return an estimator with the same parameters that has learnt nothing."""
+        fresh = copy(self)
+        fresh.__dict__.pop("_fitted", None)
+        return fresh
+
     def _read(self, X: ArrayLike, afresh: bool) -> tuple[Array, list[str] | None]:
         """Return rows and the names of their columns, which are those of the first fit or new."""
         if not afresh:
-            return self._rows(X, stacklevel=5), None
+            return self._rows(X, stacklevel=6), None
         names = column_names(X)
         return rows_of(X, names), names
 

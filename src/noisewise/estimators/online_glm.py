@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -95,9 +95,14 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
     ``ridge`` or ``noise`` is given. It is not a number of copies: two equal rows say more about the
     noise than one of weight 2. So scikit-learn's ``check_sample_weight_equivalence_on_dense_data``
     and ``..._on_sparse_data`` do not hold. A row of weight 0 is ignored. Most of its checks use
-    labels outside [0, 1], which families other than "gaussian" and "poisson" refuse. `fit` learns
-    rows in the order given, and converts sparse matrices to dense arrays. Memory does not grow with
-    the number of rows for "gaussian"; other families keep the rows.
+    labels outside [0, 1], which families other than "gaussian" and "poisson" refuse. Sparse
+    matrices are converted to dense arrays. Memory does not grow with the number of rows for
+    "gaussian"; other families keep the rows.
+
+    `fit` is a batch: the order of rows does not matter. `partial_fit` is a stream, and `refit` fits
+    the rows of a stream as a batch. Predictions and coefficients after `fit` are free of the order
+    of rows to rounding, as are estimates, standard errors and textbook intervals; anytime intervals
+    follow the order in which rows were learnt.
     """
 
     family: str = "gaussian"
@@ -118,17 +123,24 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         sample_weight: ArrayLike | None = None,
         offset: ArrayLike | None = None,
     ) -> OnlineGLM:
-        """Start again, and learn the rows in the order given.
+        """Start again, and fit all rows as a batch: their order does not matter.
 
-        Dask arrays or data frames are computed and learnt block by block, with the same result.
+        Nothing is forgotten, features are scaled by their variances over all rows, and the ridge is
+        chosen, or ridges are weighed, by the evidence of all rows. With a forgetting factor below 1
+        given, rows are learnt in the order given instead, as by `partial_fit`. Dask arrays or data
+        frames are computed and taken in block by block, with the same result.
         """
-        if not hasattr(X, "to_delayed"):
-            self._learn(X, y, sample_weight, offset, afresh=True)
-            return self
-        fresh = replace(self)
-        for block in blocks_in_turn(X, y, sample_weight, offset):
-            fresh.partial_fit(*block)
-        self._fitted = fresh._learnt
+        fresh, given = self._fresh(), (X, y, sample_weight, offset)
+        for block in blocks_in_turn(*given) if hasattr(X, "to_delayed") else [given]:
+            fitted, rows = fresh._take(*block)
+            fitted.models[0].gather(*rows)
+            fresh._fitted = fitted
+        self._fitted = fresh._learnt.refitted()
+        return self
+
+    def refit(self) -> OnlineGLM:
+        """Fit the rows learnt so far as a batch, as `fit` would, without reading them again."""
+        self._fitted = self._learnt.refitted()
         return self
 
     def partial_fit(
@@ -138,12 +150,12 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         sample_weight: ArrayLike | None = None,
         offset: ArrayLike | None = None,
     ) -> OnlineGLM:
-        """Learn more rows.
+        """Learn more rows as a stream, one after the other; after `fit`, go on from there.
 
         ``offset`` is added to the score of each row, such as the logarithm of an exposure;
         families "gaussian" and "poisson" take one.
         """
-        self._learn(X, y, sample_weight, offset, afresh="_fitted" not in vars(self))
+        self._learn(X, y, sample_weight, offset)
         return self
 
     def update(
@@ -153,8 +165,8 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         sample_weight: ArrayLike | None = None,
         offset: ArrayLike | None = None,
     ) -> Array:
-        """Learn more rows; return the mean predicted for each before its label was seen."""
-        return self._learn(X, y, sample_weight, offset, afresh="_fitted" not in vars(self))
+        """Learn more rows as `partial_fit` does; return the mean predicted for each before."""
+        return self._learn(X, y, sample_weight, offset)
 
     def _learn(
         self,
@@ -162,20 +174,31 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         y: ArrayLike,
         sample_weight: ArrayLike | None,
         offset: ArrayLike | None,
-        afresh: bool,
     ) -> Array:
+        fitted, rows = self._take(X, y, sample_weight, offset)
+        means = fitted.models[0].learn(*rows)
+        self._fitted = fitted
+        return means
+
+    def _take(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        offset: ArrayLike | None,
+    ) -> tuple[EstimatorState, tuple[Array, Array, Array, Array | None]]:
+        """Return what has been learnt, or a fresh state, and rows to learn, checked."""
+        afresh = "_fitted" not in vars(self)
         x, names = self._read(X, afresh)
         n, d = x.shape
         labels = labels_of(y, n, type(self).__name__)
         w, o = weights_of(sample_weight, n), offsets_of(offset, n)
         if not afresh:
-            return self._model.learn(x, labels, w, o)
+            return self._learnt, (x, labels, w, o)
         any_weight(w)
         model = start_model(self.family, self.ridge, self.forgetting, self.fit_intercept, d)
         model.check_noise(self.noise)
-        means = model.learn(x, labels, w, o)
-        self._fitted = EstimatorState([model], names)
-        return means
+        return EstimatorState([model], names), (x, labels, w, o)
 
     @property
     def _model(self) -> AnyModel:

@@ -55,8 +55,9 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
     -----
     A weight multiplies the loss of a row. A row of weight 2 is predicted once and two copies twice,
     so scikit-learn's ``check_sample_weight_equivalence_on_dense_data`` and ``..._on_sparse_data``
-    do not hold. The rows are kept, so memory grows with them. Shuffle rows that are sorted by class
-    before `fit`: the ridge is chosen by how well each row was predicted from earlier ones.
+    do not hold. The rows are kept, so memory grows with them. `fit` is a batch: the order of rows
+    does not matter. `partial_fit` is a stream, whose ridges are weighed by how well each row was
+    predicted from earlier ones, and `refit` fits its rows as a batch.
     """
 
     ridge: str | float = "auto"
@@ -65,8 +66,16 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> OnlineGLMClassifier:
-        """Start again, and learn the rows in the order given."""
-        self._learn(X, y, None, sample_weight, afresh=True)
+        """Start again, and fit all rows as a batch: their order does not matter."""
+        fitted, x, shares, w = self._fresh()._take(X, y, None, sample_weight)
+        for model, share in zip(fitted.models, shares, strict=True):
+            model.gather(x, share, w)
+        self._fitted = fitted.refitted()
+        return self
+
+    def refit(self) -> OnlineGLMClassifier:
+        """Fit the rows learnt so far as a batch, as `fit` would, without reading them again."""
+        self._fitted = self._learnt.refitted()
         return self
 
     def partial_fit(
@@ -76,11 +85,11 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> OnlineGLMClassifier:
-        """Learn more rows.
+        """Learn more rows as a stream, one after the other; after `fit`, go on from there.
 
         ``classes`` are all labels there will be, in the first call; without, those of its ``y``.
         """
-        self._learn(X, y, classes, sample_weight, "_fitted" not in vars(self))
+        self._learn(X, y, classes, sample_weight)
         return self
 
     def update(
@@ -90,8 +99,8 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Array:
-        """Learn more rows; return the probabilities of each class before its label was seen."""
-        return self._learn(X, y, classes, sample_weight, "_fitted" not in vars(self))
+        """Learn more rows as `partial_fit` does; return the probabilities of classes before."""
+        return self._learn(X, y, classes, sample_weight)
 
     def _learn(
         self,
@@ -99,8 +108,23 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
         y: ArrayLike,
         classes: ArrayLike | None,
         sample_weight: ArrayLike | None,
-        afresh: bool,
     ) -> Array:
+        fitted, x, shares, w = self._take(X, y, classes, sample_weight)
+        means = [
+            model.learn(x, share, w) for model, share in zip(fitted.models, shares, strict=True)
+        ]
+        self._fitted = fitted
+        return _probabilities(np.column_stack(means))
+
+    def _take(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+    ) -> tuple[EstimatorState, Array, list[Array], Array]:
+        """Return what has been learnt, or a fresh state; rows, labels of each model, weights."""
+        afresh = "_fitted" not in vars(self)
         x, names = self._read(X, afresh)
         labels = classes_of(y, len(x), type(self).__name__)
         w = weights_of(sample_weight, len(x))
@@ -111,13 +135,9 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
             fitted = self._learnt
             self._check_classes(classes)
         fitted.check()
-        places = _places(fitted, labels)
-        shares = [
-            model.learn(x, 1.0 * (places == (k if len(fitted.models) > 1 else 1)), w)
-            for k, model in enumerate(fitted.models)
-        ]
-        self._fitted = fitted
-        return _probabilities(np.column_stack(shares))
+        places, several = _places(fitted, labels), len(fitted.models) > 1
+        own = range(len(fitted.models)) if several else (1,)
+        return fitted, x, [1.0 * (places == k) for k in own], w
 
     def _start(
         self,

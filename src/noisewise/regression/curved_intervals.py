@@ -6,6 +6,7 @@ degrees of freedom of its own.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -27,9 +28,9 @@ from .maximum_likelihood import Design, Estimate, maximise
 from .new_labels import new_labels
 from .normal_equations import NormalEquations
 from .quadratic_intervals import Half, half_width, simultaneous
+from .replay import kept_rows, played
 from .ridge_mixture import RidgeMixture
 from .ridge_mixture_state import RidgeMixtureState
-from .solver import Session
 
 Mask = NDArray[np.bool_]
 
@@ -86,33 +87,25 @@ def solve(mixture: RidgeMixture, state: RidgeMixtureState) -> "CurvedFit":
     """
     mixture.check_state(state)
     with Owned(state):
-        x, y, w = _rows(mixture, state)
-        played, shift = state.loss, state.shift.copy()
+        x, y, w, shift = kept_rows(mixture, state)
+        loss = played(mixture, state)
     offset = -float(w @ mixture.log_likelihood(np.zeros(len(y)), y))
-    return fit_rows(mixture.family, x, y, w, mixture.fit_intercept, shift, played - offset)
+    return fit_rows(mixture.family, x, y, w, mixture.fit_intercept, shift, lambda: loss() - offset)
 
 
 def fit_rows(
-    family: str, x: Array, y: Array, w: Array, intercept: bool, shift: Array, played: float
+    family: str,
+    x: Array,
+    y: Array,
+    w: Array,
+    intercept: bool,
+    shift: Array,
+    as_played: Callable[[], float],
 ) -> "CurvedFit":
     """Return the unregularised fit to rows x + shift; with an intercept the first x is 0."""
     sums = NormalEquations.start(x.shape[1], intercept)
     sums.update(x, y, w)
-    return CurvedFit(maximise(Design(model(family).link, sums, x, y, w)), family, shift, played)
-
-
-def _rows(mixture: RidgeMixture, state: RidgeMixtureState) -> tuple[Array, Array, Array]:
-    """Return shifted rows in the user's units, labels and weights, from the first expert's."""
-    d, first = state.dim, state.experts[0]
-    with Session(model(mixture.family), first):
-        blocks = [(each.x[:, :d], each.pull, each.weight) for each in first.blocks()]
-        x, pull, w = (
-            np.concatenate([each[i] for each in blocks] or [np.zeros((0, d) if i == 0 else 0)])
-            for i in range(3)
-        )
-    x, pull, w = (each[state.prior_rows :] for each in (x, pull, w))
-    units = state.units / math.sqrt(state.ridges[0])
-    return np.divide(x, units, np.zeros_like(x), where=units > 0), pull / w, w
+    return CurvedFit(maximise(Design(model(family).link, sums, x, y, w)), family, shift, as_played)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,14 +113,19 @@ class CurvedFit:
     """The unregularised fit of shares or counts, and what it says of means and coefficients.
 
     Where labels are separated the fit lies at infinity in some directions, and what is shown of it
-    there is a point on the way; the intervals are infinite. ``played`` is the loss of the mixture
-    of ridges, in the units of `Design.loss`.
+    there is a point on the way; the intervals are infinite. ``as_played`` returns the loss of the
+    mixture of ridges, in the units of `Design.loss`.
     """
 
     fit: Estimate
     family: str
     shift: Array
-    played: float
+    as_played: Callable[[], float]
+
+    @cached_property
+    def played(self) -> float:
+        """The loss of the mixture of ridges, computed when it is first asked for."""
+        return self.as_played()
 
     @property
     def count(self) -> int:

@@ -34,6 +34,11 @@ class Family(NamedTuple):
         """The label halfway, whose score is 0; None for counts."""
         return None if self.geometric else sum(self.label_range) / 2
 
+    def variance(self, mean: Array) -> Array:
+        """Return the variance of a label of weight 1: of a count, or of one of two labels."""
+        low, high = self.label_range
+        return mean if self.geometric else (high - mean) * (mean - low)
+
     def clip(self, scores: Array) -> Array:
         """Return scores within the bound."""
         return np.clip(scores, -self.score_bound, self.score_bound)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -117,7 +117,8 @@ class RidgeMixture:
         return FAMILIES[self.family]
 
     @property
-    def _expert(self) -> FTRL:
+    def expert(self) -> FTRL:
+        """What learns with each ridge."""
         return _expert(self.family, self.tolerance, self.certificate)
 
     def start(self, dim: int) -> RidgeMixtureState:
@@ -125,7 +126,7 @@ class RidgeMixture:
         d = dimension(dim)
         ridges: Array = GRID.copy() if self.ridge is None else np.array([2 * self.ridge / d])
         logs = np.log(PRIOR if self.ridge is None else np.ones(1))
-        experts = [self._expert.start(d + self.fit_intercept) for _ in ridges]
+        experts = [self.expert.start(d + self.fit_intercept) for _ in ridges]
         shift, total, squares, variances = (np.zeros(d) for _ in range(4))
         state = RidgeMixtureState(d, experts, ridges, logs, shift, total, squares, variances)
         if self.fit_intercept and self._family.middle is not None:
@@ -136,7 +137,7 @@ class RidgeMixture:
     def check_state(self, state: RidgeMixtureState) -> None:
         """Raise unless the state is of this family, and has an intercept if this has one."""
         for each in state.experts:
-            self._expert.check_state(each)
+            self.expert.check_state(each)
             if each.dim != state.dim + self.fit_intercept:
                 raise ValueError(
                     f"the state is not of fit_intercept={self.fit_intercept}; pass a state that "
@@ -154,10 +155,13 @@ class RidgeMixture:
     def _predict(self, state: RidgeMixtureState, x: Array) -> Array:
         """Return the mean of each row as if it were the next."""
         z = x - state.shift if state.count else np.zeros_like(x)
-        variance = self._variance(state.count + 1, state.total + z, state.squares + z * z)
+        variance = self.variance(state.count + 1, state.total + z, state.squares + z * z)
         mean = self._mean_of(state, z)
         for i in np.flatnonzero(state.outgrown(variance)):
-            mean[i] = self._mean_of(self._renewed(state, variance[i]), z[i : i + 1])[0]
+            renewed = self._renewed(state, variance[i])
+            if state.batch:  # the order of rows must not be seen
+                self.solve(renewed)
+            mean[i] = self._mean_of(renewed, z[i : i + 1])[0]
         return mean
 
     def _mean_of(self, state: RidgeMixtureState, z: Array) -> Array:
@@ -171,7 +175,7 @@ class RidgeMixture:
         """Learn the rows in order; return the mean predicted for each before its label."""
         x, y, w, single = rows(x, y, weight, state.dim)
         self.check_state(state)
-        self._refuse(state, x, y, w)
+        self.refuse(state.dim, x, y, w)
         out, first = np.empty(len(x)), 0
         for last in (*(np.flatnonzero(np.diff(w > 0)) + 1).tolist(), len(x)):
             part = slice(first, last)
@@ -187,11 +191,11 @@ class RidgeMixture:
         self.check_state(state)
         with Owned(state):
             for each in state.experts:
-                self._expert.solve(each)
+                self.expert.solve(each)
 
-    def _refuse(self, state: RidgeMixtureState, x: Array, y: Array, w: Array) -> None:
+    def refuse(self, dim: int, x: Array, y: Array, w: Array) -> None:
         """Raise if a label is not of the family, or a number too large."""
-        features(x, state.dim)  # `rows` lets long ones pass whose weight is small
+        features(x, dim)  # `rows` lets long ones pass whose weight is small
         low, high = self.label_range
         wrong = ((y < low) | (y > high)) & (w > 0)  # a row of weight 0 is not learnt
         if wrong.any():
@@ -213,7 +217,7 @@ class RidgeMixture:
         z, done, out = x - state.shift, 0, np.empty(len(x))
         totals, squares = _running_sums(state.total, z), _running_sums(state.squares, z * z)
         counts = state.count + np.arange(1.0, len(x) + 1)[:, None]
-        variances = self._variance(counts, totals, squares)
+        variances = self.variance(counts, totals, squares)
         while done < len(x):
             if state.outgrown(variances[done]):
                 vars(state).update(vars(self._renewed(state, variances[done])))
@@ -230,7 +234,7 @@ class RidgeMixture:
         state.total, state.squares = state.total.copy(), state.squares.copy()
         return out
 
-    def _variance(self, count: int | Array, total: Array, squares: Array) -> Array:
+    def variance(self, count: int | Array, total: Array, squares: Array) -> Array:
         """Return the variances that belong to sums, 0 where they are rounding."""
         square = squares / count
         v = square - (total / count) ** 2 if self.fit_intercept else square
@@ -243,8 +247,7 @@ class RidgeMixture:
         ratio = np.divide(state.variances, variance, np.ones(state.dim), where=variance > 0)
         factors[: state.dim] = np.sqrt(ratio)
         experts = [rescaled(model(self.family), each, factors) for each in state.experts]
-        fields = {name: each for name, each in vars(state).items() if name != "_owner"}
-        return RidgeMixtureState(**{**fields, "experts": experts, "variances": variance})
+        return replace(state, experts=experts, variances=variance)
 
     def _play(self, state: RidgeMixtureState, z: Array, y: Array, w: Array) -> Array:
         """Let the experts learn, and weigh them; return the means of the mixture."""

@@ -1,14 +1,14 @@
 """RidgeMixtureState: experts with their weights, and how they see the features."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
 from ..inputs import dimension
 from ..printing import OneLine
 from ..protocols import Array
-from ..states import ADDED, COUNT, check_fields, check_list, restore_writable
+from ..states import ADDED, COUNT, FLAG, check_fields, check_list, restore_writable
 from .state import FTRLState
 
 # the constant column: with ridge 1/2, a ridge matrix of 1/4 for the intercept, or almost none
@@ -27,7 +27,7 @@ class RidgeMixtureState(OneLine):
         The posterior weights of the ridges still alive, ``ridges``.
     loss : float
         The logarithmic loss of the mixture so far: minus the logarithm of the probability that it
-        gave to all labels.
+        gave to all labels, or to those since it was last fitted as a batch (``batch``).
     gap : float
         The experts' proved distances from their minimisers (`FTRLState.gap`), by weight.
     theta, intercept : (d,) array, float
@@ -38,17 +38,19 @@ class RidgeMixtureState(OneLine):
     experts: list[FTRLState]
     ridges: Array  # c of each expert
     log_weights: Array  # ln prior less losses; their sum of exponentials is that of the mixture
-    shift: Array  # the first row
+    shift: Array  # the first row, or the mean of rows fitted as a batch
     total: Array  # sums of shifted features, and of their squares
     squares: Array
     variances: Array  # those in use
     count: int = 0
     prior_rows: int = field(default=0, metadata=ADDED)  # 1 if experts began with a row of their own
+    batch: bool = field(default=False, metadata=ADDED)  # whether rows were fitted as a batch
 
     def __post_init__(self) -> None:
         check_list("RidgeMixtureState.experts", self.experts, FTRLState)
         d, k = dimension(self.dim), len(self.experts)
         check_fields(self, ridges=(k,), log_weights=(k,), count=COUNT, prior_rows=COUNT)
+        check_fields(self, batch=FLAG)
         check_fields(self, shift=(d,), total=(d,), squares=(d,), variances=(d,))
         n = self.count + self.prior_rows
         if not k or any(each.count != n for each in self.experts):
@@ -64,6 +66,10 @@ class RidgeMixtureState(OneLine):
             raise ValueError("RidgeMixtureState holds a ridge, square or variance that is negative")
 
     __setstate__ = restore_writable
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return the fields alone, without what can be computed from them."""
+        return {each.name: vars(self)[each.name] for each in fields(self)}
 
     @property
     def weights(self) -> Array:

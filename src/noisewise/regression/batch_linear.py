@@ -1,0 +1,155 @@
+"""`SelfTuned` fitted to all rows at once, from their sums: the order of rows does not matter."""
+
+import numpy as np
+
+from ..blas import one_thread
+from ..kernels import self_tuned_layout as at
+from ..kernels.layout import padded
+from ..protocols import Array
+from .normal_equations import NormalEquations
+from .self_tuned import SelfTuned, SelfTunedState
+
+FEWEST = 2.5  # rows before the evidence counts
+GROWTH = 0.25  # of the rows, before a ridge is chosen again
+LARGEST = 1e100  # square of a number, and that times its weight
+UNMOVED, UNDERFLOW = 1e-14, 1e-100  # a variance below these counts as 0
+
+
+def count_rows(state: SelfTunedState, x: Array, y: Array, w: Array, intercept: bool) -> None:
+    """Count rows of positive weight in the moments of features and the range of labels alone."""
+    most = np.maximum(np.abs(x).max(axis=1), np.abs(y))
+    with np.errstate(over="ignore"):
+        large = ~(np.maximum(w, 1.0) * most * most <= LARGEST)
+    if large.any():
+        raise ValueError(
+            f"x, y or weight holds a number too large to compute with at row {int(large.argmax())};"
+            " rescale it"
+        )
+    n, m = state.numbers, state.moments
+    x, y = x[w > 0], y[w > 0]
+    if not len(x):
+        return
+    if not n[at.COUNT]:
+        n[at.LOW] = n[at.HIGH] = y[0]
+        if intercept:
+            m[at.FIRST] = x[0]
+    n[at.LOW], n[at.HIGH] = min(n[at.LOW], y.min()), max(n[at.HIGH], y.max())
+    n[at.COUNT] += len(x)
+    z = x - m[at.FIRST]
+    m[at.SUM] += z.sum(axis=0)
+    m[at.SUM_OF_SQUARES] += (z * z).sum(axis=0)
+
+
+@one_thread
+def batch_state(
+    method: SelfTuned, state: SelfTunedState, sums: NormalEquations, unit: float
+) -> SelfTunedState:
+    r"""Return the state of the rows of ``sums`` fitted as a batch, with weights over ``unit``.
+
+    Rows are taken less their weighted mean, labels too. In the basis in which
+    :math:`D^{-1/2}GD^{-1/2}`, D = diag(v), has the eigenvalues :math:`\lambda_i` and b the
+    coordinates :math:`u_i`, the logarithm of the evidence of c is
+
+    .. math:: -\tfrac12\sum_i\log(1 + \lambda_i/cd) - \tfrac{n - 1}2\log S_c,\quad
+              S_c = q - \sum_i u_i^2/(\lambda_i + cd)
+
+    with q the sum of squared labels (n in place of n - 1 without an intercept). Predictions are
+    those of the fit that forgets nothing. The others begin as that fit, counted as the rows that
+    they remember, with losses 0, and count from the next row on.
+    """
+    d, p, n = sums.dim, len(sums.moment), float(sums.count)
+    fresh = method.start(d)
+    numbers, moments, before = fresh.numbers, fresh.moments, state.moments
+    G, b, q = sums.gram / unit, sums.moment / unit, sums.squares / unit
+    mean, level = sums.means()[:d], 0.0
+    if sums.intercept:
+        total = sums.total / unit
+        level = float(b[d]) / total
+        G = G - total * np.outer(np.append(mean, 1.0), np.append(mean, 1.0))
+        G[d], G[:, d] = 0.0, 0.0
+        G[d, d], b, q = total, b - total * level * np.append(mean, 1.0), q - total * level**2
+        b[d] = 0.0
+    numbers[:] = state.numbers
+    numbers[at.ORIGIN] = level + sums.label_origin
+    moved = sums.origin + mean - before[at.FIRST]
+    variances = _variances(before, n, sums.intercept)
+    moments[at.FIRST] = before[at.FIRST] + moved
+    moments[at.SUM] = before[at.SUM] - n * moved
+    squares = before[at.SUM_OF_SQUARES] - moved * (2 * before[at.SUM] - n * moved)
+    moments[at.SUM_OF_SQUARES] = np.maximum(squares, 0.0)
+    moments[at.USED] = variances
+    basis = Basis(G[:d, :d], b[:d], max(q, 0.0), variances)
+    for e, expert in enumerate(fresh.experts):
+        gamma, ld = expert[at.GAMMA], padded(p)
+        size = n if gamma == 1 else (1 - gamma**n) / (1 - gamma)
+        share = size / n
+        if isinstance(method.ridge, str) and size >= FEWEST:
+            expert[at.RIDGE] = basis.ridge(share, size - sums.intercept)
+        P, theta = basis.solution(share, expert[at.RIDGE] * d)
+        fresh.gram[e].reshape(ld, ld)[:p, :p] = np.tril(share * G)
+        inverse = fresh.inverse[e, at.VECTORS * ld :].reshape(ld, ld)
+        inverse[:p, :p] = 0.0
+        inverse[:d, :d] = P
+        if sums.intercept:
+            inverse[d, d] = 1 / (share * G[d, d] + at.INTERCEPT_RIDGE)
+        fresh.moment[e], fresh.theta[e, :d] = share * b, theta
+        wait = GROWTH * n if gamma == 1 else min(GROWTH * n, 1 / (1 - gamma))
+        expert[at.LABELS], expert[at.SIZE] = share * basis.squares, size
+        expert[at.NEXT], expert[at.FACTORED] = n + max(1.0, wait), n
+        expert[at.SHARE] = gamma == 1
+        if gamma == 1:
+            numbers[at.SQUARES] = basis.left(1.0, expert[at.RIDGE] * d) if n > 1 else 0.0
+            numbers[at.ROUNDS] = n - 1
+    return SelfTunedState(**{name: getattr(fresh, name) for name in fresh.__dataclass_fields__})
+
+
+def _variances(moments: Array, n: float, intercept: bool) -> Array:
+    """Return the variances of features, 0 where they are rounding, as a stream has them."""
+    square = moments[at.SUM_OF_SQUARES] / n
+    v = square - (moments[at.SUM] / n) ** 2 if intercept else square.copy()
+    v[~(v > np.maximum(UNMOVED * square, UNDERFLOW))] = 0.0
+    return np.asarray(v)
+
+
+class Basis:
+    """Centred sums in the basis that serves all ridges; a ``share`` multiplies all of them."""
+
+    def __init__(self, G: Array, b: Array, squares: float, variances: Array) -> None:
+        self.squares, self.moving, self.dim = squares, variances > 0, len(b)
+        self.units = 1 / np.sqrt(variances[self.moving])
+        scaled = G[np.ix_(self.moving, self.moving)] * np.outer(self.units, self.units)
+        values, self.vectors = np.linalg.eigh(scaled)
+        self.values = np.maximum(values, 0.0)
+        self.u = (self.units * b[self.moving]) @ self.vectors
+        floor = np.finfo(float).eps * self.dim * self.values.max(initial=0.0)
+        known = self.values > floor  # elsewhere u is rounding
+        self.u[~known] = 0.0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self.explained = np.where(known, self.u**2 / self.values, 0.0)
+
+    def left(self, share: float, ridge: float) -> float:
+        """Return S: what least squares leaves of the squares, and what the ridge costs.
+
+        The second part is added up by itself: where the first is nearly 0 it keeps its digits.
+        """
+        rest = max(self.squares - float(self.explained.sum()), 0.0)
+        cost = float(self.explained @ (ridge / (share * self.values + ridge)))
+        return share * max(rest + cost, 1e-12 * self.squares)
+
+    def ridge(self, share: float, freedom: float) -> float:
+        """Return the geometric mean of c under its posterior on the grid."""
+        ridges = self.dim * at.GRID[:, None]
+        log_det = np.log1p(share * self.values / ridges).sum(axis=1)
+        left = np.array([max(self.left(share, r), 1e-300) for r in ridges[:, 0]])
+        evidence = at.LOG_PRIOR - 0.5 * log_det - 0.5 * freedom * np.log(left)
+        mass = np.exp(evidence - evidence.max())
+        return float(np.exp(mass @ np.log(at.GRID) / mass.sum()))
+
+    def solution(self, share: float, ridge: float) -> tuple[Array, Array]:
+        """Return the inverse of G + R, and that times b."""
+        P, theta = np.eye(self.dim), np.zeros(self.dim)
+        inside = self.units[:, None] * self.vectors
+        weights = 1 / (share * self.values + ridge)
+        P[np.ix_(self.moving, self.moving)] = (inside * weights) @ inside.T
+        theta[self.moving] = inside @ (weights * share * self.u)
+        return P, theta
