@@ -189,7 +189,8 @@ def measure(world, streams, seed):
     runs = np.array([play(world, np.random.default_rng([seed, i])) for i in range(streams)])
     at, missed = times(world), runs[:, :, 0].max(axis=1)
     width, likely = np.median(runs[:, :, 1].mean(axis=2), axis=0), runs[:, :, 2].mean(axis=2)
-    ratio = width / np.median(np.where(np.isfinite(likely), likely, math.inf), axis=0)
+    with np.errstate(invalid="ignore"):
+        ratio = width / np.median(np.where(np.isfinite(likely), likely, math.inf), axis=0)
     near = {n: int(np.argmin(np.abs(np.array(at) - n))) for n in SHOWN}
     finite = [n for n, each in zip(at, width, strict=True) if np.isfinite(each)]
     late = [each for n, each in zip(at, ratio, strict=True) if n >= 245 and np.isfinite(each)]

@@ -15,10 +15,10 @@ from ..protocols import Array
 from ..regression import curved_intervals
 from ..regression.batch_mixture import batch_state
 from ..regression.collinearity import Tie
-from ..regression.curved_intervals import KINDS
 from ..regression.replay import kept_rows
 from ..regression.ridge_mixture import LIGHTEST, RidgeMixture
 from ..regression.ridge_mixture_state import RidgeMixtureState
+from ..regression.unregularised import KINDS
 from ..states import check_type
 
 PROVED = "binomial", "poisson"  # intervals by likelihood
