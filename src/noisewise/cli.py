@@ -9,6 +9,7 @@ import click
 
 from . import POLICIES, REGRESSORS, __version__
 from .experiments import EXPERIMENTS, Record
+from .extras import install
 from .file_commands import evaluate, fit, predict, writable
 
 
@@ -107,7 +108,7 @@ def reproduce(
         runner = import_module("noisewise.experiments.runner")
     except ModuleNotFoundError as error:
         raise click.ClickException(
-            f"studies need {error.name}; install them with: pip install 'noisewise[studies]'"
+            f"studies need {error.name}; install it with: {install('studies')}"
         ) from None
     try:
         added = {

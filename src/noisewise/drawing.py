@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from .extras import install
+
 # Okabe and Ito's palette, black last
 BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"
 PINK, ORANGE, SKY, BLACK = "#CC79A7", "#E69F00", "#56B4E9", "#000000"
@@ -30,6 +32,6 @@ def pyplot() -> Any:
         from matplotlib import pyplot
     except ModuleNotFoundError as error:
         raise ImportError(
-            f"plots need {error.name}; install it with: pip install 'noisewise[studies]'"
+            f"plots need {error.name}; install it with: {install('studies')}"
         ) from None
     return pyplot

@@ -8,6 +8,7 @@ from types import ModuleType
 import click
 
 from . import files
+from .extras import install
 
 
 def _names(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> list[str]:
@@ -21,7 +22,7 @@ def _tabular(name: str) -> ModuleType:
         return import_module(name)
     except ModuleNotFoundError as error:
         raise click.ClickException(
-            f"files need {error.name}; install it with: pip install 'noisewise[studies]'"
+            f"files need {error.name}; install it with: {install('studies')}"
         ) from None
 
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..estimators.online_glm import OnlineGLM
 from ..estimators.online_glm_classifier import OnlineGLMClassifier
+from ..extras import install
 from ..inputs import shown
 from ..protocols import Array
 
@@ -16,7 +17,7 @@ try:
     from river import base
 except ModuleNotFoundError as error:
     raise ImportError(
-        f"this adapter needs {error.name}; install it with: pip install 'noisewise[river]'"
+        f"this adapter needs {error.name}; install it with: {install('river')}"
     ) from None
 
 Row = Mapping[Hashable, Any]

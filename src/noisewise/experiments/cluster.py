@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import joblib
 
+from ..extras import install
+
 Found = TypeVar("Found")
 TIMEOUT = 10.0  # seconds for a scheduler to answer
 AHEAD = 2  # batches given out per thread of a worker
@@ -21,7 +23,7 @@ def connection(address: str) -> Iterator[Any]:
         from distributed.comm import get_address_host_port
     except ModuleNotFoundError as error:
         raise ValueError(
-            f"--scheduler needs {error.name}; install it with: pip install 'noisewise[cluster]'"
+            f"--scheduler needs {error.name}; install it with: {install('cluster')}"
         ) from None
     for name in [
         each for each in logging.root.manager.loggerDict if each.startswith("distributed")
@@ -90,7 +92,7 @@ def results(
         ) from None
     except ModuleNotFoundError as error:
         raise ValueError(
-            f"a worker has no {error.name}; install the same noisewise[studies] on all workers"
+            f"a worker has no {error.name}; on all workers: {install('studies')}"
         ) from None
     except (CancelledError, OSError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and client.status == "running":

@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ..extras import install
 from ..protocols import Array
 
 INSTALL = {
-    "statsmodels": "pip install 'noisewise[data]'",
+    "statsmodels": install("data"),
     "obp": "pip install --no-deps obp==0.4.1",  # only its data are read
-    "sklearn": "pip install 'noisewise[sklearn]'",
-    "river": "pip install 'noisewise[river]'",
+    "sklearn": install("sklearn"),
+    "river": install("river"),
 }
 CAMPAIGNS = ("men", "women", "all")
 

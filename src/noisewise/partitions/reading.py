@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..extras import install
 from ..glm import GLM
 from ..inputs import with_slack
 from ..kernels.layout import LARGEST
@@ -96,8 +97,7 @@ def _parquet(name: str, path: str) -> Any:
         import pyarrow.parquet as pq
     except ModuleNotFoundError as error:
         raise ValueError(
-            f"{name} can't be read without {error.name}; install it with: pip install "
-            "'noisewise[studies]'"
+            f"{name} can't be read without {error.name}; install it with: {install('studies')}"
         ) from None
     try:
         return pq.ParquetFile(path)
