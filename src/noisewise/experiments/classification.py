@@ -7,7 +7,7 @@ from . import Record, agent_lineup, datasets, dot_rows, plotting
 from .agent_lineup import AGENTS, OURS, PLAYERS
 from .fixed_settings import SETTINGS
 from .labelled_data import LABELLED, PACKAGES, labelled
-from .verdicts import Verdict
+from .verdicts import Verdict, more_often, share_power
 
 TITLE = "Labelled data played as bandits"
 CLAIM = (
@@ -19,11 +19,16 @@ CLAIM = (
     "each time in another order. The methods are those of the study agents; the practical FTRL-UCB "
     "is given the largest norm of an arm, the others nothing. No linear model is exact here."
 )
-TRIALS = 2
+TRIALS = 3
 ROUNDS = 1500
 DECISIONS = True
 ENOUGH = 10
-CLOSE = 0.01
+CLOSE, NEAR = 0.01, 0.05
+BEHIND = ("LinUCB 1", "Thompson .3", "Thompson 1")
+# Shares of runs in a pilot of 14 trials (seeds 0, 1 and 3000), for the claims on single runs; none
+# of its 112 runs was further behind than 0.037, and 0.995 is at the lower end of what that leaves.
+PILOT = {"LinUCB 1": 0.964, "Thompson .3": 0.995, "Thompson 1": 0.995}, {"the best": 0.995}
+SHARES = 0.5, 0.75
 
 
 def cells(rounds: int) -> list[Record]:
@@ -62,21 +67,46 @@ def numbers(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def holds(table: pd.DataFrame) -> dict[str, Verdict]:
-    """How near the agent comes to the best setting of each set in hindsight."""
+    """How near the agent comes to the best setting of each set in hindsight.
+
+    A few trials decide claims on single runs, and means are judged from `ENOUGH` trials on.
+    """
+    if table["trial"].nunique() < ENOUGH:
+        return _in_single_runs(table)
     means = _means(table)
-    enough = table["trial"].nunique() >= ENOUGH
     short = means[list(SETTINGS)].max(axis=1) - means[OURS]
     near, images = int((short <= CLOSE).sum()), float(means.loc["ImageSegments", OURS])
     return {
         "on at least six of the eight sets noisewise's mean reward is at most 0.01 below that of "
         "the best fixed setting, chosen in hindsight": Verdict(
-            near >= 6 if enough else None,
+            near >= 6,
             f"{near} of {len(short)}; furthest behind {short.max():.3f} ({short.idxmax()})",
         ),
         "on ImageSegments its mean reward is at least 0.86": Verdict(
-            images >= 0.86 if enough else None, f"{images:.3f}"
+            images >= 0.86, f"{images:.3f}"
         ),
     }
+
+
+def _in_single_runs(table: pd.DataFrame) -> dict[str, Verdict]:
+    """Count runs, which are independent. Three trials confirm them with power 0.99 (`powers`)."""
+    reward = table.pivot(index=["data", "trial"], columns="player", values="reward")
+    others = reward[list(SETTINGS)]
+    ahead = others[list(BEHIND)].lt(reward[OURS], axis=0)
+    short = others.max(axis=1) - reward[OURS]
+    found = f"{short.mean():.3f} below on average, {short.max():.3f} at most"
+    return {
+        "noisewise earns more than LinUCB of width 1 and Thompson sampling of either scale in more "
+        "than half of the runs": more_often(ahead, SHARES[0]),
+        "in more than three quarters of the runs its mean reward is at most 0.05 below that of the "
+        "setting that was best there": more_often((short <= NEAR).to_frame(found), SHARES[1]),
+    }
+
+
+def powers(trials: int) -> list[float]:
+    """Return the chance that so many trials confirm each claim on single runs, by the pilot."""
+    runs = trials * len(LABELLED)
+    return [share_power(each, runs, share) for each, share in zip(PILOT, SHARES, strict=True)]
 
 
 def plot(table: pd.DataFrame) -> plotting.Figure:

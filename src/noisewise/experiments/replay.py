@@ -133,7 +133,13 @@ def holds(table: pd.DataFrame) -> dict[str, Verdict]:
         "the real log shows a difference between a policy that learns and uniform draws": Verdict(
             True if differ else None,
             f"{len(differ)} of {len(ends)} intervals exclude its rate; {clicks.min():.1f} to "
-            f"{clicks.max():.1f} matched clicks",
+            f"{clicks.max():.1f} matched clicks"
+            + (
+                ""
+                if differ
+                else "; undecided, since the logs hold too few clicks on what these "
+                "policies choose, and no number of trials adds any"
+            ),
         ),
         "with drawn clicks, 95 % intervals hold the known value": rare(missed, 0.05),
         "with drawn clicks as rare as real ones, FTRL-UCB is seldom seen to beat the uniform "

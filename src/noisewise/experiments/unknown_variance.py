@@ -22,7 +22,7 @@ from ..theory.bandits import family_sigma
 from ..theory.regret import bandit_regret
 from ..turns import turns
 from . import Record, checkpoints, plotting
-from .verdicts import Verdict, rare
+from .verdicts import POWER, Verdict, decide, grouped_mean, mean_power, rare
 
 TITLE = "Bandits that do not know the noise"
 CLAIM = (
@@ -43,7 +43,7 @@ CLAIM = (
     "is still in its first layers. Draws of a family need no sd at all: the likelihood weights "
     "them."
 )
-TRIALS = 4
+TRIALS = 6
 ROUNDS = 1000
 DECISIONS = True
 LARGEST, FLOOR, DELTA = 1.0, 0.05, 0.05
@@ -53,6 +53,16 @@ KNOWN, ESTIMATED, NARROW = "known", "estimated", "estimated, index × 0.7"
 RUNNING, CAPPED, LIKELIHOOD = "running sd", "upper bound", "likelihood"
 SURE = {who: f"{who}, guaranteed" for who in (KNOWN, CAPPED, LIKELIHOOD)}
 LAYERS = "MOR-UCB, sd from a set"
+# Of log ratios in a pilot (seeds 0, 1 and 2, four trials each): the mean, the sd of a trial over
+# all worlds of the claim, and the degrees of freedom that a trial adds. Six trials decide the first
+# three against a ratio of 1 with power 0.996 and more. The third takes nine trials against 0.75,
+# the last fourteen against 1.
+PILOT = {
+    (KNOWN, ESTIMATED): (-0.45, 0.21, 3.6),
+    (RUNNING, ESTIMATED): (-0.61, 0.26, 3.6),
+    (ESTIMATED, CAPPED): (-0.63, 0.21, 3.5),
+    (SURE[LIKELIHOOD], SURE[KNOWN]): (-0.27, 0.20, 1.0),
+}
 
 
 def cells(rounds: int) -> list[Record]:
@@ -262,40 +272,57 @@ def holds(table: pd.DataFrame) -> dict[str, Verdict]:
                 f"{percent(explained.min())} at least, and {percent(fitted[UNEXPLAINED])}",
             )
         ),
-        "on fixed arms whose features explain the noise, estimated variances reduce the regret to "
-        "less than three quarters of that with an upper bound": _ratio(
-            last, ESTIMATED, CAPPED, FIXED, 0.75
-        ),
-        "known variances reduce it further": _ratio(last, KNOWN, ESTIMATED, FIXED, 1.0),
+        **_bounded(last),
+        "known variances reduce it further": _ratio(last, KNOWN, ESTIMATED, FIXED),
         "on all fixed arms, one running sd has less regret than estimated variances": (
-            _ratio(last, RUNNING, ESTIMATED, (*FIXED, UNEXPLAINED), 1.0)
+            _ratio(last, RUNNING, ESTIMATED, (*FIXED, UNEXPLAINED))
         ),
-        "for binary rewards, the guaranteed index of the likelihood has less regret than the one "
-        "that knows every sd": _ratio(last, SURE[LIKELIHOOD], SURE[KNOWN], (BINARY,), 1.0),
+        **_binary(last),
     }
 
 
+def power(who: str, whom: str, trials: int, limit: float = 1.0) -> float:
+    """Return the chance that trials decide whether a ratio of regrets is below a limit."""
+    mean, spread, freedom = PILOT[who, whom]
+    return mean_power(np.log(limit) - mean, spread, trials, freedom) if trials > 1 else 0.0
+
+
+def _bounded(last: pd.DataFrame) -> dict[str, Verdict]:
+    """Compare estimated variances with an upper bound, more sharply where trials allow it."""
+    sharp = power(ESTIMATED, CAPPED, last["trial"].nunique(), 0.75) >= POWER
+    words = "to less than three quarters of" if sharp else "below"
+    claim = (
+        "on fixed arms whose features explain the noise, estimated variances reduce the regret "
+        f"{words} that with an upper bound"
+    )
+    return {claim: _ratio(last, ESTIMATED, CAPPED, FIXED, 0.75 if sharp else 1.0)}
+
+
+def _binary(last: pd.DataFrame) -> dict[str, Verdict]:
+    """Judge the likelihood's index where trials are enough for it."""
+    pair = SURE[LIKELIHOOD], SURE[KNOWN]
+    if power(*pair, last["trial"].nunique()) < POWER:
+        return {}
+    claim = (
+        "for binary rewards, the guaranteed index of the likelihood has less regret than the one "
+        "that knows every sd"
+    )
+    return {claim: _ratio(last, *pair, (BINARY,))}
+
+
 def _ratio(
-    last: pd.DataFrame, who: str, whom: str, worlds: tuple[str, ...], limit: float
+    last: pd.DataFrame, who: str, whom: str, worlds: tuple[str, ...], limit: float = 1.0
 ) -> Verdict:
-    """Judge the geometric mean of the ratio of regrets on the same drawn worlds.
-
-    The chance is Student's, of a mean so far below the limit if that were the true one.
-    """
-    from scipy.stats import t
-
+    """Judge the geometric mean of the ratio of regrets on the same drawn worlds (Student)."""
     part = last[last["world"].isin(worlds)].set_index(["world", "trial", "policy"])["regret"]
     mine, theirs = (part.xs(each, level="policy").clip(lower=1e-9) for each in (who, whom))
     log = np.log(mine / theirs)
-    if len(log) < 2:
+    if last["trial"].nunique() < 2:
         return Verdict(None, "needs at least two trials")
-    ratio, away = np.exp(log.mean()), log.mean() - np.log(limit)
-    chance = t.cdf(away / max(log.sem(), 1e-12), len(log) - 1)
-    return Verdict(
-        bool(away < 0),
-        f"to {ratio:.2f}, geometric mean of {len(log)} pairs; chance {chance:.1g} if it were "
-        f"{limit:g} in truth",
-    )
+    mean = grouped_mean(log)
+    chance = mean.chance(np.log(limit))
+    text = f"to {np.exp(mean.value):.2f}, geometric mean of {len(log)} pairs"
+    return decide(chance, 1 - chance, text)
 
 
 BARE = (ESTIMATED, NARROW, RUNNING, CAPPED, LIKELIHOOD)
