@@ -191,8 +191,9 @@ def verdicts(summary):
 
 
 def console(summary):
-    """Write the command of a run."""
-    return f".. code-block:: console\n\n   $ {summary['command']}\n\n"
+    """Write when a run was made, where that is known, and its command."""
+    date = f"Run on {summary['date']} with\n\n" if "date" in summary else ""
+    return f"{date}.. code-block:: console\n\n   $ {summary['command']}\n\n"
 
 
 def _table(columns, data):

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pandas as pd
@@ -30,10 +31,17 @@ def everyone(table: pd.DataFrame) -> list[dict[str, object]]:
     return json.loads(lines.reset_index().to_json(orient="records", double_precision=4))
 
 
+def trials(run: dict[str, str]) -> int:
+    """Return the trials of a run that a page shows."""
+    words = run["command"].split()
+    return int(words[words.index("--trials") + 1])
+
+
 def main(results: Path) -> None:
     """Write picture, verdicts and table of every study that was run.
 
-    A run of all policies goes to the page of the field, the study keeps that of the usual ones.
+    A run of all policies goes to the page of the field, the study keeps that of the usual ones. A
+    page keeps a larger run than the one given; delete its file to replace it.
     """
     for name in EXPERIMENTS:
         if not (results / f"{name}.json").exists():
@@ -46,8 +54,14 @@ def main(results: Path) -> None:
             (PICTURES / "field.json").write_text(f"{text}\n")
             print(f"field: {len(lines)} lines")
             continue
+        shown = PICTURES / f"{name}.json"
+        if shown.exists() and trials(json.loads(shown.read_text())) > run["trials"]:
+            print(f"{name}: the page keeps its larger run")
+            continue
         kept = {key: run[key] for key in ("command", "holds", "measured", "numbers")}
-        (PICTURES / f"{name}.json").write_text(f"{json.dumps(kept, indent=1)}\n")
+        when = datetime.fromtimestamp((results / f"{name}.json").stat().st_mtime, UTC)
+        kept["date"] = f"{when:%Y-%m-%d}"
+        shown.write_text(f"{json.dumps(kept, indent=1)}\n")
         picture = shrink((results / f"{name}.svg").read_text())
         (PICTURES / f"{name}.svg").write_text(picture)
         print(f"{name}: {len(picture) / 1000:.0f} kB")

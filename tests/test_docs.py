@@ -216,3 +216,21 @@ def test_names_for_data_scientists_come_first():
     assert names[:3] == ["OnlineGLM", "OnlineGLMClassifier", "Agent"]
     assert len(names) == len({*names})
     assert "Ellipsoid" in names[len(catalogue["FIRST"]) :]
+
+
+def test_a_page_keeps_its_larger_run(tmp_path, capsys):
+    main = runpy.run_path(str(ROOT / "docs" / "refresh.py"))["main"]
+    kept, results = tmp_path / "kept", tmp_path / "results"
+    kept.mkdir()
+    results.mkdir()
+    main.__globals__["PICTURES"] = kept
+    run = {"holds": {}, "measured": {}, "numbers": {}}
+    (results / "agents.svg").write_text("<svg/>")
+    for trials, told in ((3, "agents: 0 kB"), (100, "agents: 0 kB"), (3, "larger run")):
+        made = run | {"command": f"noisewise reproduce agents --trials {trials}", "trials": trials}
+        (results / "agents.json").write_text(json.dumps(made))
+        main(results)
+        assert told in capsys.readouterr().out
+    shown = json.loads((kept / "agents.json").read_text())
+    assert shown["command"].endswith("--trials 100")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", shown["date"])

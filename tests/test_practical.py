@@ -252,8 +252,12 @@ def test_claims_by_hand(table):
     found = list(agents.holds(made).values())
     assert [bool(each) for each in found] == [True, True, True, True, False, True, True]
     assert found[4].measured.startswith("2.00 in A/B")
-    few = agents.holds(made[made["trial"] < 2])
-    assert [each.held for each in few.values()][2:] == [None] * 5
+    few = made[made["trial"] < 2]
+    assert list(agents.holds(few)) == list(agents.COUNTED)
+    assert all(agents.holds(few).values())
+    theirs = few["player"].isin([*fixed_settings.SETTINGS, agents.EARLIER])
+    lost = few.assign(regret=few["regret"].where(~theirs, few["regret"] / 40))
+    assert [each.held for each in agents.holds(lost).values()] == [False] * len(agents.COUNTED)
 
 
 @pytest.mark.parametrize("name", labelled_data.LABELLED)

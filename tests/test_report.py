@@ -90,6 +90,13 @@ def test_a_study_is_shown_whole(tmp_path):
     assert "choices amplify" in again.text
 
 
+def test_what_is_undecided_is_explained_at_the_top(tmp_path):
+    measured = {**GOOD["measured"], "who knows": "1 of 2; undecided, since runs are few"}
+    page, _ = written(tmp_path, GOOD | {"measured": measured})
+    top = page.text.partition("Claims, and what was measured")[0]
+    assert "Undecided: who knows 1 of 2; undecided, since runs are few" in top
+
+
 def test_results_of_other_sources_are_marked(tmp_path):
     for summary, marked in (
         (GOOD, False),

@@ -199,7 +199,9 @@ def _worth(last: pd.DataFrame) -> dict[str, Verdict]:
         ),
         "knowing the simplex saves SimplexFTRL some of Ridge's regret on mixtures": Verdict(
             saved.mean() > 2 * saved.sem() if len(saved) > 1 else None,
-            f"{saved.mean():.2f} ± {2 * saved.sem():.2f}",
+            f"{saved.mean():.2f} ± {2 * saved.sem():.2f}"
+            if len(saved) > 1
+            else "needs at least two trials",
         ),
     }
 

@@ -65,10 +65,11 @@ def _line(study: Record) -> str:
 
 
 def _doubtful(study: Record) -> str:
-    """Return links to the claims that failed or are undecided."""
+    """Return links to the claims that failed or are undecided, with what was measured and why."""
     words, place = {"no": "Failed", "open": "Undecided"}, f'href="#{study["study"]}"'
     return "".join(
-        f'<li class="{mark}">{words[mark]}: <a {place}>{html.escape(claim)}</a></li>'
+        f'<li class="{mark}">{words[mark]}: <a {place}>{html.escape(claim)}</a>'
+        f"{_found(study, claim)}</li>"
         for claim, mark in _marks(study).items()
         if mark in words
     )
@@ -108,9 +109,12 @@ def _listed(named: dict[str, str], between: str = " ") -> str:
 
 
 def _claim(study: Record, claim: str, mark: str) -> str:
+    return f'<li class="{mark}">{html.escape(claim)}{_found(study, claim)}</li>'
+
+
+def _found(study: Record, claim: str) -> str:
     measured = html.escape(study["measured"][claim])
-    found = f' <span class="small">{measured}</span>' if measured else ""
-    return f'<li class="{mark}">{html.escape(claim)}{found}</li>'
+    return f' <span class="small">{measured}</span>' if measured else ""
 
 
 def framed(name: str, texts: dict[str, str], **elements: str) -> str:
