@@ -121,8 +121,8 @@ def test_default_runs_have_the_power_for_their_claims():
     assert min(agents.powers(agents.TRIALS).values()) >= POWER
     assert min(classification.powers(classification.TRIALS)) >= POWER
     unknown, trials = unknown_variance, unknown_variance.TRIALS
-    for pair in list(unknown.PILOT)[:3]:
-        assert unknown.power(*pair, trials) >= POWER
+    for who in (unknown.KNOWN, unknown.RUNNING, unknown.ESTIMATED):
+        assert unknown.power(who, trials) >= POWER
     assert verdicts.mean_power(*real_data.WEIGHTED, real_data.TRIALS) >= POWER
 
 
@@ -130,10 +130,9 @@ def test_sharper_claims_wait_for_their_trials():
     assert agents.TRIALS < agents.ENOUGH
     assert classification.TRIALS < classification.ENOUGH
     unknown, trials = unknown_variance, unknown_variance.TRIALS
-    sure = unknown.SURE[unknown.LIKELIHOOD], unknown.SURE[unknown.KNOWN]
-    assert unknown.power(*sure, trials) < POWER <= unknown.power(*sure, 14)
-    pair = unknown.ESTIMATED, unknown.CAPPED
-    assert unknown.power(*pair, trials, 0.75) < POWER <= unknown.power(*pair, 9, 0.75)
+    sure, found = unknown.SURE[unknown.LIKELIHOOD], unknown.ESTIMATED
+    assert unknown.power(sure, trials) < POWER <= unknown.power(sure, 14)
+    assert unknown.power(found, trials, 0.75) < POWER <= unknown.power(found, 9, 0.75)
     lost = verdicts.mean_power
     assert lost(*real_data.SHARED, real_data.TRIALS) < POWER <= lost(*real_data.SHARED, 56)
 
