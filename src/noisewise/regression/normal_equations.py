@@ -18,6 +18,7 @@ from ..states import (
     NONNEGATIVE,
     check_fields,
     check_semidefinite,
+    check_type,
     restore_writable,
 )
 
@@ -58,9 +59,11 @@ class NormalEquations(OneLine):
         p = dimension(self.dim) + self.intercept
         check_fields(self, origin=(self.dim,), table=(p + 1, p + 1), centre=(p,), scales=(p,))
         check_semidefinite("NormalEquations.table", self.table)
-        whole = self.frozen and self.spread.shape != (0, 0)
+        for name in ("spread", "labels"):
+            check_type(f"NormalEquations.{name}", getattr(self, name), np.ndarray)
+        whole = self.frozen and self.spread.size > 0
         check_fields(self, spread=(p, p) if whole else (0, 0))
-        check_fields(self, labels=(min(np.size(self.labels), p + 3),))
+        check_fields(self, labels=(p + 3 if self.labels.size else 0,))
         if whole:
             check_semidefinite("NormalEquations.spread", self.spread)
         if self.scales.min() < 0 or self.settled > (self.frozen and self.scales.min() > 0):
@@ -179,13 +182,16 @@ class NormalEquations(OneLine):
     @property
     def few_labels(self) -> bool:
         """Whether there have been fewer different labels than p + 3."""
-        return self.count == 0 or 0 < len(self.labels) < len(self.table) + 2
+        return self.labels.size > 0 and bool(self.labels[-1] == self.labels[0])
 
     def _look(self, y: Array) -> None:
-        """Note different labels, as long as they are few."""
+        """Note different labels, as long as they are few; places left repeat the first one."""
+        if not self.count:
+            self.labels = np.full(len(self.table) + 2, y[0])
         if self.few_labels and not (len(y) == 1 and (self.labels == y[0]).any()):
-            new = np.unique(y[~np.isin(y, self.labels)])
-            self.labels = np.append(self.labels, new)[: len(self.table) + 2]
+            old = self.labels[: 1 + int((self.labels != self.labels[0]).sum())]
+            both = np.append(old, np.unique(y[~np.isin(y, old)]))[: len(self.labels)]
+            self.labels[: len(both)] = both
 
     def means(self) -> Array:
         """Return the features' means, 0 for the intercept and in a model without."""
