@@ -19,12 +19,13 @@ class Looks:
     once), width of intervals of observations (valid at that time), labels looked at, labels inside.
     Widths are medians over the rows looked at, infinite where nothing is known. An observation is
     a label of its own row's weight: a share of as many trials, or a count of as much exposure.
-    Observations are left out where labels are 0 and 1.
+    Observations are left out where labels are 0 and 1. ``reason`` says why too few may be inside.
     """
 
     delta: float
     rows: list[tuple[float, ...]] = field(default_factory=list)
     promises: dict[str, str] = field(default_factory=dict)
+    reason: str = "labels vary more than these intervals assume"
 
     def look(
         self,
@@ -83,11 +84,12 @@ class Looks:
         n = self.labels
         if not n:
             return ""
-        times = f"{len(self.rows)} time{'s' if len(self.rows) > 1 else ''}"
-        held = f"{100 * (1 - self.delta):g} % intervals, computed at {times} for the next rows, held"
+        times = "once" if len(self.rows) == 1 else f"at {len(self.rows)} times"
+        held = f"{100 * (1 - self.delta):g} % intervals, computed {times} for the next rows, held"
         if n < FEWEST:
-            return f"{held} {self.table[:, 4].sum():.0f} of {n} new labels, which are few to judge by."
+            inside = int(self.table[:, 4].sum())
+            return f"{held} {inside} of {n} new labels, too few labels to judge by."
         said = f"{held} {percent(self.coverage, 1)} of {n:,} new labels."
         if self.too_few:
-            said += " That is too few: labels vary more than these intervals assume."
+            said += f" That is too few: {self.reason}."
         return said

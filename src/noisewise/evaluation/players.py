@@ -147,9 +147,7 @@ class PartialFitPlayer:
         return found[1] if len(self.classes) == 2 else found
 
 
-def play(
-    player: Player, family: str, x: Array, y: Array, w: Array, offset: Array | None
-) -> Array:
+def play(player: Player, family: str, x: Array, y: Array, w: Array, offset: Array | None) -> Array:
     """Let a player learn rows whose scores have an offset; return the mean before each label.
 
     A count of exposure e and weight w is e times a label of mean per unit and weight w e.

@@ -62,14 +62,14 @@ class Textbook:
         name = NAMES[self.family].capitalize()
         if compared:
             return (
-                f"{name} has no ridge and is refitted to all earlier rows whenever these have grown "
-                f"by {percent(GROWTH[self.family] - 1)}, from row {self.first:,} on. All are "
+                f"{name} has no ridge and is refitted to all earlier rows whenever these have "
+                f"grown by {percent(GROWTH[self.family] - 1)}, from row {self.first:,} on. All are "
                 f"compared over the {compared:,} rows for which it had a fit."
             )
         if self.family == "gaussian" or self.count < self.first + FEWEST:
             return (
-                f"{name} is not compared: its first fit takes {self.first:,} rows, and a comparison "
-                f"{FEWEST} more; there are {self.count:,}."
+                f"{name} is not compared: its first fit takes {self.first:,} rows, and a "
+                f"comparison {FEWEST} more; there are {self.count:,}."
             )
         return (
             f"{name} is not compared: without ridge it had no finite fit for most rows, since "
