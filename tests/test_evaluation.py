@@ -319,7 +319,7 @@ def test_coefficients_are_drawn_per_standard_deviation():
     model = nw.OnlineGLM().fit(X * [1.0, 100.0, 1.0], y)
     dots = model.plot().lines[-1]
     order = [int(label.get_text()[1:]) for label in dots.axes.get_yticklabels()]
-    expected = model.coef_ * (X * [1.0, 100.0, 1.0]).std(axis=0)
+    expected = model.summary().estimates[:3] * (X * [1.0, 100.0, 1.0]).std(axis=0)
     assert_allclose(dots.get_xdata(), expected[order])
     mpl.pyplot.close("all")
 
