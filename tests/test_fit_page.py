@@ -13,7 +13,7 @@ from scipy.special import expit
 from noisewise.report import fit_pictures, sentences
 from noisewise.report.fit import page
 from noisewise.tabular.choosing import Options
-from noisewise.tabular.diagnostics import Residuals
+from noisewise.tabular.diagnostics import KeptRows, Residuals
 from noisewise.tabular.fitting import fit
 
 
@@ -196,6 +196,18 @@ def test_residuals_of_counts_are_pearson_s():
     assert_allclose(held.scaled, (held.labels - held.fitted) / np.sqrt(held.fitted))
     pearson = float(held.scaled @ held.scaled) / (150 - 4)
     assert_allclose(pearson, made(frame, family="poisson").summary.dispersion, rtol=0.05)
+
+
+def test_rows_are_kept_evenly():
+    for sizes in ([5000], [1, 999, 3000, 1000], [1500]):
+        kept, at = KeptRows(), 0
+        for size in sizes:
+            y = np.arange(at, at + size, dtype=float)
+            kept.add(y[:, None], y, np.ones(size), None)
+            at += size
+        rows = [row[1] for row in kept.rows]
+        stride = 1 if at <= 2000 else 4
+        assert rows == list(range(0, at, stride))
 
 
 def residuals_of(y, fitted):

@@ -210,7 +210,7 @@ def test_notes_on_columns():
         "left out: identifies the rows: words, all different",
         f"category of 2 levels, compared with {common!r}", "left out: constant",
         "date, days since 1970-01-01, read as day.month.year", "date, days since 1970-01-01",
-        f"number from {TABLE['Area'].drop(7).min():g} to {TABLE['Area'].drop(7).max():g}",
+        f"number from {TABLE['Area'].drop(7).min():.4g} to {TABLE['Area'].drop(7).max():.4g}",
     ]  # fmt: skip
 
 

@@ -92,4 +92,4 @@ def _said(column: Column, levels: tuple[str, ...]) -> str:
         return f"date, days since 1970-01-01{written}"
     if column.kinds == {"bool"}:
         return "true and false, as 1 and 0"
-    return f"number from {column.low:.6g} to {column.high:.6g}"
+    return f"number from {column.low:.4g} to {column.high:.4g}"

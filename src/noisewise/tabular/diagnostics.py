@@ -28,11 +28,11 @@ class KeptRows:
     def add(self, x: Array, y: Array, w: Array, offset: Array | None) -> None:
         """Take in rows."""
         o = np.zeros(len(y)) if offset is None else offset
-        for i in range(-self.count % self.stride, len(y), self.stride):
-            self.rows.append((x[i], float(y[i]), float(w[i]), float(o[i])))
-        self.count += len(y)
-        while len(self.rows) > MOST:
+        while (self.count + len(y) - 1) // self.stride >= MOST:
             self.rows, self.stride = self.rows[::2], 2 * self.stride
+        for i in range(-self.count % self.stride, len(y), self.stride):
+            self.rows.append((x[i].copy(), float(y[i]), float(w[i]), float(o[i])))
+        self.count += len(y)
 
     def residuals(
         self, model: OnlineGLM, summary: Summary, names: tuple[str, ...], family: str
