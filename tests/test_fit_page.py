@@ -247,3 +247,15 @@ def test_pictures_have_what_their_captions_say():
     )
     few = made(world(16))
     assert fit_pictures.caption(few) == "About 95 % of the dots should lie in the grey band."
+    classes = made(world(40, family="binomial"), family="binomial")
+    assert fit_pictures.caption(classes) == (
+        "Each dot is a row: 0 or 1, over its fitted probability."
+    )
+
+
+@pytest.mark.parametrize(("rows", "pictures"), [(2, 1), (4, 1), (6, 3), (80, 4)])
+def test_no_picture_has_a_few_dots_alone(rows, pictures):
+    found = made(world(rows), features=["area"], categorical=[])
+    text, _ = shown(found)
+    assert text.count("<svg") == pictures
+    assert ("after row" in text) == (2 < rows < 80)

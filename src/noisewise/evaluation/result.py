@@ -130,17 +130,19 @@ class Evaluation:
         return dict(zip(self.names, late.tolist(), strict=True))
 
     def _lines(self) -> list[tuple[str, ...]]:
-        base, second = self.losses[self.names[-1]], self.late_losses
-        heads = ("", "all rows", f"after row {self.half:,}", f"over {self.names[-1]}")
+        base, partly = self.losses[self.names[-1]], self.compared.rows < self.all_rows.rows
+        later = self._compared_rows if partly else f"after row {self.half:,}"
+        heads = ("", "all rows", later, f"over {self.names[-1]}")
         first = dict(zip(self.names, self.all_rows.averages, strict=True))
-        if self.compared.rows < self.all_rows.rows:
-            heads = ("", "all rows", self._compared_rows, heads[-1])
-            second = self.losses
+        second = self.losses if partly else self.late_losses
         rows = [
             (name, _short(first[name]), _short(second[name]), _ratio(loss, base))
             for name, loss in self.losses.items()
         ]
-        return [heads, *rows] if len(rows) > 1 else [row[:3] for row in (heads, *rows)]
+        lines: list[tuple[str, ...]] = [heads, *rows]
+        if not partly and self.half == self.rows:  # nothing came after
+            lines = [(*line[:2], *line[3:]) for line in lines]
+        return lines if len(rows) > 1 else [line[:-1] for line in lines]
 
     @property
     def _compared_rows(self) -> str:

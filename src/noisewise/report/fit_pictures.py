@@ -20,6 +20,8 @@ from . import figures
 
 WIDTH = 4.4  # inches: a telephone shows it without scrolling
 FEWEST = 30  # rows that a curve of averages takes
+FEWEST_DOTS = 5
+GROUPS = 4  # at least, of 20 rows, to be drawn in place of rows
 
 
 def picture(name: str, height: float, draw: Callable[[Any], object], width: float = WIDTH) -> str:
@@ -45,6 +47,8 @@ def effects(fit: Fit) -> str:
 
 def predictions(fit: Fit) -> str:
     """Return what was predicted before and observed, and losses where they mean something."""
+    if len(fit.evaluation.sample) <= FEWEST_DOTS:
+        return ""
     shown = picture("observed", 3.0, lambda axis: _draw_observed(axis, fit))
     if fit.evaluation.compared.rows >= FEWEST and not fit.sorted_by_target:
         shown += picture("losses", 3.0, lambda axis: draw_losses(axis, fit.evaluation))
@@ -54,6 +58,8 @@ def predictions(fit: Fit) -> str:
 def residuals(fit: Fit) -> str:
     """Return residuals over fitted values; of 0 and 1, shares over fitted probabilities."""
     held = fit.residuals
+    if len(held.fitted) < FEWEST_DOTS:
+        return ""
     if held.of_classes:
         return picture("residuals", 3.0, lambda axis: _draw_calibration(axis, held))
     return picture("residuals", 3.0, lambda axis: _draw_residuals(axis, held))
@@ -62,6 +68,10 @@ def residuals(fit: Fit) -> str:
 def caption(fit: Fit) -> str:
     """Return how the picture of residuals is read."""
     groups = "means of rows of about the same fitted value, with two standard errors"
+    if len(fit.residuals.fitted) < FEWEST_DOTS:
+        return ""
+    if fit.residuals.of_classes and len(fit.residuals.groups()) < GROUPS:
+        return "Each dot is a row: 0 or 1, over its fitted probability."
     if fit.residuals.of_classes:
         return f"Shares observed: {groups}. They should lie near the line."
     shown = f" Orange: {groups}; they should lie near 0." if fit.residuals.groups() else ""
@@ -73,9 +83,8 @@ def _draw_observed(axis: Any, fit: Fit) -> None:
     """Draw labels over what was predicted before; 0 and 1 by groups."""
     _, means, y = fit.evaluation.sample[1:].T
     if fit.residuals.of_classes:
-        _draw_groups(axis, means, y, _split(means))
-        axis.set(xlabel="predicted before", ylabel="share observed")
-        axis.set_title("Predicted and observed")
+        _draw_shares(axis, means, y)
+        axis.set(xlabel="predicted before", ylabel="observed", title="Predicted and observed")
         return
     _dots(axis, means, y)
     low, high = np.quantile(means, (0.005, 0.995)) if len(means) else (0.0, 1.0)
@@ -91,26 +100,23 @@ def _dots(axis: Any, x: Array, y: Array) -> None:
     axis.plot(x, y, ".", color=BLUE, ms=size, alpha=alpha, mew=0)
 
 
-def _split(p: Array) -> list[Array]:
-    """Return rows of about the same prediction, at least 20 in each group if there are as many."""
-    order = np.argsort(p, kind="stable")
-    return np.array_split(order, min(10, max(len(p) // 20, 1)))
-
-
-def _draw_groups(axis: Any, p: Array, y: Array, groups: list[Array]) -> None:
-    """Draw the mean label of each group, with two standard errors."""
+def _draw_shares(axis: Any, p: Array, y: Array) -> None:
+    """Draw mean labels of groups of 20 rows or more, two standard errors around; or all rows."""
+    axis.set(xlim=(-0.02, 1.02), ylim=(-0.04, 1.04))
+    groups = np.array_split(np.argsort(p, kind="stable"), max(min(10, len(p) // 20), 1))
+    if len(groups) < GROUPS:
+        axis.plot(p, y, "o", color=BLUE, ms=5, alpha=0.5, mew=0)
+        return
     axis.plot([0, 1], [0, 1], color=BLACK, lw=0.8)
     for at in groups:
-        if len(at):
-            error = 2 * (y[at] - p[at]).std() / np.sqrt(len(at))
-            axis.errorbar(p[at].mean(), y[at].mean(), error, color=VERMILION, fmt="o", ms=4, lw=1)
-    axis.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+        error = 2 * (y[at] - p[at]).std() / np.sqrt(len(at))
+        axis.errorbar(p[at].mean(), y[at].mean(), error, color=VERMILION, fmt="o", ms=4, lw=1)
 
 
 def _draw_calibration(axis: Any, held: Residuals) -> None:
     """Draw shares over fitted probabilities."""
-    _draw_groups(axis, held.fitted, held.labels, _split(held.fitted))
-    axis.set(xlabel="fitted probability", ylabel="share observed", title="Fitted and observed")
+    _draw_shares(axis, held.fitted, held.labels)
+    axis.set(xlabel="fitted probability", ylabel="observed", title="Fitted and observed")
 
 
 def _draw_residuals(axis: Any, held: Residuals) -> None:
