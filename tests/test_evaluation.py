@@ -8,12 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from scipy import stats
 from scipy.special import expit
 
 import noisewise as nw
 from noisewise.evaluation.losses import class_log_loss, log_loss, poisson_deviance
+from noisewise.evaluation.players import EstimatorPlayer, play
 from noisewise.evaluation.running_mean import RunningMean
-from noisewise.evaluation.textbook import Textbook, newton
+from noisewise.evaluation.textbook import Textbook, is_finite_fit, newton
 from noisewise.evaluation.validation import Validation
 
 mpl.use("Agg")
@@ -162,10 +164,122 @@ def test_intervals_of_observations_cover():
     assert looked > 1000
     assert abs(found.looks.coverage - 0.95) < 5 * np.sqrt(0.05 * 0.95 / looked)
     assert not found.looks.too_few
-    heavy = nw.evaluate(nw.OnlineGLM(family="poisson"), X, np.where(y > 0.5, 40.0, 0.0))
+    trusting = nw.OnlineGLM(family="poisson", noise=nw.Likelihood())
+    with pytest.warns(UserWarning, match="scatter"):
+        heavy = nw.evaluate(trusting, X, np.where(y > 0.5, 40.0, 0.0))
     assert heavy.looks.too_few
     assert "too few" in repr(heavy)
     assert (np.diff(found.looks.table[3:, 1]) < 0).all()  # means are known better and better
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_labels_of_unequal_weight_are_covered(family):
+    """At least 95 % of more than 1000 labels of their own weight; 4 standard errors below that by
+    chance with probability 3e-5, and gaussian ones above it as well."""
+    rng = np.random.default_rng(7)
+    X, _ = stream(7, 4000)
+    score = X @ [1.0, -0.5, 0.2] + 0.3
+    w = rng.integers(1, 20, 4000).astype(float)
+    if family == "gaussian":
+        y = score + rng.normal(size=4000) / np.sqrt(w)
+    elif family == "binomial":
+        y = rng.binomial(w.astype(int), expit(score)) / w
+    else:
+        y = rng.poisson(w * np.exp(score)) / w
+    looks = nw.evaluate(nw.OnlineGLM(family=family), X, y, w).looks
+    assert looks.labels > 1000
+    assert not looks.too_few
+    if family == "gaussian":
+        assert abs(looks.coverage - 0.95) < 4 * np.sqrt(0.05 * 0.95 / looks.labels)
+
+
+def test_an_interval_of_a_weighted_label_in_closed_form():
+    rng = np.random.default_rng(0)
+    X, y = stream(n=60)
+    w, ahead = rng.uniform(0.5, 4, 60), rng.normal(size=(5, 3))
+    asked = EstimatorPlayer(nw.OnlineGLM(), None)
+    asked.update(X, y, w)
+    new = np.array([0.3, 1.0, 2.0, 9.0, 100.0])
+    found = asked.label_interval("gaussian", ahead, new, 0.05)
+    Z, z = np.column_stack([X, np.ones(60)]), np.column_stack([ahead, np.ones(5)])
+    G = np.linalg.inv((Z * w[:, None]).T @ Z)
+    theta = G @ (Z * w[:, None]).T @ y
+    variance = w @ (y - Z @ theta) ** 2 / 56
+    half = stats.t.ppf(0.975, 56) * np.sqrt(
+        variance * (np.einsum("ij,jk,ik->i", z, G, z) + 1 / new)
+    )
+    assert_allclose(found.lower, z @ theta - half, rtol=1e-7)
+    assert_allclose(found.upper, z @ theta + half, rtol=1e-7)
+
+
+def test_an_offset_is_what_statsmodels_makes_of_it():
+    sm = pytest.importorskip("statsmodels.api")
+    rng = np.random.default_rng(1)
+    X, _ = stream(n=120)
+    o = rng.normal(size=120)
+    for family, kind in (("gaussian", sm.families.Gaussian()), ("poisson", sm.families.Poisson())):
+        mean = X @ [1.0, -0.5, 0.2] + o
+        y = mean + rng.normal(size=120)
+        if family == "poisson":
+            y = rng.poisson(np.exp(mean)).astype(float)
+        player = Textbook(family)
+        play(player, family, X[:100], y[:100], np.ones(100), o[:100])
+        player.next = player.count  # a refit is due
+        means = play(player, family, X[100:], y[100:], np.ones(20), o[100:])
+        theirs = sm.GLM(y[:100], sm.add_constant(X[:100]), kind, offset=o[:100]).fit()
+        first = theirs.predict(sm.add_constant(X[100:], has_constant="add"), offset=o[100:])[0]
+        assert_allclose(means[0], first, rtol=1e-6, err_msg=family)
+    running = play(RunningMean("poisson"), "poisson", X, y, np.ones(120), o)
+    expected = (y[:-1].sum() + 0.5) / np.exp(o[:-1]).sum() * np.exp(o[-1])
+    assert_allclose(running[-1], expected)
+
+
+def test_all_are_compared_over_the_rows_with_a_fit():
+    X, y = stream(n=60)
+    w = np.linspace(0.5, 2, 60)
+    found = nw.evaluate(nw.OnlineGLM(), X, y, w, baseline="textbook")
+    fitted = Textbook("gaussian").update(X, y, w)
+    known = ~np.isnan(fitted)
+    assert list(np.flatnonzero(known)) == list(range(18, 60))  # 2 p + 10 rows before
+    assert found.compared.rows == 42
+    assert found.compared.first == 19
+    ours, theirs = (y - found.predictions) ** 2, (y - fitted) ** 2
+    expected = [np.average(each[known], weights=w[known]) for each in (ours, theirs)]
+    assert_allclose(list(found.losses.values()), expected)
+    assert_allclose(found.all_rows.averages[0], np.average(ours[1:], weights=w[1:]))
+    assert np.isnan(found.all_rows.averages[1])
+    apart = (ours - theirs)[known] - (expected[0] - expected[1])
+    error = np.sqrt((w[known] ** 2) @ apart**2) / w[known].sum()
+    assert_allclose(found.errors["least squares"], error)
+    assert "from row 19 on" in repr(found)
+    assert "over the 42 rows for which it had a fit" in repr(found)
+
+
+def test_a_method_that_was_not_fitted_is_not_compared():
+    X, y = stream(n=27)
+    found = nw.evaluate(nw.OnlineGLM(), X, y, baseline="textbook")
+    assert found.names == ("OnlineGLM",)
+    assert (
+        "Least squares is not compared: its first fit takes 18 rows, and a comparison 10 more; "
+        "there are 27." in repr(found)
+    )
+    x = np.linspace(-1, 1, 80)[np.random.default_rng(0).permutation(80), None]
+    apart = nw.evaluate(nw.OnlineGLM("binomial"), x, 1.0 * (x[:, 0] > 0), baseline="textbook")
+    assert apart.names == ("OnlineGLM",)
+    assert "without ridge it had no finite fit for most rows" in repr(apart)
+
+
+def test_a_fit_that_exists_is_told_from_one_that_does_not():
+    rng = np.random.default_rng(0)
+    z = np.column_stack([rng.normal(size=200), rng.random(200) < 0.2, np.ones(200)])
+    y = 1.0 * (rng.random(200) < expit(3 * z[:, 0]))
+    w = np.ones(200)
+    for labels, exists in ((y, True), (np.where(z[:, 1] > 0, 0.0, y), False)):
+        theta = newton(z, labels, w, np.zeros(3), "binomial")
+        assert is_finite_fit(z, w, theta, "binomial") == exists
+        counts = 3 * labels
+        theta = newton(z, counts, w, np.zeros(3), "poisson")
+        assert is_finite_fit(z, w, theta, "poisson") == exists
 
 
 def test_no_row_is_looked_at_twice():
@@ -205,7 +319,7 @@ def test_coefficients_are_drawn_per_standard_deviation():
     model = nw.OnlineGLM().fit(X * [1.0, 100.0, 1.0], y)
     dots = model.plot().lines[-1]
     order = [int(label.get_text()[1:]) for label in dots.axes.get_yticklabels()]
-    expected = model.coef_ * (X * [1.0, 100.0, 1.0]).std(axis=0)
+    expected = model.summary().estimates[:3] * (X * [1.0, 100.0, 1.0]).std(axis=0)
     assert_allclose(dots.get_xdata(), expected[order])
     mpl.pyplot.close("all")
 

@@ -4,6 +4,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import click
 
@@ -38,18 +39,29 @@ DELTA = click.option(
 
 @click.command(short_help="Fit a model to a CSV or Parquet file.")
 @click.argument("file", type=FILE)
-@click.option("--target", required=True, metavar="COLUMN", help="Column to predict.")
+@click.option("--target", metavar="COLUMN", help="Column to predict.")
+@click.option("--events", metavar="COLUMN", help="In place of --target: events among --trials.")
+@click.option("--trials", metavar="COLUMN", help="Number of trials of --events.")
 @click.option(
     "--family",
     type=click.Choice(["gaussian", "binomial", "poisson"]),
-    default="gaussian",
-    show_default=True,
+    show_default="gaussian, with --trials binomial",
     help="Numbers; 0 and 1, or shares of --weight trials; or counts.",
 )
 @click.option(
     "--success", metavar="VALUE", help="For a target of words: the value that counts as 1."
 )
 @click.option("--weight", metavar="COLUMN", help="Inverse noise variance, or number of trials.")
+@click.option("--exposure", metavar="COLUMN", help="Of counts: time, area or people they are of.")
+@click.option("--offset", metavar="COLUMN", help="Added to the score: mean, or log mean of counts.")
+@click.option(
+    "--noise",
+    type=click.Choice(["auto", "likelihood", "asymptotic"]),
+    default="auto",
+    show_default=True,
+    help="Of shares and counts, what intervals assume: dispersion estimated and at least 1, none, "
+    "or any.",
+)
 @click.option(
     "--features",
     multiple=True,
@@ -65,47 +77,42 @@ DELTA = click.option(
     help="Columns of categories.",
 )
 @click.option("--drop-missing", is_flag=True, help="Leave out rows with missing values.")
+@click.option(
+    "--shuffle",
+    type=click.IntRange(0),
+    metavar="SEED",
+    help="Learn rows in random order, for a file sorted by the target; holds them in memory.",
+)
 @DELTA
 @click.option(
     "--out", type=FILE, metavar="DIR", help="Folder to write; FILE's name and -fit by default."
 )
-def fit(
-    file: Path,
-    target: str,
-    family: str,
-    success: str | None,
-    weight: str | None,
-    features: list[str],
-    categorical: list[str],
-    drop_missing: bool,
-    delta: float,
-    out: Path | None,
-) -> None:
-    """Fit a model to a CSV or Parquet file, or a folder of Parquet files, row by row in order.
+def fit(file: Path, out: Path | None, **asked: Any) -> None:
+    """Fit a model to a CSV or Parquet file, or to a folder of Parquet files.
 
-    Prints coefficients with intervals and how well each row was predicted before it was learnt,
-    compared with the running mean and a textbook fit. Writes a page (index.html) and the model,
-    which noisewise predict uses. The file is read twice, by chunks; a gaussian model needs no more
-    memory for a larger file. The files of a folder are read in the order of their names.
+    Prints effects with intervals, and how well each row was predicted from those before it in the
+    file, compared with the running mean and a textbook fit. Writes the model of all rows, which
+    does not depend on their order and which noisewise predict uses, and a page (index.html). The
+    file is read twice, by chunks; a gaussian model needs no more memory for a larger file. The
+    files of a folder are read in the order of their names.
     """
     fitting = _tabular("noisewise.tabular.fitting")
     saving = _tabular("noisewise.tabular.saving")
     report = _tabular("noisewise.report.fit")
     folder = Path(f"{file.name.split('.')[0]}-fit") if out is None else out
     try:
-        found = fitting.fit(
-            file, target, family, weight, features, categorical, drop_missing, success, delta
-        )
-        page = report.page(folder, found)
+        found = fitting.fit(file, fitting.Options(**asked))
         folder.mkdir(parents=True, exist_ok=True)
-        saving.save(folder, found.model, found.encoding, page)
+        saving.save(folder, found.model, found.encoding)
+        saving.save_page(folder, report.page(folder, found))
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     except OSError as error:
         raise click.UsageError(f"--out {folder} can't be written ({error})") from None
     click.echo(f"{found.summary}\n")
-    click.echo(f"{found.evaluation}\n{found.comparison}\n")
-    for note in found.notes:
+    click.echo(f"{found.evaluation}\n")
+    notes = *found.column_notes, *found.notes, *found.doubts, found.order
+    for note in filter(None, notes):
         click.echo(f"note: {note}")
     click.echo(f"page: {folder / 'index.html'}")
     click.echo(f"model: {folder}, for noisewise predict {folder} FILE")
@@ -131,8 +138,9 @@ def predict(
 ) -> None:
     """Predict the rows of FILE with a MODEL that noisewise fit has written; write CSV.
 
-    Columns are prediction, lower and upper. Rows with a missing value, or with a level that the
-    model has not seen, have empty cells. Predictions stay near the range of the labels seen and
+    Columns are prediction, lower and upper. Columns of exposure, offset and trials that the model
+    was fitted with are used where FILE has them. Rows with a missing value, or with a level that
+    the model has not seen, have empty cells. Predictions stay near the range of the labels seen and
     intervals do not, so for unusual rows a prediction may lie outside its interval.
     """
     saving = _tabular("noisewise.tabular.saving")
@@ -157,6 +165,8 @@ def predict(
         raise click.UsageError(f"--out {out} can't be written ({error})") from None
     for note in found.notes:
         click.echo(f"note: {note}", err=True)
+    if out is not None:
+        click.echo(f"predictions: {out}, {found.rows:,} rows")
 
 
 def writable(out: Path) -> None:

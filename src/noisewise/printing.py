@@ -2,10 +2,13 @@
 
 from dataclasses import fields
 from typing import Any, ClassVar
+from unicodedata import bidirectional, category
 
 import numpy as np
 
 LONGEST = 100  # characters of a repr
+CONTROLS = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of characters, line separators
+DIRECTIONS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
 _ABSENT = object()
 
 
@@ -59,3 +62,19 @@ def percent(share: float, digits: int = 0) -> str:
     ('95 %', '12.3 %')
     """
     return f"{100 * share:.{digits}f} %"
+
+
+def clean(text: str) -> str:
+    r"""Return text whose control characters and changes of direction are spelt out.
+
+    They could end a line, colour a terminal or reorder what stands around them.
+
+    >>> clean("größe\n\x1b[31m\u202egnp")
+    'größe\\n\\x1b[31m\\u202egnp'
+    """
+    return "".join(
+        char.encode("unicode_escape").decode()
+        if category(char) in CONTROLS or bidirectional(char) in DIRECTIONS
+        else char
+        for char in text
+    )

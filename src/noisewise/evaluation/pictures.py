@@ -40,10 +40,11 @@ def has_widths(found: Evaluation) -> bool:
 
 def draw_losses(axis: Any, found: Evaluation) -> None:
     """Draw the average loss so far of each, from where it is settled enough to be seen."""
-    late = found.times >= min(10, found.rows / 2)
+    rows = found.times - found.compared.first + 1
+    late = rows >= min(10, found.compared.rows / 2)
     for (name, curve), colour in zip(found.curves.items(), COLOURS, strict=False):
         axis.plot(found.times[late], curve[late], color=colour, label=name)
-    axis.set(xlabel="rows", title=f"{found.loss.capitalize()} so far")
+    axis.set(xlabel="rows", title=f"{found.loss[0].upper()}{found.loss[1:]} so far")
     _log_axis(axis.xaxis)
     axis.margins(x=0.02)
     below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "fontsize": 8}

@@ -51,13 +51,13 @@ class EstimatorPlayer:
         self.model, self.classes, self.columns = model, classes, columns
         self.learnt = False
 
-    def update(self, x: Array, y: Array, w: Array) -> Array:
+    def update(self, x: Array, y: Array, w: Array, offset: Array | None = None) -> Array:
         """Learn the rows in order; return the mean predicted before each label."""
         self.learnt = self.learnt or bool(w.any())
         if not self.learnt:  # an estimator does not start with rows of weight 0
             return np.zeros(y.shape)
         if self.classes is None:
-            return np.asarray(self.model.update(self._named(x), y, w))
+            return np.asarray(self.model.update(self._named(x), y, w, offset))
         labels = np.asarray(self.classes)[_codes(y)]
         means = self.model.update(self._named(x), labels, np.asarray(self.classes), w)
         return np.asarray(means[:, 1] if len(self.classes) == 2 else means)
@@ -67,9 +67,47 @@ class EstimatorPlayer:
         """Whether it can be asked for intervals by now."""
         return self.learnt and hasattr(self.model, "predict_interval")
 
-    def interval(self, x: Array, delta: float, kind: str) -> Interval:
+    def interval(
+        self, x: Array, delta: float, kind: str, offset: Array | None = None, **more: Any
+    ) -> Interval:
         """Return intervals at rows that were not learnt."""
-        return cast(Interval, self.model.predict_interval(self._named(x), delta, kind=kind))
+        shift = {} if offset is None else {"offset": offset}
+        found = self.model.predict_interval(self._named(x), delta, kind=kind, **shift, **more)
+        return cast(Interval, found)
+
+    def has_label_intervals(self, family: str, w: Array) -> bool:
+        """Whether there are intervals of labels of these weights; of one trial they say nothing."""
+        if family == "binomial":
+            return self.classes is None and bool((w == np.rint(w)).all() and w.max() > 1)
+        return True
+
+    def label_interval(
+        self, family: str, x: Array, w: Array, delta: float, offset: Array | None = None
+    ) -> Interval:
+        """Return intervals of labels of these weights, at rows that were not learnt.
+
+        A share of weight w has w trials, and w times a count of weight w is one of w times the
+        exposure. In a textbook interval of a number, the squares of the uncertainty of the mean and
+        of the noise, over the weight, are added.
+        """
+        if family == "binomial":
+            return self.interval(x, delta, "observation", offset, trials=w)
+        if (w == 1).all():
+            return self.interval(x, delta, "observation", offset)
+        if family == "poisson":
+            exposure = np.log(w) if offset is None else np.log(w) + offset
+            found = self.interval(x, delta, "observation", exposure)
+            return Interval(found.lower / w, found.upper / w, found.promise, found.rests_on)
+        label = self.interval(x, delta, "observation", offset, anytime=False)
+        mean = self.interval(x, delta, "mean", offset, anytime=False)
+        known = np.isfinite(label.upper) & np.isfinite(mean.upper)
+        ends = (np.where(known, each, 0.0) for each in (*mean, *label))
+        mean_low, mean_high, low, high = ends
+        shared, whole = (mean_high - mean_low) / 2, (high - low) / 2
+        half = np.sqrt(shared**2 + np.maximum(whole**2 - shared**2, 0.0) / w)
+        half = np.where(known, half, np.inf)
+        centre = (low + high) / 2
+        return Interval(centre - half, centre + half, label.promise, label.rests_on)
 
     def _named(self, x: Array) -> Array | NamedRows:
         return x if self.columns is None else NamedRows(x, self.columns)
@@ -107,6 +145,21 @@ class PartialFitPlayer:
             return float(np.asarray(self.model.predict(row)).ravel()[0])
         found = self.model.predict_proba(row)[0]
         return found[1] if len(self.classes) == 2 else found
+
+
+def play(player: Player, family: str, x: Array, y: Array, w: Array, offset: Array | None) -> Array:
+    """Let a player learn rows whose scores have an offset; return the mean before each label.
+
+    A count of exposure e and weight w is e times a label of mean per unit and weight w e.
+    """
+    if offset is None:
+        return player.update(x, y, w)
+    if isinstance(player, EstimatorPlayer):
+        return player.update(x, y, w, offset)
+    if family == "gaussian":
+        return player.update(x, y - offset, w) + offset
+    exposure = np.exp(offset)
+    return player.update(x, y / exposure, w * exposure) * exposure
 
 
 def _codes(y: Array) -> Any:

@@ -46,7 +46,7 @@ def evaluate(
         `Looks`.
     baseline : "mean", "textbook", a model, or None
         The running mean of the labels; least squares, logistic or Poisson regression without ridge,
-        refitted as rows grow; or another model.
+        refitted as rows grow and compared over the rows for which it had a fit; or another model.
     progress : bool, optional
         Show a progress bar; by default on a terminal where tqdm is installed.
 

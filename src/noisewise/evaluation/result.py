@@ -1,71 +1,40 @@
 """What an evaluation found: numbers, a table and a picture."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 import numpy as np
 
-from ..printing import percent
 from ..protocols import Array
-from .players import EstimatorPlayer
+from .looks import Looks
 
 
-@dataclass(eq=False)
-class Looks:
-    """Intervals at a few times: how wide they were, and how many of the next labels they held.
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Losses over the same rows for all: their number, the first of them, and sums up to times.
 
-    ``table`` has a row per time: rows learnt, width of intervals of the mean (valid at all times at
-    once), width of intervals of observations (valid at that time), labels looked at, labels inside.
-    Widths are medians over the rows looked at, infinite where nothing is known. Observations are
-    left out where labels are 0 and 1, and where weights differ from 1.
+    ``errors`` are the standard errors of the difference between the first one's average loss and
+    each other's.
     """
 
-    delta: float
-    rows: list[tuple[float, ...]] = field(default_factory=list)
-    promises: dict[str, str] = field(default_factory=dict)
-
-    def look(
-        self, asked: EstimatorPlayer, family: str, count: int, x: Array, y: Array, w: Array
-    ) -> None:
-        """Ask for intervals at rows that are not learnt yet, and compare with their labels."""
-        mean = asked.interval(x, self.delta, "mean")
-        self.promises["mean"] = mean.promise
-        width = float(np.median(mean.upper - mean.lower))
-        if family == "binomial" and width >= 1:
-            width = np.inf
-        found = [float(count), width, np.nan, 0.0, 0.0]
-        if family != "binomial" and (w == 1).all():
-            label = asked.interval(x, self.delta, "observation")
-            self.promises["observation"] = label.promise
-            inside = (label.lower <= y) & (y <= label.upper)
-            found[2:] = [
-                float(np.median(label.upper - label.lower)),
-                float(len(y)),
-                float(inside.sum()),
-            ]
-        self.rows.append(tuple(found))
+    rows: int
+    first: int
+    times: Array
+    weights: Array
+    totals: Array
+    errors: Array
 
     @property
-    def table(self) -> Array:
-        """All looks, (k, 5)."""
-        return np.array(self.rows).reshape(-1, 5)
-
-    @property
-    def too_few(self) -> bool:
-        """Whether fewer labels were inside than chance explains: by four standard errors."""
-        n, inside = self.table[:, 3:].sum(axis=0)
-        return bool(inside < n * (1 - self.delta) - 4 * np.sqrt(n * self.delta * (1 - self.delta)))
-
-    @property
-    def coverage(self) -> float:
-        """The share of labels inside their intervals, NaN where none were looked at."""
-        *_, n, inside = self.table.T
-        return float(inside.sum() / n.sum()) if n.sum() else float("nan")
+    def averages(self) -> list[float]:
+        """The average loss of each, NaN for one that has not predicted all of these rows."""
+        return [float(each) for each in self.totals[:, -1] / self.weights[-1]]
 
 
 def _short(loss: float) -> str:
     """Return a loss with four digits, or as a whole number: 39,240 rather than 3.924e+04."""
+    if np.isnan(loss):
+        return "–"
     return f"{loss:,.0f}" if 1e4 <= loss < 1e12 else f"{loss:.4g}"
 
 
@@ -77,6 +46,8 @@ def _ratio(loss: float, base: float) -> str:
 class Evaluation:
     """How well models predicted each row before they learnt it.
 
+    Averages are over rows that all of them predicted, the same for all.
+
     Attributes
     ----------
     title : str
@@ -85,10 +56,8 @@ class Evaluation:
     names : tuple of str
         The model first, then what it is compared with.
     rows : int
-    times : (k,) array
-        When losses were summed up, geometrically spaced, the last row included.
-    weights, totals : (k,), (len(names), k) arrays
-        Sums of weights and of losses up to then.
+    compared, all_rows : Comparison
+        Losses over the rows that all predicted, and over all rows.
     looks : Looks
         Widths of intervals, and the share of observations inside.
     predictions : (n,) array
@@ -96,24 +65,46 @@ class Evaluation:
     sample : (m, 3) array
         Some rows, evenly spaced: time, mean predicted and label.
     model : the fitted copy
+    about : tuple of str
+        What those it is compared with do, or why one is left out.
     """
 
     title: str
     loss: str
     names: tuple[str, ...]
     rows: int
-    times: Array
-    weights: Array
-    totals: Array
+    compared: Comparison
+    all_rows: Comparison
     looks: Looks
     predictions: Array | None
     sample: Array
     model: Any
+    about: tuple[str, ...] = ()
+
+    @property
+    def times(self) -> Array:
+        """When losses were summed up, (k,), geometrically spaced, the last row included."""
+        return self.compared.times
+
+    @property
+    def weights(self) -> Array:
+        """Sums of weights up to each time, (k,)."""
+        return self.compared.weights
+
+    @property
+    def totals(self) -> Array:
+        """Sums of weighted losses of each up to each time, (len(names), k)."""
+        return self.compared.totals
 
     @property
     def losses(self) -> dict[str, float]:
         """The average loss of each."""
-        return dict(zip(self.names, (self.totals[:, -1] / self.weights[-1]).tolist(), strict=True))
+        return dict(zip(self.names, self.compared.averages, strict=True))
+
+    @property
+    def errors(self) -> dict[str, float]:
+        """The standard error of the difference between the model's average loss and each one's."""
+        return dict(zip(self.names, map(float, self.compared.errors), strict=True))
 
     @property
     def curves(self) -> dict[str, Array]:
@@ -139,13 +130,25 @@ class Evaluation:
         return dict(zip(self.names, late.tolist(), strict=True))
 
     def _lines(self) -> list[tuple[str, ...]]:
-        heads = ("", "all rows", f"after row {self.half:,}", f"over {self.names[-1]}")
-        base = self.losses[self.names[-1]]
+        base, partly = self.losses[self.names[-1]], self.compared.rows < self.all_rows.rows
+        later = self._compared_rows if partly else f"after row {self.half:,}"
+        heads = ("", "all rows", later, f"over {self.names[-1]}")
+        first = dict(zip(self.names, self.all_rows.averages, strict=True))
+        second = self.losses if partly else self.late_losses
         rows = [
-            (name, _short(loss), _short(self.late_losses[name]), _ratio(loss, base))
+            (name, _short(first[name]), _short(second[name]), _ratio(loss, base))
             for name, loss in self.losses.items()
         ]
-        return [heads, *rows] if len(rows) > 1 else [row[:3] for row in (heads, *rows)]
+        lines: list[tuple[str, ...]] = [heads, *rows]
+        if not partly and self.half == self.rows:  # nothing came after
+            lines = [(*line[:2], *line[3:]) for line in lines]
+        return lines if len(rows) > 1 else [line[:-1] for line in lines]
+
+    @property
+    def _compared_rows(self) -> str:
+        found = self.compared
+        whole = found.rows == self.all_rows.rows - found.first + self.all_rows.first
+        return f"from row {found.first:,} on" if whole else f"{found.rows:,} rows"
 
     def cells(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         """Return the table's head and rows."""
@@ -154,19 +157,9 @@ class Evaluation:
 
     def notes(self) -> list[str]:
         """Return what was measured, in sentences."""
-        notes = [
-            f"{self.loss.capitalize()} of predictions made before each row was learnt, from the "
-            "second row on."
-        ]
-        table = self.looks.table
-        if table[:, 3].sum():
-            notes.append(
-                f"{100 * (1 - self.looks.delta):g} % intervals, computed at {len(table)} times for "
-                f"the next rows, held {percent(self.looks.coverage, 1)} of "
-                f"{table[:, 3].sum():,.0f} new labels."
-            )
-            if self.looks.too_few:
-                notes.append("That is too few: labels vary more than these intervals assume.")
+        loss = self.loss[0].upper() + self.loss[1:]
+        notes = [f"{loss} of predictions made before each row was learnt, from the second row on."]
+        notes += filter(None, (self.looks.sentence(), *self.about))
         return notes
 
     def __repr__(self) -> str:

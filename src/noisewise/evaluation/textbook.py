@@ -9,7 +9,6 @@ from ..printing import percent
 from ..protocols import Array
 from ..regression.linear_intervals import solve
 from ..regression.normal_equations import NormalEquations
-from .running_mean import RunningMean
 
 GROWTH = {"gaussian": 1.1, "binomial": 1.25, "poisson": 1.25}  # of the rows between two fits
 LARGEST_SCORE = {"binomial": 15.0, "poisson": 30.0}
@@ -18,21 +17,15 @@ NAMES = {
     "binomial": "logistic regression",
     "poisson": "Poisson regression",
 }
-
-
-def describe(family: str) -> str:
-    """Return in a sentence what is compared with."""
-    return (
-        f"{NAMES[family].capitalize()} has no ridge and is refitted to all earlier rows whenever "
-        f"these have grown by {percent(GROWTH[family] - 1)}. Before row 2p + 10, with p "
-        "coefficients, the running mean stands in for it."
-    )
+FEWEST = 10  # rows that a comparison takes
+LARGEST_VARIANCE = 1000.0  # of the score of a row: beyond, a coefficient has no finite estimate
 
 
 class Textbook:
     """Least squares, logistic or Poisson regression without ridge, refitted as rows grow.
 
-    Least squares needs the sums of the rows only; the others keep them all.
+    Least squares needs the sums of the rows only; the others keep them all. What is predicted is
+    NaN before the first fit, from 2p + 10 rows, and while there is no finite one.
 
     Parameters
     ----------
@@ -42,19 +35,17 @@ class Textbook:
 
     def __init__(self, family: str, intercept: bool = True) -> None:
         self.family, self.intercept = family, intercept
-        self.mean = RunningMean(family)
         self.sums: NormalEquations | None = None
         self.rows: list[tuple[Array, Array, Array]] = []
         self.theta: Array | None = None
-        self.count, self.next = 0, 0
+        self.count, self.first, self.next = 0, 0, 0
 
     def update(self, x: Array, y: Array, w: Array) -> Array:
         """Learn the rows in order; return the mean predicted before each."""
         if self.sums is None:
             self.sums = NormalEquations.start(x.shape[1], self.intercept)
-            self.next = 2 * (x.shape[1] + self.intercept) + 10
-        means = self.mean.update(x, y, w)
-        at = 0
+            self.first = self.next = 2 * (x.shape[1] + self.intercept) + 10
+        means, at = np.full(len(x), np.nan), 0
         while at < len(x):
             if self.count >= self.next:
                 self._fit()
@@ -65,6 +56,25 @@ class Textbook:
             self._add(x[here], y[here], w[here])
             at = here.stop
         return means
+
+    def about(self, compared: int) -> str:
+        """Return in a sentence what it did, if it is ``compared`` over so many rows."""
+        name = NAMES[self.family].capitalize()
+        if compared:
+            return (
+                f"{name} has no ridge and is refitted to all earlier rows whenever these have "
+                f"grown by {percent(GROWTH[self.family] - 1)}, from row {self.first:,} on. All are "
+                f"compared over the {compared:,} rows for which it had a fit."
+            )
+        if self.family == "gaussian" or self.count < self.first + FEWEST:
+            return (
+                f"{name} is not compared: its first fit takes {self.first:,} rows, and a "
+                f"comparison {FEWEST} more; there are {self.count:,}."
+            )
+        return (
+            f"{name} is not compared: without ridge it had no finite fit for most rows, since "
+            "features separate the labels."
+        )
 
     def _add(self, x: Array, y: Array, w: Array) -> None:
         self.count += len(x)
@@ -82,7 +92,9 @@ class Textbook:
         x, y, w = (np.concatenate(parts) for parts in zip(*self.rows, strict=True))
         self.rows = [(x, y, w)]
         start = np.zeros(x.shape[1] + self.intercept) if self.theta is None else self.theta
-        self.theta = newton(sums.directions(x), y, w, start, self.family)
+        z = sums.directions(x)
+        theta = newton(z, y, w, start, self.family)
+        self.theta = theta if is_finite_fit(z, w, theta, self.family) else None
 
     def _predict(self, x: Array) -> Array:
         sums = self.sums
@@ -129,6 +141,19 @@ def newton(z: Array, y: Array, w: Array, theta: Array, family: str) -> Array:
             break
         theta, value = tried, found
     return theta
+
+
+@one_thread
+def is_finite_fit(z: Array, w: Array, theta: Array, family: str) -> bool:
+    """Return whether coefficients maximise the likelihood, rather than run off to infinity.
+
+    Where labels are separated along a direction, rows say next to nothing of it at bounded scores.
+    """
+    mean = _mean(z @ theta, family)
+    slope = w * (mean * (1 - mean) if family == "binomial" else mean)
+    s, values, vectors, kept = linalg.scaled_spectrum((z * slope[:, None]).T @ z, 1e-12)
+    inside = matmul(z / s, vectors[:, kept])
+    return bool((inside**2 @ (1 / values[kept])).max() <= LARGEST_VARIANCE)
 
 
 def _negative_likelihood(z: Array, y: Array, w: Array, theta: Array, family: str) -> float:

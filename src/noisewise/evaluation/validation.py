@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 
 from ..protocols import Array, trait
+from .looks import Looks
 from .losses import LOSSES
-from .players import EstimatorPlayer, Player
-from .result import Evaluation, Looks
+from .players import EstimatorPlayer, Player, play
+from .result import Comparison, Evaluation
+from .textbook import FEWEST, Textbook
 
 GROWTH = 1.04  # of the rows between two points of a curve
 LOOK_GROWTH = 1.5  # of the rows between two looks at intervals
@@ -16,27 +18,71 @@ ROWS_PER_LOOK = 200
 SAMPLE = 2000  # rows kept for a picture, at least half of them
 
 
+class _Sums:
+    """Sums over rows, of weights, losses and squared differences of losses, kept at some times."""
+
+    def __init__(self, players: int) -> None:
+        self.players, self.rows, self.first = players, 0, 0
+        self.now = np.zeros(2 + 3 * players)
+        self.times: list[Array] = []
+        self.kept: list[Array] = []
+
+    def add(self, t: Array, w: Array, losses: Array, counted: Array, shown: Array) -> None:
+        """Add rows of times t; those not ``counted`` add nothing."""
+        w = np.where(counted, w, 0.0)
+        weighted = np.where(counted, w * losses, 0.0)
+        apart = w * (weighted[0] - weighted)
+        sums = np.vstack([w, weighted, w * w, apart, (weighted[0] - weighted) ** 2])
+        sums = self.now[:, None] + np.cumsum(sums, axis=1)
+        at = shown & (sums[0] > 0)
+        self.times.append(t[at])
+        self.kept.append(sums[: self.players + 1, at])
+        self.now = sums[:, -1]
+        there = w > 0
+        if there.any() and not self.rows:
+            self.first = int(t[np.argmax(there)])
+        self.rows += int(there.sum())
+
+    def result(self, end: int, players: list[int]) -> Comparison:
+        """Return the sums of some players, with the end as last time."""
+        k = self.players
+        last = self.now[: k + 1, None]
+        totals = np.hstack([*self.kept, last])
+        w, (squares, *rest) = self.now[0], self.now[k + 1 :]
+        apart, both = np.array(rest[:k]), np.array(rest[k:])
+        mean = (self.now[1] - self.now[1 : k + 1]) / w
+        variance = both - 2 * mean * apart + mean**2 * squares
+        return Comparison(
+            rows=self.rows,
+            first=self.first,
+            times=np.append(np.concatenate(self.times), end),
+            weights=totals[0],
+            totals=totals[1:][players],
+            errors=(np.sqrt(np.maximum(variance, 0.0)) / w)[players],
+        )
+
+
 class Validation:
     """Players who predict the same rows, and what it cost them.
 
-    The first row of positive weight is not counted: nothing is known before it. Intervals are asked
-    of the first player, from row 2d + 10 on at times that grow by a half, for the next rows (at
-    most 200, and none twice) before any of them is learnt.
+    The first row of positive weight is not counted: nothing is known before it. Rows that a player
+    has no prediction for (NaN) are left out of the comparison for all. Intervals are asked of the
+    first player, from row 2d + 10 on at times that grow by a half, for the next rows (at most 200,
+    and none twice) before any of them is learnt.
     """
 
     def __init__(self, players: dict[str, Player], family: str, delta: float) -> None:
         self.players, self.family, self.delta = players, family, delta
         self.loss = LOSSES[family]
-        self.count, self.weight, self.begun = 0, 0.0, False
-        self.sums = np.zeros(len(players))
-        self.times: list[Array] = []
-        self.totals: list[Array] = []
+        self.count, self.begun = 0, False
+        self.all, self.shared = _Sums(len(players)), _Sums(len(players))
+        self.predicted = np.zeros(len(players))
         self.next_look = 0
         self.looks = Looks(delta)
         self.sample: list[Array] = []
         self.stride = 1
 
-    def update(self, x: Array, y: Array, w: Array) -> Array:
+    def update(self, x: Array, y: Array, w: Array, offset: Array | None = None) -> Array:
         """Let all learn the rows in order; return what the first predicted before each."""
         means = np.empty(y.shape)
         at = 0
@@ -45,28 +91,28 @@ class Validation:
         while at < len(y):
             if self.count >= self.next_look:
                 self.next_look = math.ceil(LOOK_GROWTH * self.count)
-                ahead = min(self.next_look - self.count, ROWS_PER_LOOK)
-                self._look(*(each[at : at + ahead] for each in (x, y, w)))
-            end = min(len(y), at + self.next_look - self.count)
-            means[at:end] = self._play(x[at:end], y[at:end], w[at:end])
-            at = end
+                ahead = slice(at, at + min(self.next_look - self.count, ROWS_PER_LOOK))
+                self._look(*_cut(ahead, x, y, w, offset))
+            here = slice(at, min(len(y), at + self.next_look - self.count))
+            means[here] = self._play(*_cut(here, x, y, w, offset))
+            at = here.stop
         return means
 
-    def _play(self, x: Array, y: Array, w: Array) -> Array:
-        found = [player.update(x, y, w) for player in self.players.values()]
+    def _play(self, x: Array, y: Array, w: Array, offset: Array | None) -> Array:
+        found = [play(each, self.family, x, y, w, offset) for each in self.players.values()]
         counted = w.copy()
         if not self.begun and w.any():
             counted[np.argmax(w > 0)] = 0.0
             self.begun = True
-        losses = np.array([counted * self.loss.of(means, y) for means in found])
-        sums = self.sums[:, None] + np.cumsum(losses, axis=1)
-        weights = self.weight + np.cumsum(counted)
+        losses = np.array([self.loss.of(means, y) for means in found])
+        missing = np.isnan(losses)
         t = self.count + np.arange(1.0, len(y) + 1.0, dtype=np.float64)
-        shown = _curve_times(t) & (weights > 0)
-        self.times.append(t[shown])
-        self.totals.append(np.vstack([weights, sums])[:, shown])
+        shown = _curve_times(t)
+        self.all.add(t, counted, losses, np.ones(len(t), dtype=np.bool_), shown)
+        self.shared.add(t, counted, losses, ~missing.any(axis=0), shown)
+        self.predicted += (~missing & (counted > 0)).sum(axis=1)
         self._keep(t, y, found[0])
-        self.sums, self.weight, self.count = sums[:, -1], float(weights[-1]), int(t[-1])
+        self.count = int(t[-1])
         return found[0]
 
     def _keep(self, t: Array, y: Array, means: Array) -> None:
@@ -77,30 +123,41 @@ class Validation:
             while len(self.sample) > SAMPLE:
                 self.sample, self.stride = self.sample[::2], 2 * self.stride
 
-    def _look(self, x: Array, y: Array, w: Array) -> None:
+    def _look(self, x: Array, y: Array, w: Array, offset: Array | None) -> None:
         first = next(iter(self.players.values()))
         if isinstance(first, EstimatorPlayer) and first.has_intervals:
-            self.looks.look(first, self.family, self.count, x, y, w)
+            self.looks.look(first, self.family, self.count, x, y, w, offset)
 
     def result(self, title: str, means: Array | None = None) -> Evaluation:
         """Return what was found so far."""
-        if not self.weight > 0:
+        if not self.all.now[0] > 0:
             raise ValueError("there are fewer than two rows of positive weight; pass more")
-        model = next(iter(self.players.values()))
-        totals = np.hstack([*self.totals, np.hstack([self.weight, self.sums])[:, None]])
+        whole = self.predicted == self.all.rows
+        kept = [int(i) for i in np.flatnonzero(whole | (self.predicted >= FEWEST))]
+        complete = len(kept) == len(self.players)
+        model, names = next(iter(self.players.values())), list(self.players)
+        compared = self.shared if complete else self.all
         return Evaluation(
             title=title,
             loss=self.loss.name,
-            names=tuple(self.players),
+            names=tuple(names[i] for i in kept),
             rows=self.count,
-            times=np.append(np.concatenate(self.times), self.count),
-            weights=totals[0],
-            totals=totals[1:],
+            compared=compared.result(self.count, kept),
+            all_rows=self.all.result(self.count, kept),
             looks=self.looks,
             predictions=means,
             sample=np.array(self.sample).reshape(-1, 3),
             model=trait(model, "model", model),
+            about=tuple(
+                each.about(self.shared.rows if complete else 0)
+                for each in self.players.values()
+                if isinstance(each, Textbook)
+            ),
         )
+
+
+def _cut(here: slice, *arrays: Any) -> list[Any]:
+    return [None if each is None else each[here] for each in arrays]
 
 
 def _curve_times(t: Array) -> Any:

@@ -1,6 +1,8 @@
-"""A model of a file: surveyed in a first pass, learnt row by row in a second."""
+"""A model of a file: surveyed in a first pass, learnt row by row in a second, then as a batch."""
 
-from collections.abc import Iterator, Sequence
+import re
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -14,13 +16,21 @@ from ..estimators.summary import Summary
 from ..evaluation.players import EstimatorPlayer
 from ..evaluation.result import Evaluation
 from ..evaluation.running_mean import RunningMean
-from ..evaluation.textbook import NAMES, Textbook, describe
+from ..evaluation.textbook import NAMES, Textbook
 from ..evaluation.validation import Validation
-from .choosing import choose, encode
+from ..printing import clean
+from ..protocols import Array
+from .choosing import Choice, Options, choose
+from .columns import Use, encode, without_identifiers
+from .diagnostics import KeptRows, Residuals
 from .encoding import Encoding
+from .identifiers import in_time
+from .order import RowOrder
+from .problems import require_usable
 from .reading import chunks, names_of
-from .survey import survey
+from .survey import Column, survey
 
+Rows = tuple[Array, Array, Array, Array | None]
 TOO_FEW = "There are too few rows for intervals of coefficients."
 UNKNOWN = {  # why no coefficient has an interval
     "gaussian": TOO_FEW,
@@ -34,7 +44,12 @@ UNKNOWN = {  # why no coefficient has an interval
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A model of a file, and how it came about."""
+    """A model of a file, and how it came about.
+
+    ``spreads`` are the standard deviations of the features, ``binary`` the columns of 0 and 1
+    alone, ``doubts`` what contradicts an assumption, and ``sorted_by_target`` says that errors one
+    step ahead mean little.
+    """
 
     source: str
     family: str
@@ -42,73 +57,140 @@ class Fit:
     encoding: Encoding
     evaluation: Evaluation
     summary: Summary
+    spreads: Array
+    binary: frozenset[str]
+    residuals: Residuals
     rows: int
-    dropped: int
+    uses: tuple[Use, ...]
+    column_notes: tuple[str, ...]
     notes: tuple[str, ...]
-    comparison: str
+    doubts: tuple[str, ...]
+    order: str
+    sorted_by_target: bool
     seconds: float
     delta: float
 
 
-def fit(
-    path: Path,
-    target: str,
-    family: str = "gaussian",
-    weight: str | None = None,
-    features: Sequence[str] = (),
-    categorical: Sequence[str] = (),
-    drop_missing: bool = False,
-    success: str | None = None,
-    delta: float = 0.05,
-) -> Fit:
-    """Return a model of ``target`` learnt from the rows of a file in their order.
+def fit(path: Path, asked: Options) -> Fit:
+    """Return a model of a column of a file, and how well its rows were predicted in their order.
 
     The file is read twice, by chunks: once to see what columns hold, which levels there are and
-    what is missing, once to learn.
+    what is missing, once to learn. Rows that are shuffled are held in memory.
     """
     began = perf_counter()
-    choice, notes = choose(
-        path, names_of(path, folder=True), target, features, weight, categorical, family, success
-    )
+    names = names_of(path, folder=True)
+    choice = choose(path, names, asked)
     found = survey(_shown(chunks(path, choice.columns, choice.words), "look"), choice.words)
-    encoding, more = encode(choice, found, drop_missing)
-    count = found[target].count
-    model = OnlineGLM(family=family)
+    if not found:
+        raise ValueError(f"{path} has column names but no rows; pass a file with rows")
+    choice, why = without_identifiers(choice, found, names[0])
+    require_usable(choice, found, asked.drop_missing)
+    encoding, uses, column_notes = encode(choice, found, why)
+    notes = list[str]()
+    if choice.family == "gaussian" and found[choice.target].binary:
+        notes.append(f"{choice.target!r} is always 0 or 1: consider --family binomial.")
+    count = found[choice.target].count
+    model = OnlineGLM(family=choice.family, noise=asked.noise)
     validation = Validation(
         {
             "noisewise": EstimatorPlayer(model, None, encoding.names),
-            NAMES[family]: Textbook(family),
-            "running mean": RunningMean(family),
+            NAMES[choice.family]: Textbook(choice.family),
+            "running mean": RunningMean(choice.family),
         },
-        family,
-        delta,
+        choice.family,
+        asked.delta,
     )
-    for frame in _shown(chunks(path, choice.columns, choice.words), "learn", count):
-        x, y, w = encoding.labelled(frame)
-        if len(x):
-            validation.update(x, y, w)
-    dropped = count - validation.count
+    order, kept = RowOrder(), KeptRows()
+    blocks = _blocks(choice, encoding, count)
+    if asked.shuffle is not None:
+        blocks = _shuffled(blocks, asked.shuffle)
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # said of the batch
+        for x, y, w, offset in blocks:
+            validation.update(x, y, w, offset)
+            order.update(_comparable(choice.family, y, offset))
+            kept.add(x, y, w, offset)
     if validation.count < 2:
-        raise ValueError(f"{path.name} has {validation.count} complete rows; at least 2 are needed")
+        raise ValueError(f"{path} has {validation.count} complete rows; at least 2 are needed")
+    dropped = count - validation.count
     if dropped:
-        more.append(f"{dropped:,} of {count:,} rows lack a value or have weight 0: left out.")
-    summary = model.summary(delta)
+        notes.append(f"{dropped:,} of {count:,} rows lack a value or have weight 0: left out.")
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always", UserWarning)
+        model.refit()
+        summary = model.summary(asked.delta)
+    doubts = tuple(dict.fromkeys(in_shell_words(each.message) for each in heard))
     if not np.isfinite(np.hstack(summary.textbook)).any():
-        more.append(UNKNOWN[family])
+        notes.append(UNKNOWN[choice.family])
+    time = _time(choice, found) if asked.shuffle is None else None
+    sorted_by_target = time is None and asked.shuffle is None and bool(order.direction)
+    if sorted_by_target:
+        validation.looks.reason = "rows are sorted by the target"
+    said = f"Rows were shuffled with seed {asked.shuffle}."
+    if asked.shuffle is None:
+        said = order.note(encoding.label, time)
     return Fit(
-        source=path.name,
-        family=family,
+        source=clean(path.name),
+        family=choice.family,
         model=model,
         encoding=encoding,
-        evaluation=validation.result(f"{target} in {path.name}"),
+        evaluation=validation.result(f"{encoding.label} in {clean(path.name)}"),
         summary=summary,
+        spreads=model._model.spreads(),
+        binary=frozenset(name for name in choice.features if found[name].binary),
+        residuals=kept.residuals(model, summary, encoding.names, choice.family),
         rows=validation.count,
-        dropped=dropped,
-        notes=(*notes, *more),
-        comparison=describe(family),
+        uses=tuple(uses),
+        column_notes=tuple(column_notes),
+        notes=tuple(notes),
+        doubts=doubts,
+        order=said,
+        sorted_by_target=sorted_by_target,
         seconds=perf_counter() - began,
-        delta=delta,
+        delta=asked.delta,
     )
+
+
+def _blocks(choice: Choice, encoding: Encoding, count: int) -> Iterator[Rows]:
+    """Yield the complete rows, chunk by chunk."""
+    for frame in _shown(chunks(choice.path, choice.columns, choice.words), "learn", count):
+        rows = encoding.labelled(frame)
+        if choice.trials is not None and (rows[1] > 1).any():
+            at = int(np.argmax(rows[1] > 1))
+            events = rows[1][at] * rows[2][at]
+            raise ValueError(
+                f"{choice.path} has {events:g} {choice.target!r} in {rows[2][at]:g} "
+                f"{choice.trials!r}; events can't exceed trials"
+            )
+        if len(rows[0]):
+            yield rows
+
+
+def _shuffled(blocks: Iterator[Rows], seed: int) -> Iterator[Rows]:
+    """Yield all rows at once, in random order."""
+    held = list(blocks)
+    if held:
+        x, y, w = (np.concatenate([rows[i] for rows in held]) for i in range(3))
+        offsets = [rows[3] for rows in held if rows[3] is not None]
+        at = np.random.default_rng(seed).permutation(len(x))
+        yield x[at], y[at], w[at], np.concatenate(offsets)[at] if offsets else None
+
+
+def _comparable(family: str, y: Array, offset: Array | None) -> Array:
+    """Return labels of the same exposure and offset."""
+    if offset is None:
+        return y
+    return y - offset if family == "gaussian" else y / np.exp(offset)
+
+
+def _time(choice: Choice, found: dict[str, Column]) -> str | None:
+    """Return the first column in whose order of time rows are."""
+    return next((name for name in choice.features if in_time(found[name])), None)
+
+
+def in_shell_words(message: object) -> str:
+    """Return a warning as a sentence that names options."""
+    text = re.sub(r"""noise=["'](\w+)["']""", r"--noise \1", str(message))
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
 def _shown(

@@ -1,6 +1,8 @@
 """Predictions for the rows of a file, as CSV, or of a data frame."""
 
 import math
+import re
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
@@ -17,9 +19,11 @@ from . import saving
 from .choosing import require_names
 from .encoding import Encoding
 from .reading import chunks, names_of
-from .survey import survey
+from .survey import floats, survey
 
 WRITTEN = "prediction", "lower", "upper"
+MOST_NOTES = 5  # of intervals
+COUNTED = re.compile(rf"(; )?{OUTSIDE.format('[0-9]+')}")
 
 
 def predict(
@@ -33,17 +37,18 @@ def predict(
     ``model`` is a folder that ``noisewise fit`` has written. The frame has the columns of the file
     that was fitted, categories and dates as they are; ``delta`` and ``kind`` are those of
     `OnlineGLM.predict_interval`. A row that lacks a value, or has a level that the model has not
-    seen, has NaN.
+    seen, has NaN. Columns of exposure, offset and trials are used if the frame has them.
     """
     fitted, encoding = saving.load(Path(model))
     missing = [name for name in encoding.columns if name not in frame.columns]
     if missing:
         raise ValueError(f"frame has no column {missing[0]!r}; the model needs {encoding.columns}")
-    held = frame[list(encoding.columns)].reset_index(drop=True)
+    beside = [name for name in _beside(fitted, encoding, kind) if name in frame.columns]
+    held = frame[[*encoding.columns, *beside]].reset_index(drop=True)
     for name in encoding.categorical:
         held[name] = _as_words(held[name])
     _check("the data frame", encoding, [held])
-    values = _values(fitted, encoding, held, delta, kind)
+    values, _ = _values(fitted, encoding, held, delta, kind)
     return pd.DataFrame(values, columns=list(WRITTEN), index=frame.index)
 
 
@@ -56,10 +61,28 @@ def _as_words(values: pd.Series) -> pd.Series:
     return given.where(given.isna(), given.astype("str"))
 
 
+def _beside(model: OnlineGLM, encoding: Encoding, kind: str) -> dict[str, str]:
+    """Return the columns that say what is predicted, and what is if one is not there."""
+    shares = kind == "observation" and model.family == "binomial"
+    found = {
+        encoding.exposure: "predictions are per unit of it",
+        encoding.offset: "predictions are for an offset of 0",
+        encoding.counted if shares else None: "intervals are for one trial",
+    }
+    return {name: words for name, words in found.items() if name is not None}
+
+
 def _check(name: str, encoding: Encoding, frames: Iterable[pd.DataFrame]) -> None:
     """Raise if a column holds something else than it did when the model learnt."""
     found = survey(frames, encoding.categorical)
     wrong = []
+    for other in (each for each in found.values() if each.name not in encoding.columns):
+        if other.missing < other.count and other.kind != "number":
+            wrong.append(f"column {other.name!r} holds {other.kind}, not numbers")
+        elif other.name != encoding.offset and other.low <= 0:
+            wrong.append(f"column {other.name!r} must be above 0; it goes to {other.low:g}")
+        elif other.name == encoding.counted and not other.whole:
+            wrong.append(f"column {other.name!r} must hold whole numbers of trials")
     for each in encoding.features:
         column = found.get(each.column)
         if column is None or not column.count:
@@ -76,15 +99,25 @@ def _check(name: str, encoding: Encoding, frames: Iterable[pd.DataFrame]) -> Non
 
 def _values(
     model: OnlineGLM, encoding: Encoding, frame: pd.DataFrame, delta: float, kind: str
-) -> Array:
-    """Return prediction, lower and upper of each row, NaN where it can't be encoded."""
+) -> tuple[Array, str]:
+    """Return prediction, lower and upper of each row, NaN where it can't be encoded, and a note."""
     x, whole = encoding.rows(frame)
+    offset, trials = encoding.shift(frame), np.ones(len(frame))
+    if encoding.counted in frame.columns:  # read for new shares alone
+        trials = floats(frame[encoding.counted], "number")
+    whole = whole & ~np.isnan(trials)
+    if offset is not None:
+        whole = whole & ~np.isnan(offset)
     values = np.full((len(frame), len(WRITTEN)), np.nan)
-    if whole.any():
-        rows = NamedRows(x[whole], encoding.names)
-        lower, upper = model.predict_interval(rows, delta, kind=kind)
-        values[whole] = np.column_stack([model.predict(rows), lower, upper])
-    return values
+    if not whole.any():
+        return values, ""
+    rows = NamedRows(x[whole], encoding.names)
+    shift = None if offset is None else offset[whole]
+    counts = trials[whole] if kind == "observation" and model.family == "binomial" else 1
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # said by fit
+        found = model.predict_interval(rows, delta, kind=kind, offset=shift, trials=counts)
+    values[whole] = np.column_stack([model.predict(rows, shift), *found])
+    return values, found.note
 
 
 class Predictions:
@@ -111,10 +144,14 @@ class Predictions:
                 raise ValueError(f"--keep holds {name!r}, a column that is written; rename yours")
         self.model, self.encoding, self.path = model, encoding, path
         self.delta, self.kind, self.keep = delta, kind, tuple(keep)
-        self.empty, self.outside = 0, 0
+        self.rows, self.empty, self.outside = 0, 0, 0
+        self.said: list[str] = []
         self.unseen: dict[tuple[str, str], int] = {}
-        categorical = encoding.categorical
-        _check(path.name, encoding, chunks(path, encoding.columns, categorical))
+        beside = _beside(model, encoding, kind)
+        self.beside = [name for name in beside if name in names]
+        self.absent = {name: words for name, words in beside.items() if name not in names}
+        columns = (*encoding.columns, *self.beside)
+        _check(str(path), encoding, chunks(path, columns, encoding.categorical))
 
     def write(self, file: IO[str]) -> None:
         """Write CSV: kept columns, then prediction, lower and upper."""
@@ -122,13 +159,17 @@ class Predictions:
             frame.to_csv(file, index=False, header=not i)
 
     def _frames(self) -> Iterator[pd.DataFrame]:
-        columns = tuple(dict.fromkeys((*self.encoding.columns, *self.keep)))
-        kept_words = [name for name in self.keep if name not in self.encoding.columns]
+        used = (*self.encoding.columns, *self.beside)
+        columns = tuple(dict.fromkeys((*used, *self.keep)))
+        kept_words = [name for name in self.keep if name not in used]
         for frame in chunks(self.path, columns, [*self.encoding.categorical, *kept_words]):
             for each in self.encoding.features:
                 for level, row in each.unseen(frame[each.column]):
                     self.unseen.setdefault((each.column, level), row)
-            values = _values(self.model, self.encoding, frame, self.delta, self.kind)
+            given = frame[list(used)]
+            values, note = _values(self.model, self.encoding, given, self.delta, self.kind)
+            self._hear(note)
+            self.rows += len(frame)
             mean, lower, upper = values.T
             self.empty += int(np.isnan(mean).sum())
             self.outside += int(((mean < lower) | (mean > upper)).sum())
@@ -136,6 +177,12 @@ class Predictions:
             for name, column in zip(WRITTEN, values.T, strict=True):
                 out[name] = ["" if math.isnan(value) else f"{value:.8g}" for value in column]
             yield out
+
+    def _hear(self, note: str) -> None:
+        """Keep what intervals say of themselves, once; predictions outside are counted here."""
+        own = note[: found.start()] if (found := COUNTED.search(note)) else note
+        if own and own not in self.said:
+            self.said.append(own)
 
     @property
     def notes(self) -> list[str]:
@@ -148,6 +195,9 @@ class Predictions:
                 f"{OUTSIDE.format(f'{self.outside:,}')}: predictions stay near the range of the "
                 "labels seen, intervals do not"
             )
+        for name, words in self.absent.items():
+            notes.append(f"{self.path} has no column {name!r}: {words}")
+        notes += self.said[:MOST_NOTES]
         for (column, level), row in list(self.unseen.items())[:10]:
             notes.append(f"column {column!r}: {level!r} (row {row}) was not there when fitting")
         return notes

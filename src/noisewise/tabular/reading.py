@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,8 +59,22 @@ def names_of(path: Path, folder: bool = False) -> list[str]:
         return names
     with readable(path):
         if _is_parquet(path):
-            return list(_parquet(path).schema_arrow.names)
-        return list(map(str, pd.read_csv(path, sep=_separator(path), nrows=0).columns))
+            names = list(_parquet(path).schema_arrow.names)
+            _require_once(path, names)
+            return names
+        separator = _separator(path)
+        head = pd.read_csv(
+            path, sep=separator, nrows=1, header=None, dtype="str", keep_default_na=False
+        )
+        _require_once(path, list(filter(None, head.iloc[0])))  # pandas would number them
+        return list(map(str, pd.read_csv(path, sep=separator, nrows=0).columns))
+
+
+def _require_once(path: Path, names: Sequence[str]) -> None:
+    """Raise if a name stands over two columns."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise ValueError(f"{path} has {count} columns named {name!r}; rename or remove one")
 
 
 def _parquet(path: Path):  # type: ignore[no-untyped-def]

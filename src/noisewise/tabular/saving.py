@@ -16,24 +16,28 @@ from ..estimators.online_glm import OnlineGLM
 from .encoding import Encoding, Feature
 
 MODEL, COLUMNS, PAGE = "model.npz", "columns.json", "index.html"
-FORMAT = "noisewise-columns-1"
+FORMAT = "noisewise-columns-2"
+EARLIER = "noisewise-columns-1"  # without trials, exposure and offset
+ROLES = "weight", "success", "trials", "exposure", "offset"
 KINDS = ("number", "date", "category")
 
 
-def save(folder: Path, model: OnlineGLM, encoding: Encoding, page: str) -> None:
-    """Write a model, its encoding and its page into a folder that exists."""
+def save(folder: Path, model: OnlineGLM, encoding: Encoding) -> None:
+    """Write a model and its encoding into a folder that exists."""
     save_model(folder / MODEL, model)
     columns = {
         "format": FORMAT,
         "model": _digest(folder / MODEL),
         "target": encoding.target,
-        "weight": encoding.weight,
-        "success": encoding.success,
+        **{role: getattr(encoding, role) for role in ROLES},
         "features": [dataclasses.asdict(each) for each in encoding.features],
     }
-    text = json.dumps(columns, indent=1, ensure_ascii=False)
-    for name, content in ((COLUMNS, text), (PAGE, page)):
-        _write(folder / name, content)
+    _write(folder / COLUMNS, json.dumps(columns, indent=1, ensure_ascii=False))
+
+
+def save_page(folder: Path, page: str) -> None:
+    """Write the page of a model beside it."""
+    _write(folder / PAGE, page)
 
 
 def _write(path: Path, text: str) -> None:
@@ -67,15 +71,21 @@ def _digest(path: Path) -> str:
 def _read(path: Path) -> tuple[Encoding, str]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        if found["format"] != FORMAT:
+        if found["format"] not in (FORMAT, EARLIER):
             raise ValueError(f"format {found['format']!r}")
         features = tuple(_feature(**each) for each in found["features"])
-        named = str(found["target"]), found["weight"], found["success"]
-        return Encoding(features, *named), str(found["model"])
+        roles = {role: _name(found.get(role)) for role in ROLES}
+        return Encoding(features, str(found["target"]), **roles), str(found["model"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(
             f"{path} was not written by noisewise fit, or is damaged ({error})"
         ) from None
+
+
+def _name(value: Any) -> str | None:
+    if not isinstance(value, str | None):
+        raise ValueError(f"a column named {value!r}")
+    return value
 
 
 def _feature(column: str, kind: str, levels: Any) -> Feature:
