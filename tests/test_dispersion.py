@@ -403,7 +403,7 @@ def test_every_sentence_of_a_summary_is_said():
         return " ".join(nw.OnlineGLM(family).fit(x, y, w).summary().notes)
 
     for words, notes in {
-        curved_model.BEYOND.split("{1}")[1]: said("poisson", over),
+        curved_model.BEYOND.split("{1}")[1].format(0, 0, "allow for it"): said("poisson", over),
         curved_model.CHANCE.split("{}")[1]: said("poisson", exact),
         curved_model.BELOW.split("{}")[0]: said("poisson", under),
         curved_model.UNEVEN.split("{}")[0]: said("binomial", mixed, w),
@@ -441,6 +441,9 @@ def test_a_likelihood_that_labels_contradict_warns():
         wide = nw.OnlineGLM("poisson").fit(x, y).predict_interval(x[:1])
         nw.OnlineGLM("poisson", noise=nw.Likelihood(4.0)).fit(x, y).predict_interval(x[:1])
     assert wide.upper - wide.lower > 1.7 * (narrow.upper - narrow.lower)
+    with pytest.warns(UserWarning, match="labels scatter"):
+        said = " ".join(trusting.summary().notes)
+    assert "Intervals assume that it is 1." in said
 
 
 # family, score at 0, extra, trials; the worlds in which trusting the likelihood misses most

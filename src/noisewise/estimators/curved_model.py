@@ -24,9 +24,9 @@ from ..states import check_type
 PROVED = "binomial", "poisson"  # intervals by likelihood
 BEYOND = (
     "Dispersion {0}: labels scatter {0} times as much as {1} would, more than chance explains. "
-    "Intervals allow for it."
+    "Intervals {2}."
 )
-CHANCE = "Dispersion {}: no more scatter than {} have by chance."
+CHANCE = "Dispersion {}: not clearly more scatter than {} have by chance."
 BELOW = (
     "Labels scatter less than {} would (dispersion {}): intervals are wider than they need be; "
     'noise="asymptotic" uses the scatter seen.'
@@ -221,18 +221,19 @@ class CurvedModel(OneLine):
         found = self.fitted().scatter
         return (math.nan, math.nan) if found is None else (found.pearson, found.weighted)
 
-    @property
-    def scatter(self) -> list[str]:
-        """What the scatter of labels around the fit means, in sentences."""
-        fit = self.fitted()
+    def scatter(self, noise: object) -> list[str]:
+        """Return what the scatter of labels around the fit means, in sentences."""
+        fit, assumed = self.fitted(), self.check_noise(noise)
         if fit.single:
             return [UNSEEN]
         phi, weighted = self.dispersion
         if not math.isfinite(phi) or fit.family not in KINDS:
             return []
-        labels, beyond = KINDS[fit.family], fit.scatters()
+        labels, beyond, does = KINDS[fit.family], fit.scatters(), "allow for it"
+        if isinstance(assumed, Likelihood):
+            does = f"assume that it is {assumed.dispersion:g}"
         if beyond > 1:
-            said = [BEYOND.format(f"{phi:.2g}", labels)]
+            said = [BEYOND.format(f"{phi:.2g}", labels, does)]
         elif beyond < -1 and phi < 0.5:
             said = [BELOW.format(labels, f"{phi:.2g}")]
         else:

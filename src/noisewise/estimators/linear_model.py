@@ -184,9 +184,8 @@ class LinearModel(OneLine):
 
     dispersion = math.nan, math.nan
 
-    @property
-    def scatter(self) -> list[str]:
-        """The size of the noise, in a sentence."""
+    def scatter(self, noise: object) -> list[str]:
+        """Return the size of the noise, in a sentence."""
         fit = self._least_squares()
         if not fit.freedom or fit.noiseless:
             return []

@@ -123,7 +123,7 @@ def summarise(
         names += [f"{key}{name}" for name in own[:count]]
         doubts = [words(each, own) for each in model.ties]
         doubts += filter(None, (found[0][-1].note, model.caution))
-        said += [*model.scatter, *(f"{key}{each[0].upper()}{each[1:]}." for each in doubts)]
+        said += [*model.scatter(noise), *(f"{key}{each[0].upper()}{each[1:]}." for each in doubts)]
     said += [
         ABOUT.format(model.centre, f"{100 * (1 - delta):g} %"),
         f"Intervals rest on {found[0][0].rests_on}. {ORDER}",

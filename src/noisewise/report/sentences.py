@@ -153,10 +153,7 @@ def coverage(fit: Fit) -> str:
 
 def dispersion(fit: Fit) -> list[str]:
     """Return what the summary says of the scatter of labels."""
-    found = [note for note in fit.summary.notes if note.startswith(SCATTER)]
-    if fit.model.noise == "likelihood":
-        found = [note.replace("allow for it", "assume that it is 1") for note in found]
-    return found
+    return [note for note in fit.summary.notes if note.startswith(SCATTER)]
 
 
 def columns(fit: Fit) -> str:
