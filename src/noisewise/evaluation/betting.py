@@ -40,13 +40,42 @@ def lower_bound(z: Array, delta: float) -> float:
     values, counts = np.unique(z, return_counts=True)
 
     def excess(m: float) -> float:
-        logs = (np.log1p(_stakes(m)[:, None] * (values - m)) * counts).sum(axis=1)
-        return float(_mean_of_exponentials(logs[:, None])[0]) + math.log(delta)
+        return _wealth(values, counts, m) + math.log(delta)
 
     if excess(0.0) <= 0:
         return 0.0
     most = min(1.0, float(z.mean()))  # wealth is at most 1 there, by concavity
     return most if excess(most) >= 0 else float(brentq(excess, 0.0, most, xtol=1e-12))
+
+
+def interval(z: Array, rest: Array, delta: float) -> tuple[float, float, float]:
+    """Return the lower end, the centre and the upper end of an interval for m, in [0, 1].
+
+    The mean of ``z`` is at most m and that of ``rest`` at most 1 - m. The centre is where the two
+    bets, against smaller and against larger m, have won the same.
+
+    >>> one, none = np.ones(50), np.zeros(50)
+    >>> [round(each, 2) for each in interval(np.r_[one, none], np.r_[none, one], 0.05)]
+    [0.35, 0.5, 0.65]
+    """
+    from scipy.optimize import brentq
+
+    lower, upper = lower_bound(z, delta / 2), 1 - lower_bound(rest, delta / 2)
+    up, down = np.unique(z, return_counts=True), np.unique(rest, return_counts=True)
+
+    def ahead(m: float) -> float:
+        return _wealth(*up, m) - _wealth(*down, 1 - m)
+
+    if lower >= upper or ahead(lower) <= 0:
+        return lower, lower, upper
+    centre = upper if ahead(upper) >= 0 else float(brentq(ahead, lower, upper, xtol=1e-12))
+    return lower, centre, upper
+
+
+def _wealth(values: Array, counts: Array, m: float) -> float:
+    """Return the logarithm of the wealth after all numbers."""
+    logs = (np.log1p(_stakes(m)[:, None] * (values - m)) * counts).sum(axis=1)
+    return float(_mean_of_exponentials(logs[:, None])[0])
 
 
 def _stakes(m: float) -> Array:

@@ -14,6 +14,7 @@ from ..protocols import Array
 
 MOST_WORDS = 64  # of a column of the context; more are hashed to as many columns
 OTHERS = ("probabilities", "arms")
+CLOSE = 0.01  # share by which probabilities may differ, having been rounded
 
 
 @runtime_checkable
@@ -133,7 +134,32 @@ def read(
             f"probabilities has shape {whole.shape}; pass ({n}, {len(known)}), in the order of "
             f"{shown(list(known))}, a dictionary per decision, or leave the column out"
         )
+    _agree(whole, table, probability, by_name and actions is not None)
     return replace(table, probabilities=whole)
+
+
+def _agree(whole: Array, table: DecisionTable, probability: str, some: bool) -> None:
+    """Refuse probabilities of all actions that contradict themselves or that of the one taken.
+
+    Where only ``some`` of the actions are kept, they may sum to less than 1.
+    """
+    sums, at = whole.sum(axis=1), np.arange(len(table))
+    own = whole[at, table.action]
+    wrong = (whole < 0).any(axis=1) | (sums > 1 + CLOSE) | ((sums < 1 - CLOSE) & (not some))
+    if wrong.any():
+        i = int(wrong.argmax())
+        raise ValueError(
+            f"probabilities at row {i} are {shown(whole[i].tolist())}; pass numbers of at least 0 "
+            "that sum to 1, or leave the column out"
+        )
+    wrong = np.abs(own - table.probability) > CLOSE * table.probability
+    if wrong.any():
+        i = int(wrong.argmax())
+        raise ValueError(
+            f"{probability} is {table.probability[i]:g} at row {i}, but probabilities has "
+            f"{own[i]:g} for the action {shown(table.actions[table.action[i]])} taken there; "
+            "correct one of them, or leave probabilities out"
+        )
 
 
 def _columns(log: object) -> dict[str, Any]:

@@ -1,21 +1,25 @@
 """Estimates of a policy's value from weighted rewards, each with an interval."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from ..printing import percent
 from ..protocols import Array
-from . import betting
+from ..regression.intervals import PRECISION, anytime_half_width, quantile
+from . import betting, reliability
 from .decision_table import DecisionTable
 
+Limits = tuple[float, float] | None
+Ways = dict[str, tuple[float, Array]]  # estimator -> estimate, and terms with its error
+START = 200.0  # effective sample size from which the asymptotic sequence holds
 FIXED = "one policy, at one time fixed in advance; approximate"
 ANYTIME = "one policy, at all times at once"
+LATER = f"{ANYTIME} from an effective sample size of {START:g} on; approximate"
 RECORDED = "probabilities as recorded"
 SUPPORT = f"{RECORDED}, above 0 for every action the policy takes"
 SAMPLED = "contexts drawn from one distribution"
-NORMAL = f"{SAMPLED}; an effective sample size so large that means are about normal"
+NORMAL = f"{SAMPLED}; so many decisions behind the standard error that means are about normal"
 RESTS_ON = {
     "mean": f"rewards from one distribution; {NORMAL}",
     "ips": f"{SUPPORT}; {NORMAL}",
@@ -23,9 +27,7 @@ RESTS_ON = {
     "dr": f"{SUPPORT}; {NORMAL}; no prediction needs to be right",
 }
 BOUNDED = f"rewards within [{{:g}}, {{:g}}]; {SAMPLED}"
-LEAST_EFFECTIVE = 30.0
-HEAVIEST = 0.1  # share of all weights on one decision
-SUSPECT = 3.5  # standard errors by which weights fall short of 1, where nothing else tells
+UNBOUNDED = f"{SUPPORT}; {SAMPLED}; rewards and weights of finite variance, no range being known"
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Estimate:
     effective : float
         The effective sample size, :math:`(\\sum w)^2/\\sum w^2`.
     reliable : bool
-        False where `OffPolicyValue.warnings` says why not to rely on the interval.
+        False where `OffPolicyValue.warnings` says why there is no interval: use the anytime one.
     """
 
     policy: str
@@ -56,15 +58,103 @@ class Estimate:
     reliable: bool = True
 
 
-def estimates(
-    name: str,
-    pi: Array,
-    table: DecisionTable,
-    q: Array,
-    delta: float,
-    limits: tuple[float, float] | None,
-) -> list[Estimate]:
-    r"""Estimate the value of a policy with probabilities ``pi`` (n, K).
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A policy on a log: ``w`` and ``r`` (n,), the terms of its estimators, and doubts.
+
+    ``lost`` says that the log lacks some of its decisions; ``expected`` is what would be behind its
+    standard error, whatever weights the rewards met.
+    """
+
+    name: str
+    w: Array
+    r: Array
+    ways: Ways
+    expected: float
+    lost: tuple[str, ...]
+    doubts: tuple[str, ...]
+
+    def lines(self, delta: float, limits: Limits) -> tuple[list[Estimate], list[str]]:
+        """Return estimates, the anytime one last, and what is to be said of them."""
+        found, said = [], [*self.lost, *self.doubts]
+        for estimator, (value, terms) in self.ways.items():
+            each, more = self.approximate(estimator, value, terms, delta, limits)
+            found.append(each)
+            said += more
+        always = self.anytime(delta, limits)
+        if math.isinf(always.lower):
+            said.append(self.unlimited)
+        return [*found, always], said
+
+    def approximate(
+        self, estimator: str, value: float, terms: Array, delta: float, limits: Limits
+    ) -> tuple[Estimate, list[str]]:
+        """Return an estimate, without an interval and with the reason where that would not hold."""
+        count = min(reliability.behind(terms - terms.mean()), self.expected)
+        doubted = bool(self.lost or self.doubts)
+        few = count < reliability.LEAST_BEHIND
+        lower = upper = math.nan
+        if not (doubted or few):
+            lower, upper = normal(value, terms, delta, limits)
+        said = [reliability.too_few(self.name, estimator, count)] if few and not doubted else []
+        words, size = RESTS_ON[estimator], effective(self.w)
+        return Estimate(
+            self.name, estimator, value, lower, upper, FIXED, words, size, not (doubted or few)
+        ), said
+
+    def anytime(self, delta: float, limits: Limits) -> Estimate:
+        """Return the interval for all times: by betting, or asymptotic where there is no range.
+
+        Where the policy needs what had probability 0, weighted rewards fall short on both sides:
+        the bounds of bets hold all the same.
+        """
+        size = effective(self.w)
+        if limits is None:
+            value, terms = list(self.ways.values())[-1]
+            half = math.inf if self.lost or size < START else sequence(terms, delta)
+            ends = value - half, value + half
+            return Estimate(self.name, "anytime", value, *ends, LATER, UNBOUNDED, size)
+        low, high = limits
+        s = (self.r - low) / (high - low)
+        found = betting.interval(self.w * s, self.w * (1 - s), delta)
+        lower, value, upper = (low + (high - low) * each for each in found)
+        words = f"{RECORDED}; {BOUNDED.format(low, high)}"
+        return Estimate(self.name, "anytime", value, lower, upper, ANYTIME, words, size)
+
+    def gain(self, delta: float, limits: Limits) -> tuple[Estimate, list[str]]:
+        """Return how much more the policy earns than was played: doubly robust, or anytime."""
+        value, terms = self.ways["dr"]
+        own = Judged("gain", self.w, self.r, {"dr": (value - self.r.mean(), terms - self.r)},
+                     self.expected, self.lost, self.doubts)  # fmt: skip
+        found, said = own.approximate("dr", *own.ways["dr"], delta, None)
+        if found.reliable:
+            return found, said
+        if limits is None:
+            return own.anytime(delta, None), said
+        low, high = limits
+        s = (self.r - low) / (high - low)
+        more = self.w - 1  # E[(w - 1) s] is the gain, less that of the reverse
+        ends = betting.interval((1 + more * s) / 2, (1 + more * (1 - s)) / 2, delta)
+        lower, middle, upper = ((high - low) * (2 * each - 1) for each in ends)
+        words = f"{RECORDED}; {BOUNDED.format(low, high)}"
+        size = effective(self.w)
+        return Estimate("gain", "anytime", middle, lower, upper, ANYTIME, words, size), said
+
+    @property
+    def unlimited(self) -> str:
+        """Why the anytime interval says nothing."""
+        if self.lost:
+            why = "some of its decisions may be missing from the log"
+        else:
+            why = f"its effective sample size is {effective(self.w):.0f}, where it takes {START:g}"
+        return (
+            f"{self.name}: the anytime interval is infinite, since rewards have no known range and "
+            f"{why}; pass reward_range if there is one"
+        )
+
+
+def judge(name: str, pi: Array, table: DecisionTable, q: Array) -> Judged:
+    r"""Return a policy with probabilities ``pi`` (n, K) on a log.
 
     With :math:`w = \pi(a)/p(a)` and q the reward expected of each action:
 
@@ -72,22 +162,25 @@ def estimates(
               \text{dr} = \overline{\textstyle\sum_b \pi(b)q(b) + w(r - q(a))}
     """
     w, r = weights(pi, table), table.reward
-    size = effective(w)
     v = float((w * r).sum() / w.sum()) if w.any() else math.nan
     spread = w.mean() or math.nan
+    dr = doubly_robust(pi, w, table, q)
     ways = {
         "ips": (float((w * r).mean()), w * r),
         "snips": (v, v + w * (r - v) / spread),
+        "dr": (float(dr.mean()), dr),
     }
-    dr = doubly_robust(pi, w, table, q)
-    ways["dr"] = float(dr.mean()), dr
-    found = [
-        normal(name, estimator, value, terms, delta, size, limits)
-        for estimator, (value, terms) in ways.items()
-    ]
-    if limits is not None:
-        found.append(anytime(name, w, r, delta, limits))
-    return found
+    expected = reliability.expected(w, r, reliability.planned(w, pi, table))
+    lost = reliability.support_doubts(name, w, pi, table)
+    return Judged(name, w, r, ways, expected, (*lost,), (*reliability.tail_doubts(name, w, r),))
+
+
+def played(name: str, r: Array) -> Judged:
+    """Return what was earned: all weights are 1."""
+    w = np.ones(len(r))
+    expected = reliability.expected(w, r, float(len(r)))
+    doubts = reliability.tail_doubts(name, w, r)
+    return Judged(name, w, r, {"mean": (float(r.mean()), r)}, expected, (), (*doubts,))
 
 
 def weights(pi: Array, table: DecisionTable) -> Array:
@@ -106,76 +199,40 @@ def effective(w: Array) -> float:
     return float(w.sum() ** 2 / (w**2).sum()) if w.any() else 0.0
 
 
-def normal(
-    name: str,
-    estimator: str,
-    value: float,
-    terms: Array,
-    delta: float,
-    size: float,
-    limits: tuple[float, float] | None,
-) -> Estimate:
-    """Return a mean with its standard error times a quantile of Student's t."""
-    from scipy.stats import t
+def normal(value: float, terms: Array, delta: float, limits: Limits) -> tuple[float, float]:
+    r"""Return an interval around a mean: by Student's t, with room for skewness.
 
-    error = float(terms.std(ddof=1)) / math.sqrt(len(terms))
-    half = error * float(t.isf(delta / 2, size - 1)) if size > 1 else math.nan
-    low, high = limits or (-math.inf, math.inf)
-    lower, upper = (min(max(end, low), high) for end in (value - half, value + half))
-    if math.isnan(half):
-        lower = upper = math.nan
-    return Estimate(name, estimator, value, lower, upper, FIXED, RESTS_ON[estimator], size)
-
-
-def anytime(name: str, w: Array, r: Array, delta: float, limits: tuple[float, float]) -> Estimate:
-    """Return the bounds of two bets, on rewards and on what they lack to the largest.
-
-    The value is midway between the two weighted means. Where the policy needs what had probability
-    0, weighted rewards fall short on both sides: the bounds hold all the same.
+    The kurtosis gives degrees of freedom, :math:`2/(k/n - 1/n)` where k/n is one over the decisions
+    behind the standard error. Each end is the farther one of Student's t and of Hall's
+    transformation (1992), by which an estimate from skewed terms is about normal.
     """
-    low, high = limits
-    share = (r - low) / (high - low)
-    lower = low + (high - low) * betting.lower_bound(w * share, delta / 2)
-    upper = high - (high - low) * betting.lower_bound(w * (1 - share), delta / 2)
-    value = low + (high - low) * float((w * share).mean() + (1 - w * (1 - share)).mean()) / 2
-    words = f"{RECORDED}; {BOUNDED.format(low, high)}"
-    return Estimate(name, "anytime", value, lower, upper, ANYTIME, words, effective(w))
+    n, d = len(terms), terms - terms.mean()
+    error = float(terms.std(ddof=1)) / math.sqrt(n)
+    size = reliability.behind(d)
+    freedom = min(n - 1.0, 2 / (1 / size - 1 / n)) if size < n else n - 1.0
+    t = quantile(freedom, delta)
+    skewness = float((d**3).sum() / (d**2).sum() ** 1.5)
+    low, high = limits or (-math.inf, math.inf)
+    lower = value - error * max(t, _hall(t, skewness))
+    upper = value + error * max(t, -_hall(-t, skewness))
+    return max(lower, low), min(upper, high)
 
 
-def doubted(found: list[Estimate]) -> list[Estimate]:
-    """Return estimates marked as unreliable, except intervals that hold for any weights."""
-    return [e if e.estimator == "anytime" else replace(e, reliable=False) for e in found]
+def _hall(x: float, skewness: float) -> float:
+    """Return where Hall's transformation of a studentised mean is x: its cubic, solved."""
+    if abs(skewness) < 1e-6:
+        return x
+    return 3 / skewness * (float(np.cbrt(1 + skewness * (x - skewness / 6))) - 1)
 
 
-def warnings_of(name: str, pi: Array, table: DecisionTable) -> list[str]:
-    """Return why not to rely on estimates of a policy."""
-    w, found = weights(pi, table), []
-    if table.probabilities is not None:
-        lost = float((pi * (table.probabilities <= 0)).sum(axis=1).mean())
-        if lost > 1e-12:
-            found.append(
-                f"{name}: {percent(lost)} of its decisions had probability 0 in the log, which "
-                "says nothing about their rewards; only the anytime interval holds. An agent with "
-                "among='all' gives every arm a probability above 0"
-            )
-    error = float(w.std(ddof=1)) / math.sqrt(len(w))
-    short = 1 - float(w.mean())
-    if not found and abs(short) > 5 * error + 1e-9:
-        found.append(
-            f"{name}: weights average {w.mean():.3g} instead of 1; probabilities are wrong, or "
-            "some of its decisions had probability 0 in the log"
-        )
-    elif table.probabilities is None and short > SUSPECT * error + 1e-9:
-        found.append(
-            f"{name}: weights average {w.mean():.3g} instead of 1, so about {percent(short)} of "
-            "its decisions may have had probability 0; keep the column 'probabilities' to be sure"
-        )
-    size = effective(w)
-    if size < LEAST_EFFECTIVE:
-        found.append(
-            f"{name}: its effective sample size is {size:.0f}; only the anytime interval is "
-            "reliable"
-        )
-    elif w.max() > HEAVIEST * w.sum():
-        found.append(f"{name}: one decision has {percent(w.max() / w.sum())} of the total weight")
-    return found
+def sequence(terms: Array, delta: float) -> float:
+    """Return half the width of an asymptotic confidence sequence, infinite while that is unknown.
+
+    Of the degrees of freedom that the kurtosis gives only half are used, against skewness.
+    """
+    n, d = len(terms), terms - terms.mean()
+    freedom = reliability.behind(d) - 1
+    if freedom <= 0:
+        return math.inf
+    unit = float((d**2).sum()) / (n - 1)
+    return float(anytime_half_width(np.array(unit / n), PRECISION / unit, freedom, delta))

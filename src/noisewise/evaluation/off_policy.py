@@ -15,7 +15,6 @@ from ..inputs import probability as checked_probability
 from ..protocols import AnyRegressor, Array
 from . import decision_table, estimates, reward_model
 from .decision_table import DecisionTable
-from .estimates import Estimate
 from .target_policy import target
 from .value_table import OffPolicyValue
 
@@ -44,7 +43,12 @@ def off_policy_value(
     a doubly robust one ("dr"), which adds :math:`\sum_b \pi(b)q(b) - wq(a)` to the first. The
     reward q expected of an action is predicted from earlier decisions only, so "ips" and "dr" are
     unbiased whatever the model, also where the log's policy learnt on the way. "anytime" is an
-    interval for bounded rewards that holds at all times at once and for weights of any size.
+    interval that holds at all times at once: for rewards within a range by betting, for weights of
+    any size; for others approximately, from an effective sample size of 200 on.
+
+    Approximate intervals need many matched decisions. Where the largest weights or the rewards that
+    matter are fewer than 20, or a standard error rests on fewer than 10 decisions, a line is
+    unreliable: it has no interval, the result warns, and the anytime interval takes its place.
 
     An action that had probability 0 is never seen in the log. If the policy takes such actions,
     only the anytime interval holds, and the result warns of it. An `Agent` gives probability 0 to
@@ -75,7 +79,7 @@ def off_policy_value(
         What predicts q, for each action on the context: by default `SelfTuned` without forgetting.
     reward_range : (float, float), optional
         The least and the largest possible reward; (0, 1) where no reward is outside. Without it
-        there is no anytime interval.
+        the anytime interval is approximate.
     delta : float, in (0, 1)
         The probability that an interval may miss.
 
@@ -122,19 +126,18 @@ def off_policy_value(
         targets.setdefault(name, (0, np.broadcast_to(np.eye(K)[k], (n, K))))
     if greedy:
         targets[GREEDY] = reward_model.greedy(table, regressor)
-    found, said = [*_played(table, delta, limits)], list[str]()
+    found, said = estimates.played(PLAYED, table.reward).lines(delta, limits)
+    gain = None
     for name, (start, pi) in targets.items():
-        part = table.since(start)
-        values = estimates.estimates(name, pi, part, q[start:], delta, limits)
-        doubts = estimates.warnings_of(name, pi, part)
-        found += estimates.doubted(values) if doubts else values
-        said += doubts
+        judged = estimates.judge(name, pi, table.since(start), q[start:])
+        values, doubts = judged.lines(delta, limits)
         if policy is not None and name == asked:
+            gain, more = judged.gain(delta, limits)
+            doubts += more
             for each in doubts:
                 warnings.warn(each, stacklevel=2)
-    gain = _gain(table, targets[asked][1], q, delta) if policy is not None else None
-    if gain is not None and not all(e.reliable for e in found if e.policy == asked):
-        (gain,) = estimates.doubted([gain])
+        found += values
+        said += doubts
     return OffPolicyValue(
         asked, tuple(found), gain, table.actions, q, len(table), delta, tuple(said),
         checked=table.probabilities is not None,
@@ -162,22 +165,3 @@ def _expected(
     if q.shape != shape:
         raise ValueError(f"predictions has shape {q.shape}; pass {shape}, one per action")
     return q
-
-
-def _played(
-    table: DecisionTable, delta: float, limits: tuple[float, float] | None
-) -> list[Estimate]:
-    """Return what was earned: all weights are 1."""
-    r, n = table.reward, float(len(table))
-    found = [estimates.normal(PLAYED, "mean", float(r.mean()), r, delta, n, limits)]
-    if limits is not None:
-        found.append(estimates.anytime(PLAYED, np.ones(len(r)), r, delta, limits))
-    return found
-
-
-def _gain(table: DecisionTable, pi: Array, q: Array, delta: float) -> Estimate:
-    """Return how much more the policy earns than was played, doubly robust."""
-    w = estimates.weights(pi, table)
-    terms = estimates.doubly_robust(pi, w, table, q) - table.reward
-    size = estimates.effective(w)
-    return estimates.normal("gain", "dr", float(terms.mean()), terms, delta, size, None)

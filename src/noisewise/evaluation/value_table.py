@@ -9,8 +9,9 @@ from .estimates import Estimate
 
 HEADS = ("policy", "estimator", "value", "lower", "upper", "effective sample size", "note")
 LEFT = ("policy", "estimator", "note")
-PREFERRED = ("dr", "ips", "mean")
+PREFERRED = ("dr", "mean")  # and the anytime one where these are unreliable
 UNRELIABLE = "unreliable"
+NO_INTERVAL = "means are not yet about normal, so the line has no interval; use the anytime one"
 LINES = {
     "played": "what the log's own policy earned",
     "greedy": "takes the action with the largest predicted reward, by a model of the first half of "
@@ -28,7 +29,8 @@ class OffPolicyValue:
     """Estimates of the values of policies; prints as a table, and draws one in a notebook.
 
     ``value``, ``lower``, ``upper``, ``promise`` and ``rests_on`` are those of the doubly robust
-    estimate of the policy asked for, or of what was played where none was.
+    estimate of the policy asked for, or of what was played where none was; of the anytime one where
+    that is unreliable.
 
     Attributes
     ----------
@@ -61,11 +63,13 @@ class OffPolicyValue:
     checked: bool = True
 
     def of(self, policy: str, estimator: str | None = None) -> Estimate:
-        """Return an estimate of a policy, by default the doubly robust one."""
+        """Return an estimate of a policy: doubly robust by default, or anytime if unreliable."""
         own = {each.estimator: each for each in self.estimates if each.policy == policy}
-        for name in PREFERRED if estimator is None else (estimator,):
-            if name in own:
-                return own[name]
+        if estimator is None:
+            reliable = (name for name in PREFERRED if name in own and own[name].reliable)
+            estimator = next(reliable, "anytime")
+        if estimator in own:
+            return own[estimator]
         known = sorted({(each.policy, each.estimator) for each in self.estimates})
         raise ValueError(f"there is no {estimator!r} of {policy!r}; there are {known}")
 
@@ -115,6 +119,7 @@ class OffPolicyValue:
         return [
             *(f"Warning: {each}." for each in self.warnings),
             *(f"{name}: {words}." for name, words in LINES.items() if name in shown),
+            *([] if all(e.reliable for e in self.estimates) else [f"{UNRELIABLE}: {NO_INTERVAL}."]),
             *(f"{name}: {e.promise}. Rests on {e.rests_on}." for name, e in rests.items()),
             *([] if self.checked else [UNCHECKED]),
         ]

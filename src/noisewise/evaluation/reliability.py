@@ -1,0 +1,118 @@
+r"""Whether a mean of weighted rewards is about normal: from weights, rewards and their product.
+
+A tail of index :math:`\alpha` has about :math:`2^\alpha` numbers between half the largest and the
+largest. Twenty of them mean an index above 4, so that the standard error has a variance itself; of
+rewards that are rarely 1, it is the number of successes. With deviations d from the mean,
+:math:`(\sum d^2)^2/\sum d^4` decisions are behind the standard error: of equal successes, again
+their number.
+"""
+
+import math
+
+import numpy as np
+
+from ..printing import percent
+from ..protocols import Array
+from .decision_table import DecisionTable
+
+LEAST_LARGE = 20  # numbers between half the largest and the largest
+LEAST_BEHIND = 10  # decisions behind a standard error
+SUSPECT = 3.5  # standard errors by which weights fall short of 1, where nothing else tells
+
+
+def large(x: Array) -> int:
+    """Return how many numbers are at least half as large as the largest.
+
+    >>> large(np.array([0.0, 1.0, 1.0, 1.0])), large(np.zeros(3))
+    (3, 0)
+    """
+    most = x.max(initial=0.0)
+    return int((x >= most / 2).sum()) if most > 0 else 0
+
+
+def behind(d: Array) -> float:
+    """Return the number of equal deviations whose sum of squares is as uncertain.
+
+    >>> behind(np.array([1.0, -1.0, 1.0, 0.0]))
+    3.0
+    """
+    squares = d * d
+    top = float((squares * squares).sum())
+    return float(squares.sum()) ** 2 / top if top > 0 else 0.0
+
+
+def planned(w: Array, pi: Array, table: DecisionTable) -> float:
+    """Return what is behind a sum of weights, by the probabilities of all actions where known."""
+    p = table.probabilities
+    if p is None:
+        return behind(w)
+    x = np.divide(pi, p, out=np.zeros_like(p), where=p > 0)
+    squares, top = float((p * x**2).sum()), float((p * x**4).sum())
+    return squares**2 / top if top > 0 else 0.0
+
+
+def expected(w: Array, r: Array, weights_behind: float) -> float:
+    """Return what would be behind a sum of w r, were weights and rewards independent.
+
+    Unlike the sum itself it does not depend on whether a rare weight met a rare reward.
+    """
+    if not w.any():
+        return 0.0
+    squares = (r - np.average(r, weights=w)) ** 2
+    second, fourth = np.average(squares, weights=w), np.average(squares**2, weights=w)
+    return float(weights_behind * second**2 / fourth) if fourth > 0 else 0.0
+
+
+def support_doubts(name: str, w: Array, pi: Array, table: DecisionTable) -> list[str]:
+    """Return whether decisions of a policy are missing from a log altogether."""
+    if table.probabilities is not None:
+        lost = float((pi * (table.probabilities <= 0)).sum(axis=1).mean())
+        if lost > 1e-12:
+            return [
+                f"{name}: {percent(lost)} of its decisions had probability 0 in the log, which "
+                "says nothing about their rewards; only the anytime interval holds. An agent with "
+                "among='all' gives every arm a probability above 0"
+            ]
+    error = float(w.std(ddof=1)) / math.sqrt(len(w))
+    short = 1 - float(w.mean())
+    if abs(short) > 5 * error + 1e-9:
+        return [
+            f"{name}: weights average {w.mean():.3g} instead of 1; probabilities are wrong, or "
+            "some of its decisions had probability 0 in the log"
+        ]
+    if table.probabilities is None and short > SUSPECT * error + 1e-9:
+        return [
+            f"{name}: weights average {w.mean():.3g} instead of 1, so about {percent(short)} of "
+            "its decisions may have had probability 0; keep the column 'probabilities' to be sure"
+        ]
+    return []
+
+
+def tail_doubts(name: str, w: Array, r: Array) -> list[str]:
+    """Return whether the largest weights, or the rewards that matter most, are too few."""
+    if not w.any():
+        return []
+    found = []
+    heavy = large(w)
+    if heavy < LEAST_LARGE:
+        found.append(
+            f"{name}: {heavy} decisions of the log have about its largest weight, {w.max():.3g}; "
+            f"it takes {LEAST_LARGE} to know that no larger one is missing"
+        )
+    far = large(np.abs(r - np.average(r, weights=w))[w > 0])
+    if far == 0:
+        found.append(f"{name}: its rewards in the log are all equal, so their spread is not known")
+    elif far < LEAST_LARGE:
+        found.append(
+            f"{name}: its value rests on {far} rewards, those that differ most from the mean; it "
+            f"takes {LEAST_LARGE}"
+        )
+    return found
+
+
+def too_few(name: str, estimator: str, count: float) -> str:
+    """Return the sentence on a standard error that rests on few decisions."""
+    return (
+        f"{name}, {estimator}: its standard error rests on about {count:.0f} decisions; it takes "
+        f"{LEAST_BEHIND}"
+    )
