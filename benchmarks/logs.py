@@ -108,33 +108,29 @@ def worlds():
     }
 
 
-ESTIMATORS = ("mean", "ips", "snips", "dr")
-
-
 def measure(world, logs, seed):
-    """Return counts by estimator: lines, those called reliable, and misses of these.
+    """Return three counts for each policy and estimator.
 
-    Of the anytime interval: lines, misses at the end, and misses at any time. By betting that is
-    when the wealth of a bet against the truth ever exceeds its limit; of the asymptotic sequence
-    every twentieth row is looked at.
+    They are lines, those called reliable, and misses of these. Of the anytime interval they are
+    lines, misses at the end, and misses at any time: by betting when the wealth of a bet against
+    the truth ever exceeds its limit, of the asymptotic sequence at any twentieth row.
     """
     truth, found = world.truth(), defaultdict(lambda: np.zeros(3, dtype=int))
     for rng in RNG(seed).spawn(logs):
         log, at = world.log(rng)
         K = world.means.shape[1]
-        pi = np.eye(K)[world.policy()[at]]
+        pi = {str(k): np.tile(np.eye(K)[k], (len(at), 1)) for k in range(K)}
+        pi["policy"] = np.eye(K)[world.policy()[at]]
         with warnings.catch_warnings(action="ignore", category=UserWarning):
-            values = nw.off_policy_value(log, pi, actions=range(K))
-        for each in values.estimates:
-            if each.policy not in truth:
-                continue
+            values = nw.off_policy_value(log, pi["policy"], actions=range(K))
+        for each in (e for e in values.estimates if e.policy in truth):
             missed = not each.lower <= truth[each.policy] <= each.upper
             if each.estimator == "anytime":
-                policy = pi if each.policy == "policy" else np.eye(K)[[int(each.policy)] * len(at)]
-                ever = ever_missed(log, policy, values.predictions, truth[each.policy])
-                found["anytime"] += [1, missed, ever]
+                q = values.predictions
+                counts = missed, ever_missed(log, pi[each.policy], q, truth[each.policy])
             else:
-                found[each.estimator] += [1, each.reliable, each.reliable and missed]
+                counts = each.reliable, each.reliable and missed
+            found[each.policy, each.estimator] += [1, *counts]
     return dict(found)
 
 
@@ -164,14 +160,14 @@ def main():
     for name, world in worlds().items():
         if given.worlds not in name:
             continue
-        found = measure(world, given.logs, given.seed)
-        count, end, ever = found["anytime"]
-        for estimator in ESTIMATORS:
-            if estimator in found:
-                lines, reliable, missed = found[estimator]
-                rate = f"{missed / reliable:.3f}" if reliable else "-"
-                print(name, estimator, lines, f"{reliable / lines:.3f}", rate, f"{end / count:.3f}",
-                      f"{ever / count:.3f}", sep=" | ", flush=True)  # fmt: skip
+        sums = defaultdict(lambda: np.zeros(3, dtype=int))
+        for (_, estimator), counts in measure(world, given.logs, given.seed).items():
+            sums[estimator] += counts
+        total, end, ever = sums.pop("anytime")
+        for estimator, (lines, reliable, missed) in sums.items():
+            rate = f"{missed / reliable:.3f}" if reliable else "-"
+            cells = name, estimator, lines, f"{reliable / lines:.3f}", rate
+            print(*cells, f"{end / total:.3f}", f"{ever / total:.3f}", sep=" | ", flush=True)
 
 
 if __name__ == "__main__":

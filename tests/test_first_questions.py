@@ -153,7 +153,7 @@ def test_predictions_outside_their_intervals_are_counted(fitted):
 
 
 def test_values_that_cant_be_relied_on_are_marked(tmp_path):
-    log = {**LOG, "action": ["a"] * 35 + ["b"] * 5}
+    log = {**LOG, "action": ["a"] * 35 + ["b"] * 5}  # 20 successes, of which "b" has 2
     found = nw.off_policy_value(log, greedy=True)
     marks = {(e.policy, e.estimator): e.reliable for e in found.estimates}
     assert not marks["b", "dr"]
@@ -170,7 +170,7 @@ def test_values_that_cant_be_relied_on_are_marked(tmp_path):
     assert "unreliable" in invoke("evaluate", tmp_path / "log.csv", "--out", tmp_path)
     page = (tmp_path / "index.html").read_text()
     assert "unreliable" in page
-    assert "largest reliable estimate" in page or "No estimate of another policy" in page
+    assert "largest reliable estimate" in page or "No approximate interval of another policy" in page
 
 
 def test_what_had_probability_zero_is_said_with_the_remedy():
@@ -182,14 +182,14 @@ def test_what_had_probability_zero_is_said_with_the_remedy():
     log = agent.log()
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        assert not nw.off_policy_value(log, "b").of("b").reliable
+        assert not nw.off_policy_value(log, "b").of("b", "dr").reliable
     assert re.search("probability 0 in the log.*among='all'", str(said[0].message))
     del log["probabilities"]
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         found = nw.off_policy_value(log, "b")
     assert said
-    assert not found.of("b").reliable
+    assert not found.of("b", "dr").reliable
     assert not found.checked
 
 
@@ -200,7 +200,7 @@ def test_weights_that_fall_short_are_suspected_without_the_probabilities_of_all(
     with pytest.warns(UserWarning, match="about 20 % of its decisions may have had probability 0"):
         nw.off_policy_value(log, "a")
     known = {**log, "probabilities": [[0.5, 0.5]] * 400}
-    assert nw.off_policy_value(known, "a").of("a").reliable
+    assert nw.off_policy_value(known, "a").of("a", "dr").reliable
 
 
 def test_contributions_name_what_they_are_relative_to():

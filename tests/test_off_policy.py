@@ -10,11 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from scipy.optimize import brentq
 from scipy.stats import binom
+from scipy.stats import t as student
 
 import noisewise as nw
 from noisewise.cli import main
-from noisewise.evaluation import betting
+from noisewise.evaluation import betting, estimates, reliability
 from noisewise.experiments import datasets
 
 RNG = np.random.default_rng
@@ -97,15 +99,17 @@ def test_by_hand():
     """Two decisions: w = 2 and 0.5; q = 0.5 for all."""
     log = {"action": ["a", "b"], "reward": [1.0, 0.0], "probability": [0.25, 0.5]}
     q = np.full((2, 2), 0.5)
-    with pytest.warns(UserWarning, match="effective sample size"):
+    with warnings.catch_warnings(action="ignore"):
         found = nw.off_policy_value(log, [0.5, 0.5], predictions=q)
+    assert "policy: its largest weight, 2, has 80 % of the sum of squared weights" in repr(found)
     assert found.actions == ("a", "b")
     assert found.of("policy", "ips").value == (2 * 1 + 1 * 0) / 2
     assert found.of("policy", "snips").value == pytest.approx(2 / 3)
     assert found.of("policy", "dr").value == (0.5 + 2 * 0.5 + 0.5 - 1 * 0.5) / 2
     assert found.of("policy", "ips").effective == pytest.approx(9 / 5)
-    assert found.gain.value == found.value - 0.5
-    assert found.of("played").value == 0.5
+    assert math.isnan(found.of("policy", "dr").lower)  # unreliable, so there is no interval
+    assert found.of("policy") == found.of("policy", "anytime")
+    assert found.of("played", "mean").value == 0.5
 
 
 def test_wealth_by_hand_and_its_bound():
@@ -170,6 +174,7 @@ def test_an_agents_record_and_choices():
     assert found.of("policy", "anytime").lower < MEANS[log["x"], choices].mean()
 
 
+@pytest.mark.filterwarnings("ignore:policy:UserWarning")
 def test_features_of_arms_and_a_policy_with_its_state():
     policy, rng = nw.LinUCB(), RNG(4)
     agent = nw.Agent(policy, dim=2, randomise=0.5, among="all")
@@ -198,12 +203,6 @@ def test_warns_of_weights_and_of_what_had_probability_zero():
     del log["probabilities"]
     with pytest.warns(UserWarning, match=r"weights average 0\.\d+ instead of 1"):
         nw.off_policy_value(log, [0.5, 0.25, 0.25], actions=[0, 1, 2])
-    log = {"action": ["a", "b"] * 500, "reward": [1.0, 0.0] * 500, "probability": [0.5] * 1000}
-    log["probability"][0] = 1 / 130
-    with pytest.warns(UserWarning, match="one decision has 12 % of the total weight"):
-        nw.off_policy_value(log, "a")
-    with pytest.warns(UserWarning, match="effective sample size is 1;"):
-        nw.off_policy_value({name: column[:6] for name, column in log.items()}, "a")
 
 
 def test_probabilities_follow_their_actions_in_any_order():
@@ -221,17 +220,25 @@ def test_probabilities_follow_their_actions_in_any_order():
     assert [each[:1] for each in found.warnings if "100 % of its" in each] == ["b"]
 
 
-def test_no_anytime_interval_without_a_range():
-    log = logged(RNG(7), 100)
+def test_a_range_scales_and_without_one_the_sequence_is_asymptotic():
+    log = logged(RNG(7), 1200)
+    x = log.pop("x")
+    pi = np.eye(3)[BEST[x]]
+    small = nw.off_policy_value(log, pi)
     log["reward"] = 10 * log["reward"]
-    names = {e.estimator for e in nw.off_policy_value(log).estimates}
-    assert names == {"mean", "ips", "snips", "dr"}
-    wide = nw.off_policy_value(log, reward_range=(0, 10), context=CONTEXT)
-    log["reward"] = log["reward"] / 10
-    small = nw.off_policy_value(log, context=CONTEXT)
-    for a, b in zip(wide.estimates, small.estimates, strict=True):
+    wide = nw.off_policy_value(log, pi, reward_range=(0, 10))
+    for a, b in zip((*wide.estimates, wide.gain), (*small.estimates, small.gain), strict=True):
         assert (a.value, a.lower, a.upper) == pytest.approx((10 * b.value, 10 * b.lower,
                                                              10 * b.upper), abs=1e-6)  # fmt: skip
+    found = nw.off_policy_value(log, pi)
+    always, dr = found.of("policy", "anytime"), found.of("policy", "dr")
+    assert "approximate" in always.promise
+    assert always.value == dr.value == (always.lower + always.upper) / 2
+    assert 1.4 < (always.upper - always.lower) / (dr.upper - dr.lower) < 2.2
+    few = {name: column[:150] for name, column in log.items()}
+    with warnings.catch_warnings(action="ignore"):
+        found = nw.off_policy_value(few, pi[:150])
+    assert found.of("policy", "anytime").lower == -math.inf
 
 
 BAD = {
@@ -243,6 +250,16 @@ BAD = {
     "context 'age' holds nan": {"age": [1.0, np.nan, 2.0]},
     "action at row 1 is None": {"action": ["a", None, "b"]},
     "'played', as a line": {"action": ["a", "played", "b"]},
+    r"probability is -0\.1 at row 0; pass": {"probability": [-0.1, 0.5, 0.5]},
+    r"probability is 0\.5 at row 1, but probabilities has 0\.3 for the action 'b' taken there; correct": {
+        "probabilities": [[0.5, 0.5], [0.7, 0.3], [0.5, 0.5]]
+    },
+    r"probabilities at row 2 are \[1\.2, -0\.2\]; pass numbers of at least 0 that sum to 1": {
+        "probabilities": [[0.5, 0.5], [0.5, 0.5], [1.2, -0.2]]
+    },
+    r"probabilities at row 0 are \[0\.5, 0\.4\]": {
+        "probabilities": [{"a": 0.5, "b": 0.4}, {"a": 0.5, "b": 0.5}, {"a": 0.5, "b": 0.5}]
+    },
 }
 
 
@@ -285,6 +302,126 @@ def test_other_bad_input():
         nw.off_policy_value(3)
     with pytest.raises(ValueError, match="1 decisions"):
         nw.off_policy_value({name: column[:1] for name, column in log.items()})
+
+
+def test_every_warning_and_note():
+    """Each sentence on what can't be relied on, once, from a log that deserves it."""
+    fair = {"action": ["a", "b"] * 200, "probability": [0.5] * 400}
+    hits = {**fair, "reward": ([1.0] * 10 + [0.0] * 90) * 4}
+    half = [[0.5, 0.5]] * 400
+    rare = [0.5] * 398 + [1 / 300] * 2
+    known = [[0.9, 0.1], [0.1, 0.9]] * 200  # "a" as often as not at 0.1, though never taken there
+    said = {
+        "a: its value rests on about 10 rewards that differ from the mean, such as successes; it "
+        "takes 20": {**fair, "reward": [1.0, 0.0] * 10 + [0.0] * 380},
+        "a: its rewards in the log are all equal, so their spread is not known": {
+            **fair, "reward": [1.0, 0.0] * 200
+        },
+        "a: its largest weight, 300, has 99 % of the sum of squared weights; more than 5 % "
+        "suggests that larger ones are missing from the log": {**hits, "probability": rare},
+        "a, ips: its standard error rests on about 8 decisions; it takes 10": {
+            "action": ["a"] * 200 + ["b"] * 200, "reward": ([1.0] * 8 + [0.0] * 32) * 10,
+            "probability": [0.1] * 40 + [0.9] * 160 + [0.5] * 200,
+        },
+        "a: 50 % of its decisions had probability 0 in the log": {
+            **hits, "probabilities": [[1.0, 0.0], [0.0, 1.0]] * 200, "probability": [1.0] * 400
+        },
+        "a: weights average 0.625 instead of 1; probabilities are wrong": {
+            **hits, "probability": [0.8] * 400
+        },
+        "a: weights average 0.833 instead of 1, so about 17 % of its decisions may have had": {
+            **hits, "probability": [0.6] * 400
+        },
+        "a: the anytime interval is infinite, since rewards have no known range and its effective "
+        "sample size is 50, where it takes 100; pass reward_range if there is one": {
+            name: column[:100] for name, column in {**hits, "reward": [5.0, 5, 0, 0] * 100}.items()
+        },
+        "a: the anytime interval is infinite, since rewards have no known range and some of its "
+        "decisions may be missing from the log; pass reward_range if there is one": {
+            **hits, "reward": [5.0, 5, 0, 0] * 100, "probability": [0.8] * 400
+        },
+        "unreliable: means are not yet about normal, so the line has no interval; use the anytime "
+        "one.": {name: column[:10] for name, column in hits.items()},
+    }  # fmt: skip
+    for words, log in said.items():
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            found = nw.off_policy_value(log, "a")
+        assert repr(found).count(words) == 1, (words, found)
+        doubted = [e for e in found.estimates if not e.reliable]
+        assert all(math.isnan(e.lower) and math.isnan(e.upper) for e in doubted)
+        assert bool(warned) == any(e.policy == "a" for e in doubted)
+    clean = nw.off_policy_value({**hits, "probabilities": half}, "a")
+    assert not clean.warnings
+    assert "unreliable" not in repr(clean)
+    with warnings.catch_warnings(action="ignore"):
+        assert nw.off_policy_value({**hits, "probabilities": half}, "a").of("a", "ips").reliable
+
+
+def test_weights_that_were_likely_but_not_met_are_known_from_the_probabilities_of_all():
+    """One decision in ten had probability 1/1000 for "a", which it never was there."""
+    n = 2000
+    p = np.where(np.arange(n) % 10, 0.5, 0.001)
+    a = RNG(0).random(n) < p
+    assert not a[::10].any()
+    log = {"action": np.where(a, "a", "b"), "reward": RNG(1).integers(2, size=n).astype(float)}
+    log["probability"] = np.where(a, p, 1 - p)
+    assert nw.off_policy_value(log, "a").of("a", "ips").reliable
+    log["probabilities"] = np.column_stack([p, 1 - p])
+    with pytest.warns(UserWarning, match="rests on about 0 decisions"):
+        assert not nw.off_policy_value(log, "a").of("a", "ips").reliable
+
+
+def test_what_is_behind_a_standard_error_by_hand():
+    """Weights 2 and 1, and a share of 1/4 of successes; then all of it from the probabilities."""
+    w, r = np.repeat([2.0, 1.0], 8), np.tile([1.0, 0.0, 0.0, 0.0], 4)
+    weights = (8 * 4 + 8) ** 2 / (8 * 16 + 8)
+    squares = np.array([9 / 16, 1 / 16])
+    share = (squares @ [1 / 4, 3 / 4]) ** 2 / (squares**2 @ [1 / 4, 3 / 4])
+    assert reliability.behind(w) == pytest.approx(weights)
+    assert reliability.expected(w, r, weights) == pytest.approx(weights * share)
+    hits = np.zeros(1000)
+    hits[:25] = 3.0
+    assert reliability.behind(hits - hits.mean()) == pytest.approx(25, rel=0.1)
+    assert reliability.share(hits) == 1 / 25
+
+
+@pytest.mark.parametrize("skew", [0.0, 1e-8, 0.5, -0.5])
+def test_the_interval_of_a_mean_by_its_equation(skew):
+    """Hall's cubic of the studentised error is a quantile; the other end is Student's."""
+    terms = RNG(2).exponential(size=80) * np.sign(skew or 1) if abs(skew) > 0.1 else RNG(2).random(80)
+    n, d = len(terms), terms - terms.mean()
+    lower, upper = estimates.normal(terms.mean(), terms, 0.05, None)
+    error, k = terms.std(ddof=1) / math.sqrt(n), n * (d**4).sum() / (d**2).sum() ** 2
+    t = student.isf(0.025, min(n - 1, 2 * n / (k - 1)))
+    c = (d**3).mean() / (d**2).mean() ** 1.5 / math.sqrt(n)
+
+    def cubic(end):
+        T = (terms.mean() - end) / error
+        return T + c * T**2 / 3 + c**2 * T**3 / 27 + c / 6
+
+    halls = [brentq(lambda end, q=q: cubic(end) - q, terms.mean() - 9 * error, terms.mean() + 9 * error)
+             for q in (t, -t)]  # fmt: skip
+    assert lower == pytest.approx(min(terms.mean() - t * error, halls[0]))
+    assert upper == pytest.approx(max(terms.mean() + t * error, halls[1]))
+
+
+def test_the_centre_of_an_anytime_interval_is_its_own():
+    """Both bets have won the same there, so it lies inside; of few successes it is no midpoint."""
+    log = logged(RNG(4), 300)
+    with warnings.catch_warnings(action="ignore"):
+        found = nw.off_policy_value({**log, "reward": log["reward"] * (RNG(5).random(300) < 0.1)}, "1")
+    w = (log["action"] == 1) / log["probability"]
+    r = log["reward"] * (RNG(5).random(300) < 0.1)
+    each = found.of("1", "anytime")
+    assert each.lower < each.value < (each.lower + each.upper) / 2
+    won = betting.log_wealth(w * r, each.value)[-1], betting.log_wealth(w * (1 - r), 1 - each.value)[-1]
+    assert won[0] == pytest.approx(won[1], abs=1e-6)
+    assert (found.value, found.lower, found.upper) == (each.value, each.lower, each.upper)
+    gain = found.gain
+    assert gain.estimator == "anytime"
+    s = (1 + gain.lower) / 2
+    assert betting.log_wealth((1 + (w - 1) * r) / 2, s)[-1] == pytest.approx(math.log(40), abs=1e-5)
 
 
 LOGS, ROUNDS = 500, 1000
@@ -368,7 +505,8 @@ def test_the_command_prints_and_writes_a_page(tmp_path, suffix):
         log.to_parquet(path)
     done = invoke(path, "--out", out, "--policy", "offer <1>")
     assert done.exit_code == 0, done.output
-    found = nw.off_policy_value(log, "offer <1>", greedy=True)
+    with warnings.catch_warnings(action="ignore"):
+        found = nw.off_policy_value(log, "offer <1>", greedy=True)
     assert repr(found) in done.output
     page = (out / "index.html").read_text()
     assert "offer &lt;1&gt;" in page
@@ -384,6 +522,12 @@ def test_the_command_prints_and_writes_a_page(tmp_path, suffix):
         (lambda log: log.drop(columns="probability"), "no column 'probability'"),
         (lambda log: log.assign(probability=0.0), "probability is 0 at row 0"),
         (lambda log: log.assign(probability=2.0), "probability is 2 at row 0"),
+        (lambda log: log.assign(probability=-0.5), "probability is -0.5 at row 0"),
+        (
+            lambda log: log.assign(probability=0.5, probabilities="{'0': 0.2, '1': 0.3, '2': 0.5}"),
+            "but probabilities has 0.2 for the action '0' taken there",
+        ),
+        (lambda log: log.assign(probabilities="{'0': -0.2, '1': 1.2}"), "[-0.2, 1.2, 0.0]"),
         (lambda log: log.assign(reward=np.nan), "holds nan"),
         (lambda log: log.assign(age=np.nan), "context 'age' holds nan"),
         (lambda log: log[:0], "has no rows"),
@@ -391,7 +535,7 @@ def test_the_command_prints_and_writes_a_page(tmp_path, suffix):
     ],
 )
 def test_the_command_names_what_is_wrong(change, words, tmp_path):
-    log = change(pd.DataFrame(logged(RNG(9), 20)))
+    log = change(pd.DataFrame(logged(RNG(9), 20)).sort_values("action"))
     log.to_csv(tmp_path / "log.csv", index=False)
     done = invoke(tmp_path / "log.csv", "--out", tmp_path / "out")
     assert done.exit_code == 2, done.output
@@ -405,7 +549,7 @@ def test_the_command_needs_a_file(tmp_path):
     assert "can't be read" in done.output
 
 
-@pytest.mark.filterwarnings("ignore:.*only the anytime interval:UserWarning")
+@pytest.mark.filterwarnings("ignore:a:UserWarning")
 def test_a_log_of_an_agent_may_go_through_a_csv_file(tmp_path):
     """Probabilities by name come back from text; what is no dictionary is refused."""
     agent = nw.Agent.for_binary_rewards(

@@ -56,7 +56,7 @@ def interval(z: Array, rest: Array, delta: float) -> tuple[float, float, float]:
 
     >>> one, none = np.ones(50), np.zeros(50)
     >>> [round(each, 2) for each in interval(np.r_[one, none], np.r_[none, one], 0.05)]
-    [0.35, 0.5, 0.65]
+    [0.32, 0.5, 0.68]
     """
     from scipy.optimize import brentq
 

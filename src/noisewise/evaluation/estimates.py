@@ -12,7 +12,7 @@ from .decision_table import DecisionTable
 
 Limits = tuple[float, float] | None
 Ways = dict[str, tuple[float, Array]]  # estimator -> estimate, and terms with its error
-START = 200.0  # effective sample size from which the asymptotic sequence holds
+START = 100.0  # effective sample size from which the asymptotic sequence holds
 FIXED = "one policy, at one time fixed in advance; approximate"
 ANYTIME = "one policy, at all times at once"
 LATER = f"{ANYTIME} from an effective sample size of {START:g} on; approximate"
@@ -226,13 +226,15 @@ def _hall(x: float, skewness: float) -> float:
 
 
 def sequence(terms: Array, delta: float) -> float:
-    """Return half the width of an asymptotic confidence sequence, infinite while that is unknown.
+    """Return half the width of an asymptotic confidence sequence, infinite for too few terms.
 
     Of the degrees of freedom that the kurtosis gives only half are used, against skewness.
+    Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2024), Time-uniform central limit theory.
     """
     n, d = len(terms), terms - terms.mean()
     freedom = reliability.behind(d) - 1
     if freedom <= 0:
         return math.inf
     unit = float((d**2).sum()) / (n - 1)
-    return float(anytime_half_width(np.array(unit / n), PRECISION / unit, freedom, delta))
+    with np.errstate(divide="ignore"):
+        return float(anytime_half_width(np.array(unit / n), PRECISION / unit, freedom, delta))

@@ -44,11 +44,12 @@ def off_policy_value(
     reward q expected of an action is predicted from earlier decisions only, so "ips" and "dr" are
     unbiased whatever the model, also where the log's policy learnt on the way. "anytime" is an
     interval that holds at all times at once: for rewards within a range by betting, for weights of
-    any size; for others approximately, from an effective sample size of 200 on.
+    any size; for others approximately, from an effective sample size of 100 on.
 
-    Approximate intervals need many matched decisions. Where the largest weights or the rewards that
-    matter are fewer than 20, or a standard error rests on fewer than 10 decisions, a line is
-    unreliable: it has no interval, the result warns, and the anytime interval takes its place.
+    Approximate intervals need many matched decisions. A line is unreliable where one weight has
+    more than 5 % of the sum of squared weights, where its value rests on fewer than 20 rewards that
+    differ from the mean (successes, if these are rare), or its standard error on fewer than 10
+    decisions. It has no interval then: the result says why, and the anytime interval takes over.
 
     An action that had probability 0 is never seen in the log. If the policy takes such actions,
     only the anytime interval holds, and the result warns of it. An `Agent` gives probability 0 to
@@ -90,12 +91,12 @@ def off_policy_value(
 
     Examples
     --------
-    A fair coin chose between "a", which pays 1, and "b", which pays 0:
+    A fair coin chose between "a", which pays 1 every other time, and "b", which pays 0:
 
-    >>> log = {"action": ["a", "b"] * 50, "reward": [1, 0] * 50, "probability": [0.5] * 100}
+    >>> log = {"action": ["a", "b"] * 50, "reward": [1, 0, 0, 0] * 25, "probability": [0.5] * 100}
     >>> found = off_policy_value(log, "a")
     >>> found.of("played").value, found.of("a", "ips").value, found.of("a", "snips").value
-    (0.5, 1.0, 1.0)
+    (0.25, 0.5, 0.5)
 
     References
     ----------
@@ -134,7 +135,7 @@ def off_policy_value(
         if policy is not None and name == asked:
             gain, more = judged.gain(delta, limits)
             doubts += more
-            for each in doubts:
+            for each in [] if all(e.reliable for e in values) else doubts:
                 warnings.warn(each, stacklevel=2)
         found += values
         said += doubts

@@ -1,10 +1,10 @@
 r"""Whether a mean of weighted rewards is about normal: from weights, rewards and their product.
 
-A tail of index :math:`\alpha` has about :math:`2^\alpha` numbers between half the largest and the
-largest. Twenty of them mean an index above 4, so that the standard error has a variance itself; of
-rewards that are rarely 1, it is the number of successes. With deviations d from the mean,
-:math:`(\sum d^2)^2/\sum d^4` decisions are behind the standard error: of equal successes, again
-their number.
+Three things can deceive a standard error. The largest weights may be missing from the log: where
+one weight has a large share of the sum of squares, larger ones are likely to exist. So may the
+largest rewards, or nearly all of a few successes; of k equal ones, each has the share 1/k. And few
+decisions may be behind the standard error: with deviations d from the mean it is as uncertain as
+that of :math:`(\sum d^2)^2/\sum d^4` equal ones.
 """
 
 import math
@@ -15,19 +15,20 @@ from ..printing import percent
 from ..protocols import Array
 from .decision_table import DecisionTable
 
-LEAST_LARGE = 20  # numbers between half the largest and the largest
+LEAST_REWARDS = 20  # equal rewards apart from the mean, or more that differ
+MOST_SHARE = 1 / LEAST_REWARDS  # of one weight, or one reward, in the sum of squares
 LEAST_BEHIND = 10  # decisions behind a standard error
 SUSPECT = 3.5  # standard errors by which weights fall short of 1, where nothing else tells
 
 
-def large(x: Array) -> int:
-    """Return how many numbers are at least half as large as the largest.
+def share(x: Array) -> float:
+    """Return the largest share of one number in the sum of squares, 0 if all are 0.
 
-    >>> large(np.array([0.0, 1.0, 1.0, 1.0])), large(np.zeros(3))
-    (3, 0)
+    >>> share(np.array([0.0, 1.0, -1.0, 1.0, 1.0])), share(np.zeros(3))
+    (0.25, 0.0)
     """
-    most = x.max(initial=0.0)
-    return int((x >= most / 2).sum()) if most > 0 else 0
+    squares = x * x
+    return float(squares.max() / squares.sum()) if squares.any() else 0.0
 
 
 def behind(d: Array) -> float:
@@ -89,23 +90,24 @@ def support_doubts(name: str, w: Array, pi: Array, table: DecisionTable) -> list
 
 
 def tail_doubts(name: str, w: Array, r: Array) -> list[str]:
-    """Return whether the largest weights, or the rewards that matter most, are too few."""
+    """Return whether one weight, or one reward, has too large a share."""
     if not w.any():
         return []
     found = []
-    heavy = large(w)
-    if heavy < LEAST_LARGE:
+    heaviest = share(w)
+    if heaviest > MOST_SHARE:
         found.append(
-            f"{name}: {heavy} decisions of the log have about its largest weight, {w.max():.3g}; "
-            f"it takes {LEAST_LARGE} to know that no larger one is missing"
+            f"{name}: its largest weight, {w.max():.3g}, has {percent(heaviest)} of the sum of "
+            f"squared weights; more than {percent(MOST_SHARE)} suggests that larger ones are "
+            "missing from the log"
         )
-    far = large(np.abs(r - np.average(r, weights=w))[w > 0])
-    if far == 0:
+    farthest = share((r - np.average(r, weights=w))[w > 0])
+    if farthest == 0:
         found.append(f"{name}: its rewards in the log are all equal, so their spread is not known")
-    elif far < LEAST_LARGE:
+    elif farthest > MOST_SHARE:
         found.append(
-            f"{name}: its value rests on {far} rewards, those that differ most from the mean; it "
-            f"takes {LEAST_LARGE}"
+            f"{name}: its value rests on about {1 / farthest:.0f} rewards that differ from the "
+            f"mean, such as successes; it takes {LEAST_REWARDS}"
         )
     return found
 

@@ -1,6 +1,7 @@
 """The page on what policies are worth, from a log: one file, nothing fetched from outside."""
 
 import html
+import math
 from pathlib import Path
 
 import pandas as pd
@@ -27,7 +28,7 @@ def write(folder: Path, source: str, found: OffPolicyValue, command: str) -> Pat
     """Write ``folder/index.html`` with its picture and return its path."""
     picture = folder / "values.svg"
     plotting.write(lambda _: draw(found), pd.DataFrame(), picture)
-    played = found.of("played")
+    played = found.of("played", "mean")
     reliable = [e for e in found.estimates if e.estimator == "dr" and e.reliable]
     lead = f"{found.count:,} decisions earned {played.value:.4g} each, on average. "
     if reliable:
@@ -38,7 +39,10 @@ def write(folder: Path, source: str, found: OffPolicyValue, command: str) -> Pat
             "several it is biased upwards."
         )
     else:
-        lead += "No estimate of another policy is reliable; the warnings say why."
+        lead += (
+            "No approximate interval of another policy is reliable, and the warnings say why; the "
+            "picture shows the anytime intervals."
+        )
     texts = {"title": f"Policies on {source}", "lead": lead, "command": command}
     notes = found.notes()[len(found.warnings) :]
     page = framed(
@@ -55,21 +59,25 @@ def write(folder: Path, source: str, found: OffPolicyValue, command: str) -> Pat
 
 
 def draw(found: OffPolicyValue) -> plotting.Figure:
-    """Draw the estimate of each policy with its intervals, the largest on top."""
+    """Draw the estimate of each policy with its intervals, the largest on top.
+
+    Pale: only the anytime interval, around its own centre.
+    """
     names = list(dict.fromkeys(e.policy for e in found.estimates))
     names = sorted(names, key=lambda name: -found.of(name).value)[:MOST]
     figure, axes = plotting.panels(1, 1, width=7.0, height=1.0 + 0.28 * len(names))
     axis = axes[0, 0]
     held: dict[tuple[str, str], Estimate] = {(e.policy, e.estimator): e for e in found.estimates}
     for place, name in enumerate(names):
-        always, each = held.get((name, "anytime")), found.of(name)
-        colour = plotting.BLUE if each.reliable else plotting.FAINT
+        always, each = held[name, "anytime"], found.of(name)
+        colour = plotting.BLUE if each is not always else plotting.FAINT
         colour = plotting.BLACK if name == "played" else colour
-        if always is not None:
+        if math.isfinite(always.upper - always.lower):
             axis.plot([always.lower, always.upper], [-place] * 2, color=colour, lw=7, alpha=0.2)
-        axis.plot([each.lower, each.upper], [-place] * 2, color=colour)
+        if each is not always:
+            axis.plot([each.lower, each.upper], [-place] * 2, color=colour)
         axis.plot(each.value, -place, "o", ms=4, color=colour)
-    axis.axvline(found.of("played").value, color=plotting.BLACK, lw=0.8, ls=":")
+    axis.axvline(found.of("played", "mean").value, color=plotting.BLACK, lw=0.8, ls=":")
     axis.set_yticks([-i for i in range(len(names))], names)
     axis.set(xlabel="mean reward per decision", ylim=(-len(names) + 0.4, 0.6))
     axis.set_title("What each policy would have earned")
