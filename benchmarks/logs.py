@@ -35,9 +35,12 @@ class World:
     lognormal: float = 0.0  # sd of the logarithm of rewards, which are 0 or 1 where it is 0
 
     def truth(self):
-        """Return the value of each policy that is judged."""
+        """Return the value of each line, except of what an agent played."""
         found = {str(k): float(mean) for k, mean in enumerate(self.means.mean(axis=0))}
         found["policy"] = float(self.means[np.arange(SIZE), self.policy()].mean())
+        if self.probabilities is not None:
+            found["played"] = float((self.probabilities * self.means).sum(axis=1).mean())
+            found["gain"] = found["policy"] - found["played"]
         return found
 
     def policy(self):
@@ -95,9 +98,7 @@ def worlds():
     x, means, p = smooth(1.0, 0.1, 0.0, 2, actions=3)
     return {
         "softmax, down to 1e-3": World(1000, *smooth(2.0, 1e-3, -1.0, 1)),
-        "expit(3z)": World(
-            1000, z, expit(np.hstack([z, -0.5 * z])), np.hstack([1 - share, share])
-        ),
+        "expit(3z)": World(1000, z, expit(np.hstack([z, -0.5 * z])), np.hstack([1 - share, share])),
         "5 hits": World(1000, none, both * [0.008, 0.01], fair),
         "50 hits": World(1000, none, both * [0.1, 0.12], fair),
         "3 % and 3.6 %, agent": World(2000, none, both * [0.03, 0.036], None),
@@ -113,7 +114,8 @@ def measure(world, logs, seed):
 
     They are lines, those called reliable, and misses of these. Of the anytime interval they are
     lines, misses at the end, and misses at any time: by betting when the wealth of a bet against
-    the truth ever exceeds its limit, of the asymptotic sequence at any twentieth row.
+    the truth ever exceeds its limit, of the asymptotic sequence at any twentieth row. The gain is
+    looked at at the end alone, by one of the two.
     """
     truth, found = world.truth(), defaultdict(lambda: np.zeros(3, dtype=int))
     for rng in RNG(seed).spawn(logs):
@@ -123,25 +125,31 @@ def measure(world, logs, seed):
         pi["policy"] = np.eye(K)[world.policy()[at]]
         with warnings.catch_warnings(action="ignore", category=UserWarning):
             values = nw.off_policy_value(log, pi["policy"], actions=range(K))
-        for each in (e for e in values.estimates if e.policy in truth):
+        for each in (e for e in (*values.estimates, values.gain) if e.policy in truth):
             missed = not each.lower <= truth[each.policy] <= each.upper
-            if each.estimator == "anytime":
-                q = values.predictions
-                counts = missed, ever_missed(log, pi[each.policy], q, truth[each.policy])
-            else:
+            if each.estimator != "anytime":
                 counts = each.reliable, each.reliable and missed
+            elif each.policy == "gain":
+                counts = missed, missed
+                found["gain", "dr"] += [1, 0, 0]
+            else:
+                given = log, pi.get(each.policy), values.predictions
+                counts = missed, ever_missed(*given, truth[each.policy])
             found[each.policy, each.estimator] += [1, *counts]
     return dict(found)
 
 
 def ever_missed(log, pi, q, truth):
-    """Return whether the anytime interval of a policy misses at any time."""
-    rows, a = np.arange(len(pi)), np.asarray(log["action"], dtype=int)
-    w, r = pi[rows, a] / log["probability"], np.asarray(log["reward"])
+    """Return whether the anytime interval of a policy, or of what was played, ever misses."""
+    r, rows = np.asarray(log["reward"]), np.arange(len(q))
+    w, terms = np.ones(len(r)), r
+    if pi is not None:
+        a = np.asarray(log["action"], dtype=int)
+        w = pi[rows, a] / log["probability"]
+        terms = (pi * q).sum(axis=1) + w * (r - q[rows, a])
     if r.max() <= 1:
         wealth = [betting.log_wealth(w * r, truth), betting.log_wealth(w * (1 - r), 1 - truth)]
         return np.max(wealth) >= math.log(2 / DELTA)
-    terms = (pi * q).sum(axis=1) + w * (r - q[rows, a])
     return any(
         estimates.effective(w[:t]) >= estimates.START
         and abs(terms[:t].mean() - truth) > estimates.sequence(terms[:t], DELTA)

@@ -170,7 +170,9 @@ def test_values_that_cant_be_relied_on_are_marked(tmp_path):
     assert "unreliable" in invoke("evaluate", tmp_path / "log.csv", "--out", tmp_path)
     page = (tmp_path / "index.html").read_text()
     assert "unreliable" in page
-    assert "largest reliable estimate" in page or "No approximate interval of another policy" in page
+    assert (
+        "largest reliable estimate" in page or "No approximate interval of another policy" in page
+    )
 
 
 def test_what_had_probability_zero_is_said_with_the_remedy():

@@ -14,6 +14,7 @@ Waudby-Smith, Wu, Ramdas, Karampatziakis and Mineiro (2024), Anytime-valid off-p
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..protocols import Array
 
@@ -72,7 +73,7 @@ def interval(z: Array, rest: Array, delta: float) -> tuple[float, float, float]:
     return lower, centre, upper
 
 
-def _wealth(values: Array, counts: Array, m: float) -> float:
+def _wealth(values: Array, counts: NDArray[np.int_], m: float) -> float:
     """Return the logarithm of the wealth after all numbers."""
     logs = (np.log1p(_stakes(m)[:, None] * (values - m)) * counts).sum(axis=1)
     return float(_mean_of_exponentials(logs[:, None])[0])

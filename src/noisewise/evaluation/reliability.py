@@ -106,8 +106,8 @@ def tail_doubts(name: str, w: Array, r: Array) -> list[str]:
         found.append(f"{name}: its rewards in the log are all equal, so their spread is not known")
     elif farthest > MOST_SHARE:
         found.append(
-            f"{name}: its value rests on about {1 / farthest:.0f} rewards that differ from the "
-            f"mean, such as successes; it takes {LEAST_REWARDS}"
+            f"{name}: its value rests on about {math.floor(1 / farthest)} rewards that differ from "
+            f"the mean, such as successes; it takes {LEAST_REWARDS}"
         )
     return found
 
@@ -115,6 +115,6 @@ def tail_doubts(name: str, w: Array, r: Array) -> list[str]:
 def too_few(name: str, estimator: str, count: float) -> str:
     """Return the sentence on a standard error that rests on few decisions."""
     return (
-        f"{name}, {estimator}: its standard error rests on about {count:.0f} decisions; it takes "
-        f"{LEAST_BEHIND}"
+        f"{name}, {estimator}: its standard error rests on about {math.floor(count)} decisions; "
+        f"it takes {LEAST_BEHIND}"
     )

@@ -11,7 +11,7 @@ HEADS = ("policy", "estimator", "value", "lower", "upper", "effective sample siz
 LEFT = ("policy", "estimator", "note")
 PREFERRED = ("dr", "mean")  # and the anytime one where these are unreliable
 UNRELIABLE = "unreliable"
-NO_INTERVAL = "means are not yet about normal, so the line has no interval; use the anytime one"
+NO_INTERVAL = "the line has no interval, for the reason in the warnings; use the anytime one"
 LINES = {
     "played": "what the log's own policy earned",
     "greedy": "takes the action with the largest predicted reward, by a model of the first half of "
