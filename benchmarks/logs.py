@@ -94,7 +94,7 @@ def worlds():
     none = np.empty((SIZE, 0))
     fair = np.full((SIZE, 2), 0.5)
     both = np.ones((SIZE, 1))
-    share = expit(3 * z)
+    share, odd, unfair = expit(3 * z), np.arange(SIZE)[:, None] % 2.0, np.array([[0.11, 0.89]])
     x, means, p = smooth(1.0, 0.1, 0.0, 2, actions=3)
     return {
         "softmax, down to 1e-3": World(1000, *smooth(2.0, 1e-3, -1.0, 1)),
@@ -102,8 +102,15 @@ def worlds():
         "5 hits": World(1000, none, both * [0.008, 0.01], fair),
         "50 hits": World(1000, none, both * [0.1, 0.12], fair),
         "3 % and 3.6 %, agent": World(2000, none, both * [0.03, 0.036], None),
+        "the same, 8000 rows": World(8000, none, both * [0.03, 0.036], None),
         "lognormal": World(
             1000, z, np.exp(0.3 * np.hstack([z, -z])), np.hstack([0.3 + 0 * z, 0.7 + 0 * z]), 1.0
+        ),
+        "expit(z)": World(
+            1000, z, expit(np.hstack([z, -0.5 * z]) - 0.7), np.hstack([expit(-z), expit(z)])
+        ),
+        "weights 1.1 and 9.1": World(
+            2500, odd, both * [0.1, 0.12], np.where(odd, unfair, 1 - unfair)
         ),
         "benign": World(1500, x, means, p),
     }

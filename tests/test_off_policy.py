@@ -492,11 +492,16 @@ def test_anytime_intervals_cover_where_the_log_learnt_and_probabilities_are_zero
     assert lost > 0
 
 
-HOPELESS, CLEAR = ("softmax, down to 1e-3", "expit(3z)", "5 hits"), ("50 hits", "benign")
+HOPELESS, CLEAR = (
+    ("softmax, down to 1e-3", "expit(3z)", "5 hits"),
+    ("50 hits", "weights 1.1 and 9.1", "benign"),
+)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*HOPELESS, *CLEAR, "3 % and 3.6 %, agent", "lognormal"])
+@pytest.mark.parametrize(
+    "name", [*HOPELESS, *CLEAR, "3 % and 3.6 %, agent", "expit(z)", "lognormal"]
+)
 def test_lines_called_reliable_are(name, monkeypatch):
     """They miss with at most 0.075, and anytime intervals ever with 0.05 (0.075 without a range).
 
