@@ -235,8 +235,8 @@ def evaluate(
 
     Compared are what was played, each single action, and the greedy policy: it takes the action
     with the largest predicted reward, by a model of the first half of the log, and is judged on the
-    second half. Lines that can't be relied on are marked as unreliable, with the reason. Prints the
-    table and writes a page (index.html).
+    second half. Lines that can't be relied on are marked as unreliable, with the reason: use their
+    anytime interval. Prints the table and writes a page (index.html).
     """
     import warnings
 
