@@ -73,7 +73,8 @@ def draw(found: OffPolicyValue) -> plotting.Figure:
         colour = plotting.BLUE if each is not always else plotting.FAINT
         colour = plotting.BLACK if name == "played" else colour
         if math.isfinite(always.upper - always.lower):
-            axis.plot([always.lower, always.upper], [-place] * 2, color=colour, lw=7, alpha=0.2)
+            ends, alpha = [always.lower, always.upper], 0.5 if each is always else 0.2
+            axis.plot(ends, [-place] * 2, color=colour, lw=7, alpha=alpha)
         if each is not always:
             axis.plot([each.lower, each.upper], [-place] * 2, color=colour)
         axis.plot(each.value, -place, "o", ms=4, color=colour)
