@@ -317,7 +317,8 @@ def test_every_warning_and_note():
             **fair, "reward": [1.0, 0.0] * 200
         },
         "a: its largest weight, 300, has 99 % of the sum of squared weights; more than 5 % "
-        "suggests that larger ones are missing from the log": {**hits, "probability": rare},
+        "suggests that larger ones are missing from the log, which a column 'probabilities' would "
+        "show": {**hits, "probability": rare},
         "a, ips: its standard error rests on about 9 decisions; it takes 10": {
             "action": ["a"] * 200 + ["b"] * 200, "reward": ([1.0] * 8 + [0.0] * 32) * 10,
             "probability": [0.1] * 40 + [0.9] * 160 + [0.5] * 200,

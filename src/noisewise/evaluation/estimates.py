@@ -172,14 +172,15 @@ def judge(name: str, pi: Array, table: DecisionTable, q: Array) -> Judged:
     }
     expected = reliability.expected(w, r, reliability.planned(w, pi, table))
     lost = reliability.support_doubts(name, w, pi, table)
-    return Judged(name, w, r, ways, expected, (*lost,), (*reliability.tail_doubts(name, w, r),))
+    doubts = reliability.tail_doubts(name, w, r, table.probabilities is not None)
+    return Judged(name, w, r, ways, expected, (*lost,), (*doubts,))
 
 
 def played(name: str, r: Array) -> Judged:
     """Return what was earned: all weights are 1."""
     w = np.ones(len(r))
     expected = reliability.expected(w, r, float(len(r)))
-    doubts = reliability.tail_doubts(name, w, r)
+    doubts = reliability.tail_doubts(name, w, r, known=True)
     return Judged(name, w, r, {"mean": (float(r.mean()), r)}, expected, (), (*doubts,))
 
 

@@ -47,7 +47,8 @@ def off_policy_value(
     any size; for others approximately, from an effective sample size of 100 on.
 
     Approximate intervals need many matched decisions. A line is unreliable where one weight has
-    more than 5 % of the sum of squared weights, where its value rests on fewer than 20 rewards that
+    more than 5 % of the sum of squared weights (unless the log has the probabilities of all
+    actions, which show larger ones), where its value rests on fewer than 20 rewards that
     differ from the mean (successes, if these are rare), or its standard error on fewer than 10
     decisions. It has no interval then: the result says why, and the anytime interval takes over.
 

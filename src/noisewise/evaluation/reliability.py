@@ -89,17 +89,20 @@ def support_doubts(name: str, w: Array, pi: Array, table: DecisionTable) -> list
     return []
 
 
-def tail_doubts(name: str, w: Array, r: Array) -> list[str]:
-    """Return whether one weight, or one reward, has too large a share."""
+def tail_doubts(name: str, w: Array, r: Array, known: bool) -> list[str]:
+    """Return whether one weight, or one reward, has too large a share.
+
+    Where the probabilities of all actions are ``known``, `planned` sees the weights not met.
+    """
     if not w.any():
         return []
     found = []
     heaviest = share(w)
-    if heaviest > MOST_SHARE:
+    if heaviest > MOST_SHARE and not known:
         found.append(
             f"{name}: its largest weight, {w.max():.3g}, has {percent(heaviest)} of the sum of "
             f"squared weights; more than {percent(MOST_SHARE)} suggests that larger ones are "
-            "missing from the log"
+            "missing from the log, which a column 'probabilities' would show"
         )
     farthest = share((r - np.average(r, weights=w))[w > 0])
     if farthest == 0:
