@@ -204,11 +204,12 @@ def normal(value: float, terms: Array, delta: float, limits: Limits) -> tuple[fl
     r"""Return an interval around a mean: by Student's t, with room for skewness.
 
     The kurtosis gives degrees of freedom, :math:`2/(k/n - 1/n)` where k/n is one over the decisions
-    behind the standard error. Each end is the farther one of Student's t and of Hall's
-    transformation (1992), by which an estimate from skewed terms is about normal.
+    behind the standard error. This counts the largest deviation twice, for one as large that the
+    log does not have. Each end is the farther one of Student's t and of Hall's transformation
+    (1992), by which an estimate from skewed terms is about normal.
     """
     n, d = len(terms), terms - terms.mean()
-    error = float(terms.std(ddof=1)) / math.sqrt(n)
+    error = math.sqrt(float((d**2).sum() + (d**2).max()) / (n - 1) / n)
     size = reliability.behind(d)
     freedom = min(n - 1.0, 2 / (1 / size - 1 / n)) if size < n else n - 1.0
     t = quantile(freedom, delta)
