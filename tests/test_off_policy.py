@@ -582,7 +582,7 @@ def test_the_command_needs_a_file(tmp_path):
     assert "can't be read" in done.output
 
 
-@pytest.mark.filterwarnings("ignore:a:UserWarning")
+@pytest.mark.filterwarnings("ignore:(a|gain):UserWarning")
 def test_a_log_of_an_agent_may_go_through_a_csv_file(tmp_path):
     """Probabilities by name come back from text; what is no dictionary is refused."""
     agent = nw.Agent.for_binary_rewards(
