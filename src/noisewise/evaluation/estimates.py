@@ -212,7 +212,7 @@ def normal(value: float, terms: Array, delta: float, limits: Limits) -> tuple[fl
     error = math.sqrt(float((d**2).sum() + (d**2).max()) / (n - 1) / n)
     size = reliability.behind(d)
     freedom = min(n - 1.0, 2 / (1 / size - 1 / n)) if size < n else n - 1.0
-    t = quantile(freedom, delta)
+    t = float(quantile(freedom, delta))
     skewness = float((d**3).sum() / (d**2).sum() ** 1.5)
     low, high = limits or (-math.inf, math.inf)
     lower = value - error * max(t, _hall(t, skewness))
