@@ -513,14 +513,14 @@ def test_lines_called_reliable_are(name, monkeypatch):
     logs = importlib.import_module("benchmarks.logs")
     found = logs.measure(logs.worlds()[name], 100, 13)
     print(name, {key: counts.tolist() for key, counts in found.items()})
-    for (_, estimator), (lines, reliable, missed) in found.items():
+    for (policy, estimator), (lines, reliable, missed) in found.items():
         if estimator == "anytime":
             assert missed <= binom.isf(1e-6, lines, 0.075 if name == "lognormal" else 0.05)
         elif reliable:
             assert missed <= binom.isf(1e-6, reliable, 0.075)
         if estimator != "anytime":
             assert reliable >= 0.8 * lines or name not in CLEAR
-            assert reliable <= 0.1 * lines or name not in HOPELESS
+            assert reliable <= 0.1 * lines or name not in HOPELESS or policy == "played"
 
 
 def invoke(*words):
