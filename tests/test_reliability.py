@@ -1,4 +1,4 @@
-"""Which values from logs are called reliable: sentences, formulas by hand, worlds of known value."""
+"""Which values from logs are called reliable: sentences, formulas by hand, worlds of known truth."""
 
 import importlib
 import math
