@@ -1,4 +1,4 @@
-"""Which values from logs are called reliable: sentences, formulas by hand, worlds of known truth."""
+"""Which values from logs are called reliable: sentences, formulas by hand, known worlds."""
 
 import importlib
 import math
