@@ -74,6 +74,7 @@ class OptimismState(OneLine):
             self.mixtures, self.priors = np.zeros((L, MIXTURE_SIZE)), np.zeros((L, d, d))
         check_layout("OptimismState.mixtures", self.mixtures, (L, MIXTURE_SIZE))
         check_layout("OptimismState.priors", self.priors, (L, d, d))
+        check_rows("OptimismState", self.mixtures, self.priors)
         check_finite("OptimismState.mixtures", self.mixtures)
         check_finite("OptimismState.priors", self.priors)
         self.mixture = [*zip(self.mixtures, self.priors, strict=True)]

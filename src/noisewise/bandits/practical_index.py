@@ -7,6 +7,7 @@ import numpy as np
 from ..blas import matmul
 from ..glm import GLM
 from ..inputs import dimension
+from ..kernels.layout import LARGEST
 from ..kernels.policy_params import GROWTH, NORM
 from ..protocols import Array
 from ..regression.moving import move_ridge
@@ -38,7 +39,7 @@ class PracticalIndex(GuaranteedIndex):
         return self.ridge
 
     def _ridge(self, dim: int, norm: float) -> float:
-        return dim * self.gain / (2 * norm**2)
+        return max(dim * self.gain / (2 * norm**2), 1 / LARGEST)  # less is no ridge to compute with
 
     def index(self, state: OptimismState, x: Array) -> Array:
         """Return the index of every arm, the arms being checked."""

@@ -82,9 +82,9 @@ def linear_mixture(constant: float, move: float, pull: float, log_det: float) ->
 
 
 def counts_log_det(a: Array, steepest: float, ridge: float, log_det: float) -> float:
-    """Return a bound of log det(I + c G / 2 lam0) from the solver's, c being ``steepest``."""
-    factor = steepest * max(a[at.STALE_HIGH], 1.0) * a[at.RIDGE] / ridge
-    return log_det + a[at.DIM] * math.log(max(factor, 1.0))
+    """Return a bound of log det(I + c G / 2 lam0) from the solver's, log c being ``steepest``."""
+    factor = max(a[at.STALE_HIGH], 1.0) * a[at.RIDGE] / ridge
+    return log_det + a[at.DIM] * max(steepest + math.log(factor), 0.0)
 
 
 def local_radius(

@@ -40,7 +40,7 @@ def code_for(glm: GLM, tolerance: float) -> int:
 
 
 class Prior(NamedTuple):
-    """The matrix of a mixture: 2 lam0, its inverse and log det over 2 lam0; for counts, c."""
+    """The matrix of a mixture: 2 lam0, its inverse and log det over 2 lam0; for counts, log c."""
 
     ridge: float
     inverse: Array
@@ -156,7 +156,8 @@ class Solver(ABC):
             s = constant * glm.feature_bound**2 / (2 * ridge)
             P = self.curvature_inverse(glm, state)
             growth = -linalg.log_det(linalg.factor(P)) - d * math.log(state.head.ridge)
-            return Prior(ridge, P, growth, math.expm1(s) / s)
+            # the logarithm, since e^s may be beyond floats
+            return Prior(ridge, P, growth, s + math.log(-math.expm1(-s) / s) if s else 0.0)
         c = linalg.factor(glm.max_slope * state.gram + ridge * np.eye(d))
         return Prior(ridge, linalg.invert(c), linalg.log_det(c) - d * math.log(ridge))
 
