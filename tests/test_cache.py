@@ -1,11 +1,14 @@
 """Compiled code on disk: whatever happens to it costs a compilation and one warning."""
 
+import ast
 import os
+import pickle
 import shutil
 import subprocess
 import sys
 import time
 import warnings
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -121,17 +124,143 @@ def test_no_damaged_entry_is_run(use, tmp_path):
     assert made() == (True, [])
 
 
+def entries(folder):
+    """Names of files in a folder."""
+    return sorted(each.name for each in folder.iterdir())
+
+
+def old_folder(home, name, *files):
+    """A folder beside the code, older than those before it."""
+    folder = home / name
+    folder.mkdir()
+    for file in files:
+        (folder / file).write_text("")
+    age = 1e9 + len(entries(home))
+    os.utime(folder, (age, age))
+    return folder
+
+
+CODE_FILE = f"step.step-{'0123456789abcdef' * 2}.bin"
+
+
 def test_folders_of_old_sources_do_not_pile_up(use, tmp_path):
-    for i in range(20):
-        old = tmp_path / f"{cache.NAME}{i:02}"
-        old.mkdir()
-        (old / "code").write_text("")
-        os.utime(old, (1e9 + i, 1e9 + i))
-    (tmp_path / "other").mkdir()
-    use(tmp_path / f"{cache.NAME}new")
+    names = [f"{cache.NAME}{i:032x}" for i in range(20)]
+    for name in names:
+        old_folder(tmp_path, name, CODE_FILE, CODE_FILE + ".0123456789abcdef")
+    use(tmp_path / (cache.NAME + "new"))
     made()
-    left = [f"{cache.NAME}{i:02}" for i in range(20 - cache.KEPT, 20)]
-    assert sorted(each.name for each in tmp_path.iterdir()) == [*left, cache.NAME + "new", "other"]
+    assert entries(tmp_path) == [*names[20 - cache.KEPT :], cache.NAME + "new"]
+
+
+def test_nothing_of_others_is_deleted(use, tmp_path):
+    """Neither what has another name, nor a folder that holds anything but entries."""
+    digits, home = f"{0xABC:032x}", tmp_path / "home"
+    home.mkdir()
+    theirs = [
+        old_folder(home, cache.NAME + "experiment-1", "results.csv"),
+        old_folder(home, cache.NAME + "experiment-2", CODE_FILE),
+        old_folder(home, cache.NAME + digits[1:], CODE_FILE),
+        old_folder(home, cache.NAME + "A" * 32, CODE_FILE),
+        old_folder(home, cache.NAME + digits + "0", CODE_FILE),
+        old_folder(home, cache.NAME + digits, CODE_FILE, "notes.txt"),
+    ]
+    inside = old_folder(home, cache.NAME + "d" * 32, CODE_FILE)
+    (inside / f"sub-{digits}.bin").mkdir()
+    away = old_folder(tmp_path, "away", CODE_FILE)
+    link = home / (cache.NAME + "e" * 32)
+    link.symlink_to(away)
+    before = {each: entries(each) for each in (*theirs, away)}
+    for i in range(12):  # newer ones, so that all of the others would go
+        old_folder(home, f"{cache.NAME}{i:032x}", CODE_FILE)
+    use(home / (cache.NAME + "new"))
+    made()
+    assert {each: entries(each) for each in before} == before
+    assert link.is_symlink()
+    assert (inside / f"sub-{digits}.bin").is_dir()
+    assert len(entries(home)) == len(theirs) + 2 + cache.KEPT + 1
+
+
+posix = pytest.mark.skipif(os.name != "posix", reason="rights of another kind")
+as_root = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="files are given away by root alone"
+)
+
+
+class Evil:
+    """What is run when it is unpickled."""
+
+    def __init__(self, proof):
+        self.proof = str(proof)
+
+    def __reduce__(self):
+        return os.mkdir, (self.proof,)
+
+
+@posix
+@pytest.mark.parametrize("what", ["folder", "entry"])
+@pytest.mark.parametrize(
+    "change", ["writable by all", "by the group", pytest.param("owned by another", marks=as_root)]
+)
+def test_code_that_others_may_have_written_is_not_run(use, tmp_path, what, change):
+    """An entry with a right checksum, which anyone can compute; one warning, and it compiles."""
+    folder, proof = tmp_path / "code", tmp_path / "proof"
+    use(folder)
+    assert made() == (False, [])
+    (path,) = folder.iterdir()
+    code = pickle.dumps(Evil(proof))
+    path.write_bytes(sha256(code).digest() + code)
+    odd = folder if what == "folder" else path
+    if change == "owned by another":
+        os.chown(odd, 12345, 12345)
+    else:
+        odd.chmod(odd.stat().st_mode | (0o002 if change == "writable by all" else 0o020))
+    found, words = made()
+    assert not found
+    assert not proof.exists()
+    assert len(words) == 1
+    assert "another user" in words[0] or "other users" in words[0]
+    if what == "folder":  # it takes no new code either
+        assert path.read_bytes()[32:] == code
+        assert entries(folder) == [path.name]
+    else:  # the entry is replaced by a good one
+        assert made() == (True, [])
+
+
+@posix
+def test_code_is_found_again_whatever_the_umask(use, tmp_path):
+    before = os.umask(0)
+    try:
+        use(tmp_path / "above" / "code")
+        assert made() == (False, [])
+        assert made() == (True, [])
+    finally:
+        os.umask(before)
+
+
+@pytest.mark.parametrize("path", ["", "nb", "./nb"])
+@pytest.mark.parametrize("variable", ["XDG_CACHE_HOME", "NUMBA_CACHE_DIR"])
+def test_no_relative_path_is_used(tmp_path, path, variable):
+    """Neither read nor written: it would be a folder of whoever owns the current one."""
+    code = "from noisewise.kernels import cache; print([*map(str, cache.folders())])"
+    env = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+    env.pop("NUMBA_CACHE_DIR", None)
+    run = [sys.executable, "-c", code]
+    done = subprocess.run(
+        run, env={**env, variable: path}, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    places = [Path(each) for each in ast.literal_eval(done.stdout)]
+    assert all(each.is_absolute() for each in places)
+    assert bool(places) == (variable == "XDG_CACHE_HOME" or not path)
+    assert entries(tmp_path) == []
+
+
+def test_without_any_folder_there_is_one_warning(use):
+    use()
+    found, words = made()
+    assert not found
+    assert len(words) == 1
+    assert "relative" in words[0]
+    assert made() == (False, [])
 
 
 CODE = """
@@ -233,3 +362,30 @@ def test_a_row_compiles_the_step_alone_and_a_choice_one_index(tmp_path):
     subprocess.run([sys.executable, "-c", code], env=env, check=True)
     made = {path.name.rpartition("-")[0] for path in tmp_path.rglob("*.bin")}
     assert made == {"step.step", "optimism.choose_practical"}
+
+
+def test_a_shared_folder_is_left_alone_and_not_trusted(tmp_path):
+    """From outside: a user's own folders stay, and code in a folder of all users is not used."""
+    home = tmp_path / "shared"
+    home.mkdir()
+    own = [old_folder(home, f"{cache.NAME}experiment-{i}", "results.csv") for i in range(12)]
+    code = (
+        "import numpy as np, noisewise as nw\n"
+        "print(nw.UCB1Normal().select(nw.UCB1Normal().start(2), np.eye(2),"
+        " np.random.default_rng(0)))\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "NUMBA_CACHE_DIR": str(home)}
+    run = [sys.executable, "-W", "always", "-c", code]
+
+    def warned():
+        done = subprocess.run(run, env=env, capture_output=True, text=True, check=True)
+        assert done.stdout == "0\n"
+        return done.stderr.count("RuntimeWarning")
+
+    assert [warned(), warned()] == [0, 0]
+    assert all(entries(each) == ["results.csv"] for each in own)
+    made_here = [each for each in home.rglob("*") if each.parent not in own and each not in own]
+    assert made_here
+    for each in made_here:
+        each.chmod(0o777)
+    assert warned() == 1

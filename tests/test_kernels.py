@@ -137,7 +137,7 @@ def test_a_step_takes_rows_of_floats_and_numbers_alone():
     for number in numbers:
         for given in ((number, 1.0), (1.0, abs(number))):
             a = state.array.copy()
-            assert step(a, row, *given) == 0.0
+            assert step(*given, a, row) == 0.0
             assert a[at.COUNT] == 1.0
             assert a[at.SQUARES] == float(given[0]) ** 2 * float(given[1])
     before = state.array.copy()
@@ -145,15 +145,32 @@ def test_a_step_takes_rows_of_floats_and_numbers_alone():
     others = [row.astype(each) for each in ("f4", ">f8", int, str, object)]
     for bad in (*others, row[None], np.ones((3, 2))[:, 0], row[::-1], uneven, np.array(1.0)):
         with pytest.raises(TypeError, match="in one piece"):
-            step(state.array, bad, 1.0, 1.0)
+            step(1.0, 1.0, state.array, bad)
     for bad in ("1", b"1", None, [1.0], np.ones(1), np.ones(1, int), 1j, np.str_("1"), object()):
         for given in ((bad, 1.0), (1.0, bad)):
             with pytest.raises(TypeError):
-                step(state.array, row, *given)
+                step(*given, state.array, row)
     with pytest.raises(OverflowError):
-        step(state.array, row, 10**400, 1.0)
-    assert math.isnan(step(state.array, row[:2], 1.0, 1.0))  # of another length
+        step(10**400, 1.0, state.array, row)
+    assert math.isnan(step(1.0, 1.0, state.array, row[:2]))  # of another length
     np.testing.assert_array_equal(state.array, before)
+
+
+@pytest.mark.parametrize("place", ["label", "weight"])
+def test_a_row_is_read_after_the_code_of_its_numbers_has_run(place):
+    """A number may be an object whose answer frees the row: that memory is not learnt."""
+    ftrl, row = nw.FTRL(nw.GLM()), np.array([0.1, 0.2, 0.3])
+
+    class Number:
+        def __index__(self):
+            row.resize(2, refcheck=False)
+            return 1
+
+    state = ftrl.start(3)
+    y, w = (Number(), 1.0) if place == "label" else (1.0, Number())
+    with pytest.raises(ValueError, match="shape"):
+        ftrl.update(state, row, y, w)
+    assert state.count == 0
 
 
 def test_a_second_process_finds_the_cache_and_rounds_alike(tmp_path):

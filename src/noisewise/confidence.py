@@ -39,11 +39,11 @@ class Ellipsoid(OneLine):
 
     def upper(self, x: ArrayLike) -> FloatOrArray:
         """Return the largest score ``x . mu`` over the set."""
-        return matmul(np.asarray(x, dtype=np.float64), self.centre) + self.width(x)
+        return matmul(numbers("x", x, check=False), self.centre) + self.width(x)
 
     def lower(self, x: ArrayLike) -> FloatOrArray:
         """Return the smallest score ``x . mu`` over the set."""
-        return matmul(np.asarray(x, dtype=np.float64), self.centre) - self.width(x)
+        return matmul(numbers("x", x, check=False), self.centre) - self.width(x)
 
     def distance(self, theta: ArrayLike) -> float:
         """Return ||theta - centre|| in the norm of H."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .inputs import flag, positive
+from .inputs import flag, numbers, positive
 from .links import LINKS, Function, Link, integrate, quadrature, slope_range
 from .protocols import Array
 
@@ -123,7 +123,7 @@ class GLM:
         return quadrature(self.link.mean, self.score_bound) if given is None else given
 
     def _split(self, z: ArrayLike) -> tuple[Array, Array | float]:
-        z = np.asarray(z, dtype=np.float64)
+        z = numbers("z", z, check=False)
         if not self.extend or self.linear:
             return z, 0.0
         inside = np.clip(z, -self.score_bound, self.score_bound)
@@ -166,7 +166,7 @@ class GLM:
         """
         from scipy.optimize import elementwise
 
-        wanted = np.asarray(mean, dtype=np.float64)
+        wanted = numbers("mean", mean, check=False)
         if self.linear:
             return +wanted
         S = self.score_bound

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from ..estimators.online_glm import OnlineGLM
 from ..estimators.online_glm_classifier import OnlineGLMClassifier
 from ..extras import install
-from ..inputs import shown
+from ..inputs import numbers, shown
 from ..protocols import Array
 
 try:
@@ -39,8 +39,9 @@ class Features:
         """Return rows (n, d), with 0 for features that are not there."""
         self._warn_of_others(_names(x))
         if isinstance(x, Mapping):
-            return np.array([[x.get(name, 0.0) for name in self.names]], dtype=np.float64)
-        return x.reindex(columns=list(self.names), fill_value=0.0).to_numpy(dtype=np.float64)
+            return numbers("x", [[x.get(name, 0.0) for name in self.names]], check=False)
+        frame = x.reindex(columns=list(self.names), fill_value=0.0)
+        return numbers("X", frame.to_numpy(), check=False)
 
     def _warn_of_others(self, given: Iterable[Hashable]) -> None:
         if self.warned or self.known.issuperset(given):
@@ -106,11 +107,11 @@ class RiverRegressor(_Adapter, base.MiniBatchRegressor):  # type: ignore[misc]
 
     def learn_one(self, x: Row, y: float, w: float = 1.0) -> None:
         """Learn one row; ``w`` is its weight."""
-        self._learn(x, np.array([y], dtype=np.float64), w, OnlineGLM)
+        self._learn(x, numbers("y", [y], check=False), w, OnlineGLM)
 
     def learn_many(self, X: Frame, y: Frame) -> None:
         """Learn the rows of a data frame in order, as `learn_one` would."""
-        self._learn(X, np.asarray(y, dtype=np.float64), 1.0, OnlineGLM)
+        self._learn(X, numbers("y", y, check=False), 1.0, OnlineGLM)
 
     def predict_one(self, x: Row) -> float:
         """Return the predicted mean; 0 before anything is learnt."""

@@ -17,6 +17,9 @@ from .scikit_learn import DataConversionWarning
 
 AnyType = TypeVar("AnyType", bound=np.generic)
 
+# numbers closer to 0 are taken as 0: their squares, and products of those, would not be numbers
+LEAST_FEATURE, LEAST_NUMBER = 1e-50, 1e-100
+
 ALIGN = (
     "If X comes from pd.get_dummies, pass "
     "X.reindex(columns=model.feature_names_in_, fill_value=0).\n"
@@ -69,7 +72,13 @@ def rows_of(X: ArrayLike, names: list[str] | None = None, name: str = "X") -> Ar
                 "required."
             )
     _check_finite(table, name, names)
-    return table
+    return _without_tiny(table, LEAST_FEATURE)
+
+
+def _without_tiny(table: Array, least: float) -> Array:
+    """Return numbers with 0 in place of those below ``least``."""
+    tiny = np.abs(table) < least
+    return np.where(tiny, 0.0, table) if table[tiny].any() else table
 
 
 def _floats(value: ArrayLike, name: str, names: list[str] | None = None) -> Array:
@@ -132,7 +141,7 @@ def labels_of(y: ArrayLike | None, count: int, estimator: str) -> Array:
         labels = _floats(_given(y, estimator), "y")
     labels = _one_per_row(labels, count)
     _check_finite(labels, "y")
-    return labels
+    return _without_tiny(labels, LEAST_NUMBER)
 
 
 def classes_of(y: ArrayLike | None, count: int | None, estimator: str) -> NDArray[np.generic]:
@@ -200,13 +209,16 @@ def weights_of(sample_weight: ArrayLike | None, count: int) -> Array:
     if (w < 0).any():
         at = int(np.argmax(w < 0))
         raise ValueError(f"Negative values in data passed to sample_weight: {w[at]} at row {at}")
-    return w
+    return _without_tiny(w, LEAST_NUMBER)
 
 
 def any_weight(w: Array) -> Array:
     """Return weights if one of them is positive."""
     if not w.any():
-        raise ValueError("Sample weights must contain at least one non-zero number.")
+        raise ValueError(
+            "Sample weights must contain at least one non-zero number; those below "
+            f"{LEAST_NUMBER:g} count as 0"
+        )
     return w
 
 

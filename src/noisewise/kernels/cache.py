@@ -4,18 +4,22 @@ The compiler's own cache looks at the file of a function alone, but a kernel is 
 files: one that is unchanged would go on running code compiled against an old layout. Nor does it
 survive a folder that can't be written, a full disk or a damaged entry. Here each of those costs a
 compilation and one warning a process, never a result.
+
+An entry is code, and its checksum is no signature: folders and entries that others own or can write
+are not read. Nothing is deleted but folders of ours that hold nothing but entries.
 """
 
 import os
 import pickle
+import re
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from importlib import resources
 from pathlib import Path
-from shutil import rmtree
 from uuid import uuid4
 
 import llvmlite
@@ -30,6 +34,9 @@ from numba.core.typing.templates import Signature
 from numba.misc.appdirs import AppDirs
 
 NAME, KEPT = "noisewise-", 8  # folders of other sources that stay beside that of these
+OURS = re.compile(NAME + "[0-9a-f]{32}")
+ENTRY = re.compile(r".+-[0-9a-f]{32}\.bin(\.[0-9a-f]{16})?")  # whole, or left by a killed process
+OTHERS = 0o022  # the rights of others to write
 VERSIONS = numba.__version__, llvmlite.__version__, sys.version
 troubles: list[str] = []
 
@@ -47,13 +54,16 @@ def digest() -> str:
 
 @cache
 def folders() -> list[Path]:
-    """Return the folders that may hold the code: the first that can be written takes new code."""
+    """Return the folders that may hold the code: the first that can be written takes new code.
+
+    A relative path would be another folder wherever a process runs, so it is none.
+    """
     if config.CACHE_DIR:
         homes = [Path(config.CACHE_DIR)]
     else:
         everyone = AppDirs(appname="numba", appauthor=False).user_cache_dir
         homes = [Path(__file__).parent / "__pycache__", Path(everyone)]
-    return [home / (NAME + digest()) for home in homes]
+    return [home / (NAME + digest()) for home in homes if home.is_absolute()]
 
 
 def report(what: str, error: OSError | str) -> None:
@@ -62,8 +72,8 @@ def report(what: str, error: OSError | str) -> None:
     if len(troubles) == 1:
         warnings.warn(
             f"{what} ({error}); results are not affected, but every process compiles its kernels, "
-            "which takes some seconds; set NUMBA_CACHE_DIR to a folder that can be written and has "
-            "room",
+            "which takes some seconds; set NUMBA_CACHE_DIR to the absolute path of a folder that "
+            "you alone can write and that has room",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -82,7 +92,7 @@ class CodeCache:
     @property
     def cache_path(self) -> str:
         """Where new code is kept first of all."""
-        return str(folders()[0])
+        return str(*folders()[:1])
 
     def file(self, signature: Signature, codegen: Codegen) -> str:
         """Return the name of an entry: function, types, processor and versions."""
@@ -95,7 +105,7 @@ class CodeCache:
         name = self.file(signature, context.codegen())
         for folder in folders():
             try:
-                entry = (folder / name).read_bytes()
+                entry = read(folder / name)
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except OSError as error:
@@ -112,15 +122,18 @@ class CodeCache:
             return
         entry = dumps(result._reduce())
         entry = sha256(entry).digest() + entry
-        name, errors = self.file(signature, result.codegen), []
-        for folder in folders():
+        name, places, errors = self.file(signature, result.codegen), folders(), []
+        for folder in places:
             try:
                 write(folder / name, entry)
             except OSError as error:
                 errors.append(error)
             else:
                 return
-        report(f"compiled code can't be kept in {folders()[0]}", errors[0])
+        if places:
+            report(f"compiled code can't be kept in {places[0]}", errors[0])
+        else:
+            report("compiled code can't be kept", "the path of the cache is relative")
 
     def enable(self) -> None:
         """Do nothing: the cache is always on."""
@@ -128,30 +141,59 @@ class CodeCache:
     disable = flush = enable
 
 
+def refuse_foreign(found: os.stat_result) -> None:
+    """Raise unless a file or folder is this user's, or root's, and nobody else can write it."""
+    if os.name != "posix":  # where rights are not told by these numbers
+        return
+    if found.st_uid not in (0, os.geteuid()):
+        raise PermissionError("it belongs to another user")
+    if found.st_mode & OTHERS:
+        raise PermissionError("other users can write it")
+
+
+def read(path: Path) -> bytes:
+    """Return an entry if nobody else can have written it."""
+    refuse_foreign(path.parent.stat())
+    with path.open("rb") as file:
+        refuse_foreign(os.fstat(file.fileno()))
+        return file.read()
+
+
 def write(path: Path, entry: bytes) -> None:
     """Write an entry whole or not at all; a new folder takes the place of old ones."""
     if not path.parent.is_dir():
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(0o755, parents=True, exist_ok=True)
         prune(path.parent)
+    refuse_foreign(path.parent.stat())
     aside = path.with_name(f"{path.name}.{uuid4().hex[:16]}")
     try:
-        aside.write_bytes(entry)
+        with open(aside, "xb", opener=lambda *how: os.open(*how, 0o644)) as file:
+            file.write(entry)
         os.replace(aside, path)
     finally:
         aside.unlink(missing_ok=True)
 
 
 def prune(folder: Path) -> None:
-    """Delete the folders of other sources but the newest.
+    """Delete this user's folders of other sources but the newest, if they hold entries alone.
 
     One in use may go: its process finds nothing and compiles, or makes the folder again.
     """
     others = {}
     for each in folder.parent.glob(NAME + "*"):
-        if each != folder:
-            try:
+        with suppress(OSError):  # another process was faster, or it is not ours
+            if each != folder and _holds_entries_alone(each):
                 others[each] = each.stat().st_mtime
-            except FileNotFoundError:  # another process was faster
-                continue
     for each in sorted(others, key=others.__getitem__, reverse=True)[KEPT:]:
-        rmtree(each, ignore_errors=True)
+        with suppress(OSError):
+            for one in each.iterdir():
+                if ENTRY.fullmatch(one.name):
+                    one.unlink()
+            each.rmdir()
+
+
+def _holds_entries_alone(folder: Path) -> bool:
+    refuse_foreign(folder.stat())
+    if folder.is_symlink() or not OURS.fullmatch(folder.name):
+        return False
+    return all(ENTRY.fullmatch(each.name) and each.is_file() for each in folder.iterdir())

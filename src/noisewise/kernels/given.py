@@ -2,6 +2,9 @@
 
 The compiler's own way looks up the types of all arguments, makes an owner for each array and counts
 references to it: twice the time of learning a row of few features.
+
+Arguments are read in their order, numbers before arrays: what is no float is asked for its number,
+and its answer may be any code, which could move or free an array that was read before.
 """
 
 from typing import Any

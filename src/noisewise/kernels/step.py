@@ -145,14 +145,14 @@ def learn(a, x, x0, y, w, limit, later):
     return rank_one_update(a, y, w, sm, su, sx, mean, slope, bend, value, loss), z, played
 
 
-@entry(float64(ROW, ROW, REAL, REAL), nogil=False)
-def step(a, x, y, w):
+@entry(float64(REAL, REAL, ROW, ROW), nogil=False)
+def step(y, w, a, x):
     """Learn one row and return its predicted mean.
 
     NaN says that the row was not learnt, infinity that it was, and that the status asks for
     something before the next row; then the mean lies in the header.
     """
-    a, x, y, w = taken(a), taken(x), taken(y), taken(w)
+    y, w, a, x = taken(y), taken(w), taken(a), taken(x)
     if x.shape[0] != a[at.DIM] or a[at.STATUS] != at.FINE:
         return np.nan
     status, _, mean = learn(a, x, ZERO, y, w, a[at.LIMIT], False)

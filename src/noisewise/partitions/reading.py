@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..extras import install
 from ..glm import GLM
-from ..inputs import with_slack
+from ..inputs import numbers, with_slack
 from ..kernels.layout import LARGEST
 from ..protocols import Array
 
@@ -141,8 +141,8 @@ def _rows(
 
     def floats(each: str) -> Array:
         try:
-            return np.asarray(column(each), dtype=np.float64)
-        except (TypeError, ValueError):
+            return numbers(each, column(each), check=False)
+        except ValueError:
             raise ValueError(f"{name}: column {each!r} holds no numbers; encode it") from None
 
     y = floats(str(columns.target))
@@ -169,8 +169,8 @@ def _arrays(name: str, given: Any) -> Rows:
 
 def _floats(name: str, value: ArrayLike) -> Array:
     try:
-        return np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+        return numbers(name, value, check=False)
+    except ValueError:
         raise ValueError(f"{name} holds what is no number; encode it") from None
 
 

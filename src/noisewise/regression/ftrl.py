@@ -171,7 +171,7 @@ class FTRL:
         # the compiled step refuses what is no row of floats; a subclass may hide that it is none
         if type(x) is ndarray and state.model is self.glm and not scores:
             try:
-                mean = state.step(state.array, x, y, weight)
+                mean = state.step(y, weight, state.array, x)
             except state.solver.unfit:  # not a row of floats
                 pass
             else:
@@ -184,7 +184,7 @@ class FTRL:
         y = column("y", y, len(x), single)
         w = weights(weight, len(x) if np.ndim(weight) else 1, single)
         if single and not scores:
-            mean = state.step(state.array, as_contiguous(x[0]), float(y[0]), float(w[0]))
+            mean = state.step(float(y[0]), float(w[0]), state.array, as_contiguous(x[0]))
             if mean <= INFINITE:
                 return mean if mean < INFINITE else self._settled(state)
         with Session(self.glm, state):

@@ -22,6 +22,7 @@ PRECISION = 10.0  # of the mixture, in rows
 FEWEST = 25.0  # successes and failures before a curved link's likelihood is nearly quadratic
 GAUSSIAN = "gaussian"
 NORMAL = 1e10  # degrees of freedom
+LEAST_SCALE, LEAST_LABEL = 1e-100, 1e-150  # sums of squares of less are too few to divide by
 
 
 class Estimate(NamedTuple):
@@ -127,13 +128,20 @@ def _least_squares(state: FTRLState, x: Array, sigma: float | None, rests_on: st
     shares = _variances(x, inverse, G)
     if sigma is not None:
         return Estimate(matmul(x, theta), sigma**2 * shares, sigma**2, math.inf, rests_on)
-    if state.head.squares == 0 and b.any():
+    h = state.head
+    size = max(abs(h.lowest), abs(h.highest))
+    if 0 < size < LEAST_LABEL:
+        raise ValueError(
+            f"no label learnt is above {size:.3g} in size, too small to estimate their noise; "
+            "rescale the labels, or pass noise=SubGaussian(sigma)"
+        )
+    if h.squares == 0 and b.any():
         raise ValueError(
             "this state was saved by an earlier noisewise, which did not keep the squares of "
             "labels; pass noise=SubGaussian(sigma), or learn the rows again"
         )
     freedom = max(state.count - rank, 0)
-    left = max(state.head.squares - float(theta @ b), 0.0)
+    left = max(h.squares - float(theta @ b), 0.0)
     variance = left / freedom if freedom else math.inf
     return Estimate(matmul(x, theta), variance * shares, variance, freedom, rests_on)
 
@@ -176,7 +184,7 @@ def _curved(glm: GLM, state: FTRLState, x: Array, noise: Noise) -> Estimate:
 def _inverse(G: Array) -> tuple[Array, int]:
     """Return the pseudo-inverse and rank of ``G`` >= 0, blind to the units of its columns."""
     scale = np.sqrt(np.diag(G))
-    scale = np.where(scale > 0, scale, 1.0)
+    scale = np.where(scale > LEAST_SCALE, scale, 1.0)  # the inverse of less could overflow
     values, vectors = np.linalg.eigh(G / np.outer(scale, scale))
     kept = values > 1e-12 * len(G)
     vectors = vectors[:, kept] / scale[:, None]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .state import FTRLState
 
 LARGE = 8  # times the numbers of a state: a block that fills more than a cache
-Step = Callable[[Array, Array, Any, Any], float]  # array of a state, row, label, weight
+Step = Callable[[Any, Any, Array, Array], float]  # label, weight, array of a state, row
 
 
 def code_for(glm: GLM, tolerance: float) -> int:
@@ -214,7 +214,7 @@ class RowSolver(Solver):
         """Learn one row of score ``z``."""
 
 
-def _refuse(a: Array, x: Array, y: float, w: float) -> float:
+def _refuse(y: float, w: float, a: Array, x: Array) -> float:
     return math.nan
 
 
