@@ -2,10 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
-PYTHONS ?= python3.11 python3.12 python3.13
+PYTHONS ?= python3.11 python3.12 python3.13 python3.14
 PERSONALITIES ?= host nehalem prescott
 
-.PHONY: venv reproduce reproduce-portable test test-all test-portable test-lowest test-pythons check docs \
+.PHONY: venv reproduce reproduce-portable test test-slow test-all test-portable test-lowest test-pythons check docs \
   pictures field bench lock wheel clean
 
 venv: .venv/stamp  ## the environment, from the lock file
@@ -38,6 +38,9 @@ reproduce-portable: venv  ## every study as two processors would, compared; abou
 
 test: venv  ## the quick suite
 	$(BIN)/pytest -q -n $(JOBS) -m "not slow"
+
+test-slow: venv  ## the long statistical runs and fuzzers alone
+	$(BIN)/pytest -q -n $(JOBS) -m slow --hypothesis-profile=explore
 
 test-all: venv  ## with the long statistical runs
 	$(BIN)/pytest -q -n $(JOBS) --hypothesis-profile=explore

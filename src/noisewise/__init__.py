@@ -7,7 +7,9 @@ looks, for observations that differ in precision. Names are imported on first us
 from .bandits import POLICIES
 from .lazy import importer, listed
 from .regression import REGRESSORS
+from .supported import check_python
 
+check_python()
 __version__ = "0.1.0"
 
 _NAMES = {**listed(__spec__), **REGRESSORS, **POLICIES}

@@ -153,6 +153,21 @@ def _floats(name: str, value: object) -> Array:
     return array if array.flags.aligned else array.copy()
 
 
+def named_columns(name: str, table: object) -> list[object] | None:
+    """Return the names of the columns of a data frame or Arrow table, None for what has none."""
+    kind = type(table)
+    if kind is ndarray:
+        return None
+    if hasattr(kind, "collect") and hasattr(kind, "collect_schema"):
+        raise ValueError(
+            f"{name} is a {kind.__name__}, a query that has not been run; pass the table that its "
+            "collect() returns"
+        )
+    # the columns of an Arrow table are arrays
+    columns = getattr(table, "column_names" if hasattr(kind, "column_names") else "columns", None)
+    return None if columns is None or callable(columns) else list(columns)
+
+
 def _masked(value: object, depth: int = 3) -> bool:
     """Return whether a value is masked or holds what is: numpy would drop the mask of rows."""
     if isinstance(value, list | tuple) and depth:

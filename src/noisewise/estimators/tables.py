@@ -11,8 +11,8 @@ from typing import Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..inputs import FLOAT, shown
-from ..protocols import Array, trait
+from ..inputs import FLOAT, named_columns, shown
+from ..protocols import Array
 from .scikit_learn import DataConversionWarning
 
 AnyType = TypeVar("AnyType", bound=np.generic)
@@ -36,10 +36,9 @@ class Sparse(Protocol):
 
 def column_names(X: object) -> list[str] | None:
     """Return the names of the columns of a data frame, where they are words."""
-    columns = None if type(X) is np.ndarray else trait(X, "columns", None)
-    if columns is None or callable(columns):
+    names = named_columns("X", X)
+    if names is None:
         return None
-    names = list(columns)
     words = [isinstance(name, str) for name in names]
     if any(words) and not all(words):
         raise TypeError(
@@ -49,7 +48,7 @@ def column_names(X: object) -> list[str] | None:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"X has the column {twice!r} more than once; keep one of them")
-    return names if words and words[0] else None
+    return [str(name) for name in names] if words and words[0] else None
 
 
 def rows_of(X: ArrayLike, names: list[str] | None = None, name: str = "X") -> Array:

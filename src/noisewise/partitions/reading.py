@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..extras import install
 from ..glm import GLM
-from ..inputs import numbers, with_slack
+from ..inputs import named_columns, numbers, with_slack
 from ..kernels.layout import LARGEST
 from ..protocols import Array
 
@@ -62,8 +62,8 @@ def feature_names(source: Source, columns: Columns) -> tuple[str, ...]:
     given = _made(source)
     if isinstance(given, str):
         names = _parquet(source.name, given).schema_arrow.names
-    elif hasattr(given, "columns"):
-        names = list(map(str, given.columns))
+    elif (found := named_columns(source.name, given)) is not None:
+        names = list(map(str, found))
     else:
         return ()
     _require_target(source.name, columns, names)
@@ -84,8 +84,8 @@ def _tables(source: Source, columns: Columns) -> Iterator[Rows]:
         room = np.empty((PARQUET, len(columns.features)))  # once: see `sums.square`
         for batch in file.iter_batches(batch_size=PARQUET, columns=wanted):
             yield _rows(name, columns, _arrow(batch), room)
-    elif hasattr(given, "columns"):
-        _require(name, columns, list(map(str, given.columns)))
+    elif (found := named_columns(name, given)) is not None:
+        _require(name, columns, list(map(str, found)))
         yield _rows(name, columns, lambda each: given[each].to_numpy())
     else:
         yield _arrays(name, given)
