@@ -65,7 +65,9 @@ def test_kernels_ask_for_the_version_when_they_are_imported():
     )
     run = [sys.executable, "-c", code]
     done = subprocess.run(run, capture_output=True, text=True, check=False)
-    assert done.stderr.splitlines()[-1].startswith("ImportError: noisewise is not tested with numba")
+    assert done.stderr.splitlines()[-1].startswith(
+        "ImportError: noisewise is not tested with numba"
+    )
 
 
 def arrow(columns):
@@ -100,9 +102,7 @@ def test_tables_are_read_by_the_names_of_their_columns(table):
     glm = nw.GLM("identity", 10.0, 10.0)
     rows = table({**columns("a", "b"), "y": Y})
     state = nw.fit_partitions(glm, [rows], target="y", ridge=0.5)
-    np.testing.assert_array_equal(
-        state.theta, nw.fit_partitions(glm, [(X, Y)], ridge=0.5).theta
-    )
+    np.testing.assert_array_equal(state.theta, nw.fit_partitions(glm, [(X, Y)], ridge=0.5).theta)
 
 
 def test_labels_may_be_columns_of_other_packages():

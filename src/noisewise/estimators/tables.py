@@ -15,6 +15,7 @@ from ..inputs import FLOAT, named_columns, shown
 from ..protocols import Array
 from .scikit_learn import DataConversionWarning
 
+Imaginary = complex | np.complexfloating
 AnyType = TypeVar("AnyType", bound=np.generic)
 
 # numbers closer to 0 are taken as 0: their squares, and products of those, would not be numbers
@@ -82,7 +83,9 @@ def _without_tiny(table: Array, least: float) -> Array:
 
 def _floats(value: ArrayLike, name: str, names: list[str] | None = None) -> Array:
     table = np.asarray(value.toarray() if isinstance(value, Sparse) else value)
-    if table.dtype.kind == "c":
+    if table.dtype.kind == "c" or (
+        table.dtype.kind == "O" and any(isinstance(each, Imaginary) for each in table.flat)
+    ):
         raise ValueError(f"Complex data not supported: {name} is of type {table.dtype}")
     if table.dtype.kind in "USMmV":
         raise ValueError(f"{name} is of type {table.dtype}, not numbers; {_remedy(name)}")
