@@ -143,7 +143,7 @@ class CodeCache:
 
 def refuse_foreign(found: os.stat_result) -> None:
     """Raise unless a file or folder is this user's, or root's, and nobody else can write it."""
-    if os.name != "posix":  # where rights are not told by these numbers
+    if os.name != "posix":  # where these numbers do not hold the rights
         return
     if found.st_uid not in (0, os.geteuid()):
         raise PermissionError("it belongs to another user")
