@@ -97,8 +97,8 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
     and ``..._on_sparse_data`` do not hold. A row of weight 0 is ignored. Most of its checks use
     labels outside [0, 1], which families other than "gaussian" and "poisson" refuse. Sparse
     matrices are converted to dense arrays. Weights and labels below 1e-100 in size, and features
-    below 1e-50, count as 0: rescale a column of such numbers. Memory does not grow with the number of rows for
-    "gaussian"; other families keep the rows.
+    below 1e-50, count as 0: rescale a column of such numbers. Memory does not grow with the number
+    of rows for "gaussian"; other families keep the rows.
 
     `fit` is a batch: the order of rows does not matter. `partial_fit` is a stream, and `refit` fits
     the rows of a stream as a batch. Predictions and coefficients after `fit` are free of the order

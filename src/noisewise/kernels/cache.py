@@ -159,6 +159,11 @@ def read(path: Path) -> bytes:
         return file.read()
 
 
+def _private(path: str, flags: int) -> int:
+    """Open a file that nobody else can write, whatever the umask."""
+    return os.open(path, flags, 0o644)
+
+
 def write(path: Path, entry: bytes) -> None:
     """Write an entry whole or not at all; a new folder takes the place of old ones."""
     if not path.parent.is_dir():
@@ -167,7 +172,7 @@ def write(path: Path, entry: bytes) -> None:
     refuse_foreign(path.parent.stat())
     aside = path.with_name(f"{path.name}.{uuid4().hex[:16]}")
     try:
-        with open(aside, "xb", opener=lambda *how: os.open(*how, 0o644)) as file:
+        with open(aside, "xb", opener=_private) as file:
             file.write(entry)
         os.replace(aside, path)
     finally:
