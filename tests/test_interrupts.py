@@ -144,6 +144,19 @@ def test_a_regressor_is_whole_after_interrupts(name, interrupted):
     learn_on(LEARNERS[name], interrupted, 12)
 
 
+@pytest.mark.parametrize("name", LEARNERS)
+def test_an_interrupt_of_a_step_stays_an_interrupt(name):
+    learner = LEARNERS[name]
+    state, (x, y) = learner.start(D), rows(1)
+
+    def step(*_):
+        raise KeyboardInterrupt
+
+    state.step = step
+    with pytest.raises(KeyboardInterrupt):
+        learner.update(state, x[0], float(y[0]))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_regressor_is_whole_after_many_interrupts(name, interrupted):
