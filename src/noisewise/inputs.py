@@ -121,7 +121,9 @@ def one_of(name: str, value: object, allowed: tuple[str, ...]) -> str:
 
 def numbers(name: str, value: ArrayLike, *, check: bool = True) -> Array:
     """Return ``value`` as a float array; ``check`` that it holds no NaN or infinity."""
-    if type(value) is not ndarray or value.dtype is not FLOAT or not value.flags.aligned:
+    if type(value) is float or type(value) is np.float64:
+        value = np.asarray(value)
+    elif type(value) is not ndarray or value.dtype is not FLOAT or not value.flags.aligned:
         value = _floats(name, value)
     array: Array = value
     if check and not np.isfinite(array).all():

@@ -78,7 +78,7 @@ def rows_of(X: ArrayLike, names: list[str] | None = None, name: str = "X") -> Ar
 def _without_tiny(table: Array, least: float) -> Array:
     """Return numbers with 0 in place of those below ``least``."""
     tiny = np.abs(table) < least
-    return np.where(tiny, 0.0, table) if table[tiny].any() else table
+    return np.where(tiny, 0.0, table) if np.count_nonzero(tiny) and table[tiny].any() else table
 
 
 def _floats(value: ArrayLike, name: str, names: list[str] | None = None) -> Array:
