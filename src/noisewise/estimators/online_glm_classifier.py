@@ -49,7 +49,7 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
     >>> model.predict([[0.5], [7.0]])
     array(['no', 'yes'], dtype='<U3')
     >>> model.predict_proba([[7.0]]).round(1)
-    array([[0.3, 0.7]])
+    array([[0.2, 0.8]])
 
     Notes
     -----

@@ -81,7 +81,7 @@ def success_quantile(share: float, trials: Array, mean: Array, correlation: Arra
 
     >>> both = np.array([20.0, 20.0])
     >>> success_quantile(0.975, both, np.array([0.5, 0.5]), np.array([0.0, 0.2]))
-    array([14., 18.])
+    array([14., 19.])
     """
     return np.array(
         [_successes(share, *each) for each in zip(trials, mean, correlation, strict=True)]
