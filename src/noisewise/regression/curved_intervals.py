@@ -21,6 +21,7 @@ from ..noise import Likelihood
 from ..ownership import Owned
 from ..protocols import Array
 from . import candidate_mixture, level_sets
+from .dispersion import MANY, Dispersion
 from .families import FAMILIES, model
 from .linear_intervals import BEGIN, GRID, ORIGIN, OUTSIDE
 from .maximum_likelihood import Design, maximise
@@ -48,7 +49,7 @@ EXOGENOUS = ", and rows that do not depend on past labels"
 FIRST_ROWS = ", and first rows that do not depend on labels"
 AT_MOST_TWICE = ", and a dispersion of at most twice the average where few rows tell of it"
 
-FEW_EVENTS = "fewer than 3 events so far ({:.3g})"
+FEW_EVENTS = "fewer than {:.6g} events so far ({:.3g})"
 SEPARATED = "labels are separated there: the estimate lies at infinity until both kinds are seen"
 FEW_TELL = (
     "too few rows tell of the dispersion there (about {:.0f}): the interval is infinite until "
@@ -310,8 +311,8 @@ class CurvedFit(UnregularisedFit):
         if anytime and not everywhere:
             rests_on += EXOGENOUS
         all_, half = np.ones(len(b), dtype=bool), np.full(len(b), math.inf)
-        if anytime and self.events < EVENTS:
-            reasons = [(all_, FEW_EVENTS.format(self.events))]
+        if anytime and self.events < (needed := self._needed(law)):
+            reasons = [(all_, FEW_EVENTS.format(needed, self.events))]
         elif anytime and not sums.frozen:
             reasons = [(all_, BEGIN.format(2 * sums.dim + 10, sums.count))]
         elif not (isinstance(law, float) or law.free):
@@ -330,6 +331,15 @@ class CurvedFit(UnregularisedFit):
         if not isinstance(law, float):
             reasons.append((np.isinf(half), NOTHING))
         return _Bounds(centre - half, centre + half, promise, rests_on, reasons)
+
+    def _needed(self, law: Dispersion | float) -> float:
+        """Return the events that the quadratic likelihood takes.
+
+        Where the variance is that of the likelihood, and parameters are many, it takes as many
+        events as parameters: with fewer the estimate is biased by more than its error.
+        """
+        p = self.fit.design.rank
+        return float(p) if isinstance(law, float) and p > MANY else EVENTS
 
     def _doubts(self, found: Half, known: Mask) -> list[tuple[Mask, str]]:
         """Return what few rows tell of: by the least of their degrees of freedom."""
