@@ -67,10 +67,11 @@ def _largest(point: _Point, b: Array, height: float) -> float:
         if point.factor is None:
             return math.inf
         Hb, Hg = linalg.solve(point.factor, b), linalg.solve(point.factor, point.g)
-        form = float(b @ Hb)
-        # of the quadratic model, the multiplier at which it reaches the level
-        ahead = 2 * (height - point.rise) + float(point.g @ Hg)
-        lam = math.sqrt(max(ahead, 0.0) / form) if form > 0 else 0.0
+        with np.errstate(over="ignore", invalid="ignore"):  # where the loss is nearly flat
+            form = float(b @ Hb)
+            # of the quadratic model, the multiplier at which it reaches the level
+            ahead = 2 * (height - point.rise) + float(point.g @ Hg)
+        lam = math.sqrt(max(ahead, 0.0) / form) if form > 0 and ahead < math.inf else 0.0
         first = first or lam
         if not lam > VANISHED * first:
             return math.inf
