@@ -250,7 +250,7 @@ def test_few_events_have_the_exact_set_and_later_none_is_wider():
         if events < 3:
             np.testing.assert_allclose(found, whole, rtol=1e-6)
             assert found.promise == "all rows, all times"
-            assert f"fewer than 3 events so far ({events:g})" in found.note
+            assert f"fewer than 3 labels of the rarer kind so far ({events:g})" in found.note
         elif n >= 14:
             assert found.promise == "a row fixed in advance, all times"
     assert events > 10
@@ -267,7 +267,11 @@ def test_many_parameters_take_as_many_events():
     y = (rng.random(400) < 0.3) * 1.0
     for n in (110, 400):
         found = fitted("binomial", x[:n], y[:n], np.ones(n)).coefficient_interval()
-        assert ("fewer than 41 events so far" in found.note) == (y[:n].sum() < 41) == (n == 110)
+        assert (
+            ("fewer than 41 labels of the rarer kind so far" in found.note)
+            == (y[:n].sum() < 41)
+            == (n == 110)
+        )
 
 
 def collinear(gap):
@@ -362,7 +366,9 @@ def worlds_of_notes():
         linear_intervals.EQUAL: ask(g, x[:30], np.ones(30)),
         linear_intervals.ON_THE_FIT: ask(g, x, formula),
         linear_intervals.EARLIER: old.predict_interval(x[:1]),
-        curved_intervals.FEW_EVENTS.format(3, 1): ask(p, x[:30], (np.arange(30) == 3) * 1.0),
+        curved_intervals.FEW_EVENTS.format(3, "events", 1): ask(
+            p, x[:30], (np.arange(30) == 3) * 1.0
+        ),
         curved_intervals.NOTHING: ask(p, x[:30], (np.arange(30) == 3) * 1.0),
         curved_intervals.EXACT_SET: ask(b, x[:30], (np.arange(30) == 3) * 1.0),
         curved_intervals.SEPARATED: ask(b, x, (x[:, 0] > 0) * 1.0),
@@ -373,6 +379,10 @@ def worlds_of_notes():
         curved_intervals.POOLED.split("{")[0]: ask(p, group, plain, lone),
         curved_intervals.SCATTER.split("{")[0]: ask(p, x, counts),
         curved_intervals.ONE_TIME: ask(p, x, counts, how={"kind": "observation"}),
+        curved_intervals.ONE_TRIAL: ask(b, x, coins, how={"kind": "observation"}),
+        curved_intervals.FAR: ask(b, x, coins, 1e4 * lone),
+        curved_intervals.SCATTERLESS: ask(p, x, np.full(400, 3.0), noise="asymptotic"),
+        curved_intervals.ROUGH: ask(b, x, (np.arange(400) < 2) * 1.0, how={"anytime": False}),
     }  # fmt: skip
 
 

@@ -23,8 +23,8 @@ def test_every_warning_and_note():
     hits = {**fair, "reward": ([1.0] * 10 + [0.0] * 90) * 4}
     half, rare = [[0.5, 0.5]] * 400, [0.5] * 398 + [1 / 300] * 2
     said = {
-        "a: its value rests on about 10 rewards that differ from the mean, such as successes; it "
-        "takes 20": {**fair, "reward": [1.0, 0.0] * 10 + [0.0] * 380},
+        "a: its value rests on a few rewards that differ from the others, such as successes, as if "
+        "on 10; it takes 20": {**fair, "reward": [1.0, 0.0] * 10 + [0.0] * 380},
         "a: its rewards in the log are all equal, so their spread is not known": {
             **fair, "reward": [1.0, 0.0] * 200
         },

@@ -234,7 +234,7 @@ class CurvedModel(OneLine):
             does = f"assume that it is {assumed.dispersion:g}"
         if beyond > 1:
             said = [BEYOND.format(f"{phi:.2g}", labels, does)]
-        elif beyond < -1 and phi < 0.5:
+        elif beyond < -1 and phi < 0.5 and assumed != "asymptotic":
             said = [BELOW.format(labels, f"{phi:.2g}")]
         else:
             said = [CHANCE.format(f"{phi:.3g}", labels)]
@@ -246,8 +246,18 @@ class CurvedModel(OneLine):
     @property
     def quality(self) -> str:
         """How many events there were."""
-        events = self.fitted().events
-        return f", {events:.6g} event{'s' if events != 1 else ''}"
+        design = self.fitted().fit.design
+        total = float(design.w @ design.y)
+        if self.method.family == "poisson":
+            return f", {total:.6g} event{'s' if total != 1 else ''}"
+        if self.method.label_range[0] < 0:
+            return ""
+        return f", {total:.6g} successes in {float(design.w.sum()):.6g} trials"
 
-    centre = "the fit without ridge, its first-order bias removed where there are enough events"
+    @property
+    def centre(self) -> str:
+        """What estimates are."""
+        bias = ", its first-order bias removed where there are enough events"
+        return "the fit without ridge" + bias * (self.method.family in PROVED)
+
     caution = ""

@@ -281,7 +281,8 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
             intervals, for one row at one sample size fixed in advance.
         simultaneous : bool
             Whether to hold for all rows and all times at once, so also for rows chosen by looking
-            at the data. False is for rows fixed in advance, and narrower; textbook intervals are.
+            at the data. False is for rows fixed in advance, and narrower, but for labels 0 and 1
+            with few events; textbook intervals are.
         kind : "mean" or "observation"
             "observation" is for one new label, of weight 1 unless ``trials`` or ``offset`` say
             otherwise. Unless the noise is known it holds at one sample size fixed in advance. For

@@ -19,7 +19,8 @@ class Looks:
     once), width of intervals of observations (valid at that time), labels looked at, labels inside.
     Widths are medians over the rows looked at, infinite where nothing is known. An observation is
     a label of its own row's weight: a share of as many trials, or a count of as much exposure.
-    Observations are left out where labels are 0 and 1. ``reason`` says why too few may be inside.
+    Observations are left out where labels are 0 and 1, or their interval is infinite. ``reason``
+    says why too few may be inside.
     """
 
     delta: float
@@ -49,10 +50,11 @@ class Looks:
             o = None if offset is None else offset[there]
             label = asked.label_interval(family, x[there], w[there], self.delta, o)
             self.promises["observation"] = label.promise
-            inside = (label.lower <= y[there]) & (y[there] <= label.upper)
+            widths = np.asarray(label.upper - label.lower)
+            inside = (label.lower <= y[there]) & (y[there] <= label.upper) & np.isfinite(widths)
             found[2:] = [
-                float(np.median(label.upper - label.lower)),
-                float(there.sum()),
+                float(np.median(widths)),
+                float(np.isfinite(widths).sum()),
                 float(inside.sum()),
             ]
         self.rows.append(tuple(found))

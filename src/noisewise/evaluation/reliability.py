@@ -109,8 +109,8 @@ def tail_doubts(name: str, w: Array, r: Array, known: bool) -> list[str]:
         found.append(f"{name}: its rewards in the log are all equal, so their spread is not known")
     elif farthest > MOST_SHARE:
         found.append(
-            f"{name}: its value rests on about {math.floor(1 / farthest)} rewards that differ from "
-            f"the mean, such as successes; it takes {LEAST_REWARDS}"
+            f"{name}: its value rests on a few rewards that differ from the others, such as "
+            f"successes, as if on {math.floor(1 / farthest)}; it takes {LEAST_REWARDS}"
         )
     return found
 

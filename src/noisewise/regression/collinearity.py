@@ -65,7 +65,8 @@ def words(tie: Tie, names: list[str]) -> str:
         return (
             f"columns {listed} {apart}: their common effect is known, how it divides between the "
             "two is not. Their coefficients are shared equally, and the interval of each alone is "
-            "infinite; drop one, or pass their difference as a column"
+            "infinite, as is that of rows in which they differ otherwise; drop one, or pass their "
+            "difference as a column"
         )
     if not tie.dropped:
         return f"columns {listed} are nearly collinear: intervals of their coefficients are wide"

@@ -23,7 +23,7 @@ from ..protocols import Array
 from . import candidate_mixture, level_sets
 from .dispersion import MANY, Dispersion
 from .families import FAMILIES, model
-from .linear_intervals import BEGIN, GRID, ORIGIN, OUTSIDE
+from .linear_intervals import BEGIN, GRID, ORIGIN, OUTSIDE, ROUNDING
 from .maximum_likelihood import Design, maximise
 from .new_labels import new_labels
 from .normal_equations import NormalEquations
@@ -35,6 +35,7 @@ from .unregularised import KINDS, UnregularisedFit
 
 Mask = NDArray[np.bool_]
 
+LARGEST = float(np.finfo(float).max)
 FARTHEST = 1e150  # a score as good as infinite, whose square is a number
 METHODS = "mixture", "likelihood"
 PLAYED = 0.1  # share of delta that the mixture spends on the losses as they were played
@@ -49,7 +50,11 @@ EXOGENOUS = ", and rows that do not depend on past labels"
 FIRST_ROWS = ", and first rows that do not depend on labels"
 AT_MOST_TWICE = ", and a dispersion of at most twice the average where few rows tell of it"
 
-FEW_EVENTS = "fewer than {:.6g} events so far ({:.3g})"
+FEW_EVENTS = "fewer than {:.6g} {} so far ({:.3g})"
+ROUGH = "; a textbook interval is rough then"
+SCATTERLESS = "labels lie on the fit up to rounding: their scatter can't be estimated"
+FAR = "so far from the data, or so near to collinear columns, that the interval holds every mean"
+ONE_TRIAL = "one trial is 0 or 1; pass trials for a share of more"
 SEPARATED = "labels are separated there: the estimate lies at infinity until both kinds are seen"
 FEW_TELL = (
     "too few rows tell of the dispersion there (about {:.0f}): the interval is infinite until "
@@ -163,11 +168,17 @@ class CurvedFit(UnregularisedFit):
         if kind == "observation":
             sizes = (np.broadcast_to(each, len(z)) for each in (trials, exposure))
             lower, upper, found = self._label(z, noise, delta, *sizes)
-            note = "; ".join(filter(None, (ONE_TIME if anytime else "", found.note)))
+            shares = FAMILIES[self.family].label_range[1] == 1.0
+            one = ONE_TRIAL if shares and np.all(np.equal(trials, 1)) else ""
+            note = "; ".join(filter(None, (ONE_TIME if anytime else "", one, found.note)))
             return Interval(lower, upper, "one new label, one time", found.rests_on, note)
         found = self._scores_within(z, noise, delta, anytime, simultaneous, method)
-        lower, upper = (each * exposure for each in self._means(found))
-        return Interval(lower, upper, found.promise, found.rests_on, found.note)
+        lower, upper = self._means(found)
+        low, high = self.fit.design.link.ends
+        every = (lower <= low) & (upper >= high) & np.isfinite(found.lower)
+        note = "; ".join(filter(None, (found.note, noted((every, FAR)))))
+        lower, upper = np.minimum(lower, LARGEST) * exposure, upper * exposure
+        return Interval(lower, upper, found.promise, found.rests_on, note)
 
     def _means(self, scores: Interval) -> tuple[Array, Array]:
         """Return the means at bounds of scores, which may be infinite."""
@@ -311,8 +322,12 @@ class CurvedFit(UnregularisedFit):
         if anytime and not everywhere:
             rests_on += EXOGENOUS
         all_, half = np.ones(len(b), dtype=bool), np.full(len(b), math.inf)
-        if anytime and self.events < (needed := self._needed(law)):
-            reasons = [(all_, FEW_EVENTS.format(needed, self.events))]
+        needed = self._needed(law)
+        few = FEW_EVENTS.format(needed, self._rarer, self.events)
+        if anytime and self.events < needed:
+            reasons = [(all_, few)]
+        elif not isinstance(law, float) and law.free and law.average < ROUNDING:
+            reasons = [(all_, SCATTERLESS)]
         elif anytime and not sums.frozen:
             reasons = [(all_, BEGIN.format(2 * sums.dim + 10, sums.count))]
         elif not (isinstance(law, float) or law.free):
@@ -326,10 +341,12 @@ class CurvedFit(UnregularisedFit):
             reasons = [(~known, SEPARATED), *self._doubts(found, known)]
             if (found.pooled & known).any():
                 rests_on += AT_MOST_TWICE
+            if self.events < EVENTS:
+                reasons.append((known & np.isfinite(half), few + ROUGH))
         half = np.where(b.any(axis=1), np.where(known, half, math.inf), 0.0)
         centre = np.where(np.isfinite(half), matmul(b, self.centre(noise)), 0.0)
-        if not isinstance(law, float):
-            reasons.append((np.isinf(half), NOTHING))
+        if not isinstance(law, float) and anytime and self.events < EVENTS:
+            reasons.append((all_, NOTHING))
         return _Bounds(centre - half, centre + half, promise, rests_on, reasons)
 
     def _needed(self, law: Dispersion | float) -> float:
@@ -350,6 +367,11 @@ class CurvedFit(UnregularisedFit):
                 least = float(found.telling[where].min())
                 doubts.append((where, words.format(least, self._labels)))
         return doubts
+
+    @property
+    def _rarer(self) -> str:
+        """What events are called."""
+        return "events" if self.family == "poisson" else "labels of the rarer kind"
 
     @property
     def _labels(self) -> str:

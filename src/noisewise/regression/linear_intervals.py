@@ -14,6 +14,7 @@ from .intervals import PRECISION, anytime_half_width, quantile
 from .normal_equations import NormalEquations
 
 GRID = 10.0 * 30.0 ** np.arange(4)  # precisions of the simultaneous mixtures, in rows
+LOST = 1e-13  # an eigenvalue of correlations, as a share of the largest, that sums do not know
 ROUNDING = 1e-13  # a sum of squared residuals below that share of the labels' squares
 
 SPARE = (
@@ -21,7 +22,7 @@ SPARE = (
     "SubGaussian(sigma)"
 )
 BEGIN = "intervals at all times begin at row {}: there are {} so far"
-OUTSIDE = "outside what the rows learnt span, where features were constant or collinear"
+OUTSIDE = "the rows learnt do not tell of it: features were constant there, or collinear"
 FREEDOM = "{} degrees of freedom are too few for an interval at all times: it takes up to {} rows"
 ORIGIN = "features are 0 and there is no intercept, so the mean is known"
 EQUAL = (
@@ -44,7 +45,7 @@ def solve(sums: NormalEquations) -> "LeastSquares":
     if sums.intercept:
         C[:, -1] -= sums.centre if sums.frozen else sums.means()
     G, b = C @ sums.gram @ C.T, C @ sums.moment
-    s, values, vectors, kept = linalg.scaled_spectrum(G, 1e-12)
+    s, values, vectors, kept = linalg.scaled_spectrum(G, LOST)
     tied = ties(values[:-1], vectors[:, :-1], kept[:-1], np.diag(G) > 0, sums.dim)
     V, values = vectors[:, kept], values[kept]
     inside = (b / s) @ V

@@ -118,6 +118,8 @@ def accuracy(fit: Fit) -> str:
     if textbook not in found.losses:
         return said
     theirs, error = found.losses[textbook], found.errors[textbook]
+    if not theirs > 0:
+        return f"{said} {textbook.capitalize()} made no error."
     return (
         f"{said} Over the {found.compared.rows:,} rows for which {textbook} had a fit, the error "
         f"is {_against(fit, found.losses['noisewise'], textbook, theirs, error)}."
@@ -128,7 +130,7 @@ def _against(fit: Fit, loss: float, name: str, other: float, error: float) -> st
     """Return how far an error is from that of another method, squared losses by their roots."""
     article = "the " if name == "running mean" else ""
     if not other > 0:
-        return f"where that with {article}{name} is 0"
+        return f"against 0 with {article}{name}"
     ratio = math.sqrt(loss / other) if fit.family == "gaussian" else loss / other
     if ratio > 2:
         size = f"{ratio:,.1f} times that"

@@ -31,15 +31,10 @@ from .reading import chunks, names_of
 from .survey import Column, survey
 
 Rows = tuple[Array, Array, Array, Array | None]
-TOO_FEW = "There are too few rows for intervals of coefficients."
-UNKNOWN = {  # why no coefficient has an interval
-    "gaussian": TOO_FEW,
-    "binomial": (
-        "The features separate the labels completely, or rows are too few: without ridge no "
-        "coefficient is finite, so that intervals are infinite. Predictions use a ridge."
-    ),
-    "poisson": TOO_FEW,
-}
+SEPARATED = (
+    "The features separate the labels completely, or rows are too few: without ridge no "
+    "coefficient is finite, so that intervals are infinite. Predictions use a ridge."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,8 +114,8 @@ def fit(path: Path, asked: Options) -> Fit:
         model.refit()
         summary = model.summary(asked.delta)
     doubts = tuple(dict.fromkeys(in_shell_words(each.message) for each in heard))
-    if not np.isfinite(np.hstack(summary.textbook)).any():
-        notes.append(UNKNOWN[choice.family])
+    if choice.family == "binomial" and not np.isfinite(np.hstack(summary.textbook)).any():
+        notes.append(SEPARATED)
     time = _time(choice, found) if asked.shuffle is None else None
     sorted_by_target = time is None and asked.shuffle is None and bool(order.direction)
     if sorted_by_target:
