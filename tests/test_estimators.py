@@ -522,7 +522,7 @@ def missed(seed, noise, d=3):
         low, high = model.predict_interval(rows, simultaneous=True)
         wrong[2] |= ((truth < low) | (truth > high)).any()
         sums = model._model.sums
-        fit = solve(sums, anytime=True)
+        fit = solve(sums)
         level = 2 + (sums.origin + fit.sums.centre[:d]) @ theta - sums.label_origin
         wrong[3] |= away(fit, np.append(theta, level), None if noise == "auto" else 1.0)
     return wrong
