@@ -457,7 +457,7 @@ STREAMS = {
     "rare, one feature": ("binomial", 0.03, 1, True, 2000),
     "counts, one feature": ("poisson", 1.0, 1, True, 400),
 }
-RUNS, DELTA, METHODS = 300, 0.05, ("mixture", "likelihood")
+RUNS, DELTA, METHODS = 500, 0.05, ("mixture", "likelihood")
 
 
 def misses(name, run):
@@ -485,11 +485,14 @@ def misses(name, run):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STREAMS)
 def test_streams_hold_the_truth_at_all_times(name):
-    """Ever-miss of 300 streams, 25 times each.
+    """Ever-miss of 500 streams, 25 times each.
 
-    More misses than the limit, of a set for all rows or an interval of a coefficient, come in one
-    of 10^4 tests at a rate of delta.
+    The sets for all rows: more misses than the limit come in one of 10^4 tests at a rate of delta.
+    Intervals of coefficients, asymptotic: at most 1.5 delta, exceeded with probability below 0.01
+    at a rate of delta; those without any miss in 500 streams would be far too wide.
     """
     missed = np.sum([misses(name, run) for run in range(RUNS)], axis=0)
     print(name, (missed / RUNS).tolist())
-    assert (missed <= stats.binom.ppf(1 - 1e-4, RUNS, DELTA)).all()
+    assert (missed[:2] <= stats.binom.ppf(1 - 1e-4, RUNS, DELTA)).all()
+    assert (missed[2:] <= 1.5 * DELTA * RUNS).all()
+    assert (missed[2:] > 0).all()
