@@ -28,6 +28,7 @@ def child(*command):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_other_threads_stay_asleep():
     """A thread that shares the work, or spins, takes about as much CPU as the one that calls."""
     parts = ["streams", "regressors", "policies", "plain"]

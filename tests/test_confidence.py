@@ -164,6 +164,7 @@ def _check_coverage(worlds, runs, rounds, seed, alarm):
     assert max(power["adaptive, local"]) > DELTA
 
 
+@pytest.mark.slow
 def test_coverage_and_power():
     """Twenty forms at 1e-8 each: false alarm below 1e-6."""
     _check_coverage(WORLDS, runs=40, rounds=100, seed=1, alarm=1e-8)

@@ -37,7 +37,7 @@ FIXED = 20220213
 
 
 def test_no_mutant_harms(tmp_path):
-    check("mutants.py", tmp_path, FIXED, 2000)
+    check("mutants.py", tmp_path, FIXED, 700)
 
 
 @pytest.mark.slow

@@ -173,6 +173,7 @@ def test_a_row_is_read_after_the_code_of_its_numbers_has_run(place):
     assert state.count == 0
 
 
+@pytest.mark.slow
 def test_a_second_process_finds_the_cache_and_rounds_alike(tmp_path):
     """Also where some of the code on disk is gone, and is compiled anew beside the rest."""
     code = (

@@ -67,7 +67,8 @@ def test_kernels_look_at_every_one_of_many_arms(count, radius):
 
 @pytest.mark.parametrize(
     ("link", "radius", "runs"),
-    [("logistic", "practical", 1000), ("logistic", "adaptive", 150), ("identity", "practical", 150),
+    [pytest.param("logistic", "practical", 1000, marks=pytest.mark.slow),
+     ("logistic", "practical", 150), ("logistic", "adaptive", 150), ("identity", "practical", 150),
      ("tanh", "practical", 150)],
 )  # fmt: skip
 def test_no_run_diverges_when_weights_span_four_orders(link, radius, runs):
