@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..extras import install
+from ..files import require_regular
 from ..glm import GLM
 from ..inputs import named_columns, numbers, with_slack
 from ..kernels.layout import LARGEST
@@ -102,6 +103,7 @@ def _parquet(name: str, path: str) -> Any:
         raise ValueError(
             f"{name} can't be read without {error.name}; install it with: {install('studies')}"
         ) from None
+    require_regular(Path(path))
     try:
         return pq.ParquetFile(path)
     except pa.ArrowInvalid as error:

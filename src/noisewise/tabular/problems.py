@@ -46,6 +46,11 @@ def _problem(column: Column, choice: Choice) -> str:
             )
         if not feature:
             return f"column {name} holds text ({place}); it must hold numbers"
+        if not column.wrong:
+            return (
+                f"column {name} holds numbers written as text ({place}); save them as numbers, add "
+                f"--categorical {column.name!r}, or leave it out (--features)"
+            )
         if "number" in column.kinds or column.wrong < column.count - column.missing:
             return f"column {name}: {column.wrong:,} values are no numbers ({place}); {remedy}"
         return (
