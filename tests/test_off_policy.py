@@ -298,7 +298,7 @@ def test_other_bad_input():
             nw.off_policy_value(log, **more)
     with pytest.raises(ValueError, match="log is 3"):
         nw.off_policy_value(3)
-    with pytest.raises(ValueError, match="1 decisions"):
+    with pytest.raises(ValueError, match="1 decision;"):
         nw.off_policy_value({name: column[:1] for name, column in log.items()})
 
 

@@ -215,7 +215,8 @@ def test_an_agent_decides_and_learns_while_it_is_written(tmp_path, monkeypatch):
             np.testing.assert_array_equal(one[name], two[name])
     again = nw.Agent.load(tmp_path / "beside.npz")
     assert again.pending == tuple(range(10, 20))
-    assert "new" in agent.pending and 11 not in agent.pending
+    assert "new" in agent.pending
+    assert 11 not in agent.pending
 
 
 def test_the_later_of_two_calls_of_save_writes_last(tmp_path, monkeypatch):

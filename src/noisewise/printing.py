@@ -64,6 +64,15 @@ def percent(share: float, digits: int = 0) -> str:
     return f"{100 * share:.{digits}f} %"
 
 
+def count_of(count: int, what: str, several: str = "") -> str:
+    """Return a number with what it counts.
+
+    >>> count_of(1, "row"), count_of(1234, "row"), count_of(2, "value is", "values are")
+    ('1 row', '1,234 rows', '2 values are')
+    """
+    return f"{count:,} {what if count == 1 else several or what + 's'}"
+
+
 def clean(text: str) -> str:
     r"""Return text whose control characters and changes of direction are spelt out.
 

@@ -15,6 +15,7 @@ from ..confidence import Interval
 from ..inputs import flag, numbers, one_of, probability
 from ..noise import Likelihood, SubGaussian
 from ..partitions.sources import blocks_in_turn
+from ..printing import count_of
 from ..protocols import Array
 from ..regression.collinearity import words as tie_words
 from ..regression.linear_intervals import OUTSIDE as ROWS_OUTSIDE
@@ -388,5 +389,5 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
             ``pipeline[:-1].get_feature_names_out()``.
         """
         model, columns = self._model, self._names(feature_names)
-        title = f"{self!r}, {model.state.count} rows{model.quality}"
+        title = f"{self!r}, {count_of(model.state.count, 'row')}{model.quality}"
         return summarise(title, {"": model}, columns, self.noise, delta)

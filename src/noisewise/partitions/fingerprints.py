@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..blas import one_thread
 from ..protocols import Array
@@ -40,7 +41,7 @@ class Fingerprint:
             each = x @ self.factors[:-2] + label * y + weight * w
             return np.array([len(x), each.sum(), each @ each, np.abs(each).sum()])
 
-    def changed(self, first: Array, later: Array) -> Array:
+    def changed(self, first: Array, later: Array) -> NDArray[np.intp]:
         """Return the numbers of the partitions whose rows, a fingerprint each, have changed."""
         count, _, squares, sizes = first.T
         room = ROUNDING * len(self.factors) * np.array([0 * count, count + sizes, count + squares])
