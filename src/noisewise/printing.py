@@ -4,8 +4,6 @@ from dataclasses import fields
 from typing import Any, ClassVar
 from unicodedata import bidirectional, category
 
-import numpy as np
-
 LONGEST = 100  # characters of a repr
 CONTROLS = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of characters, line separators
 DIRECTIONS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
@@ -20,6 +18,7 @@ class OneLine:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from dataclasses import dataclass
     >>> @dataclass(repr=False)
     ... class Ball(OneLine):
@@ -45,6 +44,8 @@ class OneLine:
 
 def _brief(value: object) -> str:
     """Return a number as it is, and of anything else its kind and size."""
+    import numpy as np  # the shell needs words alone, and quickly
+
     if isinstance(value, np.ndarray):
         return f"array{list(value.shape)}"
     if isinstance(value, float):

@@ -27,7 +27,8 @@ from .scikit_learn import RegressorMixin
 from .summary import Summary, summarise
 from .tables import any_weight, labels_of, offsets_of, weights_of
 
-OUTSIDE = "{} of the predictions lie outside their intervals"
+OUTSIDE = "{} outside their intervals"
+LYING = "of the predictions lies", "of the predictions lie"
 SHARES = "binomial", "logistic", "probit"
 SCORES = {  # what a coefficient changes
     "gaussian": "mean",
@@ -317,9 +318,8 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
             names = self._learnt.columns or [f"x{i}" for i in range(x.shape[1])]
             notes += [tie_words(each, names) for each in self._model.ties if each.dropped]
         if outside:
-            notes.append(
-                f"{OUTSIDE.format(outside)}: predictions use ridge, forgetting and clipping"
-            )
+            lying = OUTSIDE.format(count_of(outside, *LYING))
+            notes.append(f"{lying}: predictions use ridge, forgetting and clipping")
         found.note = "; ".join(filter(None, notes))
         return found
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from ..estimators.online_glm import OUTSIDE, OnlineGLM
+from ..estimators.online_glm import LYING, OUTSIDE, OnlineGLM
 from ..evaluation.players import NamedRows
 from ..printing import count_of
 from ..protocols import Array
@@ -28,7 +28,7 @@ WRITTEN = "prediction", "lower", "upper"
 # what a spreadsheet would run: it begins so and is more than a number, a date or a sign
 FORMULA = r"(?s)[=+\-@\t\r\n](?![\d.,:' ]*([eE][-+]?\d+)?%?$).+"
 MOST_NOTES = 5  # of intervals
-COUNTED = re.compile(rf"(; )?{OUTSIDE.format('[0-9]+')}")
+COUNTED = re.compile(rf"(; )?[0-9,]+ ({'|'.join(LYING)})")
 
 
 def predict(
@@ -217,9 +217,9 @@ class Predictions:
             lack = count_of(self.empty, "row lacks a value, or has", "rows lack a value, or have")
             notes.append(f"{lack} an unknown one: left empty")
         if self.outside:
+            lying = OUTSIDE.format(count_of(self.outside, *LYING))
             notes.append(
-                f"{OUTSIDE.format(f'{self.outside:,}')}: predictions stay near the range of the "
-                "labels seen, intervals do not"
+                f"{lying}: predictions stay near the range of the labels seen, intervals do not"
             )
         if self.quoted:
             cells = count_of(self.quoted, "kept cell begins", "kept cells begin")
