@@ -249,7 +249,7 @@ BAD = {
     r"action at row 1 \(counted from 0\) is None": {"action": ["a", None, "b"]},
     "'played', as a line": {"action": ["a", "played", "b"]},
     r"probability is -0\.1 at row 0 \(counted from 0\); pass": {"probability": [-0.1, 0.5, 0.5]},
-    r"0\.5 at row 1 \(counted from 0\), but probabilities has 0\.3 for the action 'b' taken there": {
+    r"at row 1 \(counted from 0\), but probabilities has 0\.3 for the action 'b' taken there": {
         "probabilities": [[0.5, 0.5], [0.7, 0.3], [0.5, 0.5]]
     },
     r"at row 2 \(counted from 0\) are \[1\.2, -0\.2\]; pass numbers of at least 0 that sum to 1": {
