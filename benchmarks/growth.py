@@ -113,9 +113,27 @@ class Watched:
         self.lock.release()
 
 
-def lock_time(dim, path):
+class Contexts(Decisions):
+    """An agent that is given contexts of numbers in place of arms."""
+
+    def __init__(self, dim, make, **given):
+        self.names = [f"x{j}" for j in range(dim)]
+        actions = [f"action {k}" for k in range(ARMS)]
+        arms = nw.Arms(actions, context=dict.fromkeys(self.names, float))
+        super().__init__(dim, lambda _: make(arms=arms, **given))
+
+    def grow(self, count):
+        """Decide more often."""
+        x, y = rows(self.rng, count, self.dim)
+        for key, row, reward in zip(range(self.done, self.done + count), x, y, strict=True):
+            self.agent.choose(dict(zip(self.names, row.tolist(), strict=True)), key=key)
+            self.agent.learn(key, float(reward))
+        self.done += count
+
+
+def lock_time(kind, dim, path):
     """Return medians: how long `save` takes, and how long it holds the lock."""
-    subject = Decisions(dim, nw.Agent.for_binary_rewards, randomise=0.1, record=RECORDS)
+    subject = kind(dim, nw.Agent.for_binary_rewards, randomise=0.1, record=RECORDS)
     subject.grow(RECORDS)
     taken, held = [], []
     for _ in range(SAVES):
@@ -136,9 +154,10 @@ def main():
                 memory, file = bytes_per_row(subject, path)
                 print(f"{name:<40}{dim:>9}{memory:>9.0f}{file:>9.0f}", flush=True)
         print(f"\n{f'save, {RECORDS:,} records':<40}{'features':>9}{'save':>9}{'lock':>9}")
-        for dim in (5, 20):
-            taken, held = lock_time(dim, path)
-            print(f"{'':<40}{dim:>9}{taken:>7.3f} s{held:>7.3f} s", flush=True)
+        for kind, dim in ((Decisions, 5), (Decisions, 20), (Contexts, 5)):
+            taken, held = lock_time(kind, dim, path)
+            name = "contexts" if kind is Contexts else "matrices of arms"
+            print(f"{name:<40}{dim:>9}{taken:>7.3f} s{held:>7.3f} s", flush=True)
 
 
 if __name__ == "__main__":
