@@ -366,11 +366,11 @@ class CurvedFit(UnregularisedFit):
 
     def _doubts(self, found: Half, known: Mask) -> list[tuple[Mask, str]]:
         """Return what few rows tell of: by the least of their degrees of freedom."""
-        few = known & np.isinf(found.width)
+        few = known & np.isinf(found.width) & ~np.isnan(found.needed)  # a row of 0 needs none
         doubts = []
         if few.any():
             tell, needed = found.telling[few].min(), found.needed[few].max()
-            doubts.append((few, FEW_TELL.format(tell, math.ceil(needed), self._labels)))
+            doubts.append((few, FEW_TELL.format(tell, np.ceil(needed), self._labels)))
         pooled = known & found.pooled & ~few
         if pooled.any():
             doubts.append((pooled, POOLED.format(found.telling[pooled].min())))
