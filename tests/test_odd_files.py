@@ -253,13 +253,13 @@ PYTHON = re.compile(r"\w+\(\)|SubGaussian|reward_range|actions=|noise=|\btrials=
 def test_rows_are_counted_alike_and_options_named():
     """`evaluate` counted rows from 0 and named arguments of Python."""
     rows = "Rows are counted from 1, without the line of column names."
-    written("log.csv", **log_of(probability=[0.5, 0.5, 2.0, *[0.5] * (N - 3)]))
+    written("log.csv", **log_of(probability=[*[0.5] * 12, 2.0, *[0.5] * (N - 13)]))
     refused(
-        "probability is 2 at row 3; pass the probability with which the action was taken, above 0 "
+        "probability is 2 at row 13; pass the probability with which the action was taken, above 0 "
         f"and at most 1\n{rows}",
         "evaluate", "log.csv",
     )  # fmt: skip
-    with pytest.raises(ValueError, match=r"at row 2 \(counted from 0\)"):
+    with pytest.raises(ValueError, match=r"at row 12 \(counted from 0\)"):
         nw.off_policy_value(pd.read_csv("log.csv"))
     written("log.csv", **log_of(action=["a", None, *["b"] * (N - 2)]))
     done = said("evaluate", "log.csv")

@@ -7,6 +7,7 @@ from .printing import clean
 PHRASES = (  # what names arguments of Python, and what a user of the shell can do
     (r"""\bpass noise=["'](\w+)["']""", r"fit with --noise \1"),
     (r"""\bPass noise=["'](\w+)["']""", r"Fit with --noise \1"),
+    (r"""\bnoise=["'](\w+)["']""", r"--noise \1"),
     (r""", or pass (noise=)?SubGaussian\(sigma\)""", ""),
     (r"""Pass SubGaussian\(sigma\), or wait for""", "Wait for"),
     (r"""; pass trials for a share of more""", ""),
@@ -16,7 +17,7 @@ PHRASES = (  # what names arguments of Python, and what a user of the shell can 
     (r"""; pass actions= if it was never taken""", ""),
 )
 ROW = re.compile(r"\brow ([0-9]+) \(counted from 0\)")
-LEARNT = re.compile(r" at row [0-9]+(?! \()")  # of those learnt at once, not of the file
+LEARNT = re.compile(r" at row [0-9]+\b(?! \()")  # of those learnt at once, not of the file
 COUNTED = "Rows are counted from 1, without the line of column names."
 
 
@@ -25,6 +26,8 @@ def in_shell_words(text: object) -> str:
 
     >>> in_shell_words('too few rows; pass noise="likelihood" if labels are binomial')
     'too few rows; fit with --noise likelihood if labels are binomial'
+    >>> in_shell_words('noise="asymptotic" uses the scatter seen')
+    '--noise asymptotic uses the scatter seen'
     >>> in_shell_words("probability is 2 at row 0 (counted from 0)")
     'probability is 2 at row 1'
     """
