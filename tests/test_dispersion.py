@@ -12,7 +12,14 @@ from scipy.special import expit
 
 import noisewise as nw
 from noisewise.estimators import curved_model
-from noisewise.regression import collinearity, curved_intervals, linear_intervals, new_labels
+from noisewise.regression import (
+    collinearity,
+    curved_intervals,
+    dispersion,
+    linear_intervals,
+    new_labels,
+    quadratic_intervals,
+)
 
 RNG = np.random.default_rng
 
@@ -376,6 +383,7 @@ def worlds_of_notes():
             p, x[:30], np.where(np.arange(30) == 7, 9.0, 0.1 * (np.arange(30) % 9 == 0)),
             how={"delta": 1e-9},
         ),
+        curved_intervals.SPARE.split("{}")[1]: ask(p, x[:2], counts[:2], how={"anytime": False}),
         curved_intervals.POOLED.split("{")[0]: ask(p, group, plain, lone),
         curved_intervals.SCATTER.split("{")[0]: ask(p, x, counts),
         curved_intervals.ONE_TIME: ask(p, x, counts, how={"kind": "observation"}),
@@ -384,6 +392,30 @@ def worlds_of_notes():
         curved_intervals.SCATTERLESS: ask(p, x, np.full(400, 3.0), noise="asymptotic"),
         curved_intervals.ROUGH: ask(b, x, (np.arange(400) < 2) * 1.0, how={"anytime": False}),
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_a_note_says_how_many_rows_must_tell_of_the_dispersion(everywhere, monkeypatch):
+    """With a little more than that the width is finite, with a little less it is not."""
+    rng = RNG(21)
+    x = rng.normal(size=(30, 2))
+    model = nw.OnlineGLM("poisson").partial_fit(x, rng.poisson(3.0, 30))
+    fitted, z = model._model.fitted(), np.array([[2.0, 1.0, 1.0]])
+    fit, law, delta = fitted.fit, fitted.dispersion("auto"), 1e-3
+    b = fit.design.project(z)[0]
+    real = law.spread(b)
+
+    def half(freedom):
+        known = real._replace(freedom=np.full(1, freedom), pooled=np.zeros(1, dtype=bool))
+        monkeypatch.setattr(dispersion.Dispersion, "spread", lambda self, b: known)
+        if everywhere:
+            return quadratic_intervals.simultaneous(fit, b, law, delta)
+        return quadratic_intervals.half_width(fit, z, b, law, delta, anytime=True)
+
+    needed = float(half(5.0).needed[0])
+    assert 0 < needed < 1000
+    assert np.isinf(half(0.999 * needed).width[0])
+    assert np.isfinite(half(1.001 * needed).width[0])
 
 
 def test_every_note_of_an_interval_is_said_once():

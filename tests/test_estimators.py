@@ -393,7 +393,8 @@ def test_few_rows_say_little_and_scales_are_fixed_by_their_number():
         found = often.partial_fit(*row).predict_interval(x)
         assert np.isfinite(found).all() == (i >= 15)
         if i < 4:
-            assert f"{i + 1} rows leave nothing to estimate the noise from" in found.note
+            leave = "row leaves" if i == 0 else "rows leave"
+            assert f"{i + 1} {leave} nothing to estimate the noise from" in found.note
         elif i < 15:
             assert f"begin at row 16: there are {i + 1} so far" in found.note
             assert np.isfinite(often.predict_interval(x, anytime=False)).all()

@@ -149,7 +149,7 @@ def test_predictions_outside_their_intervals_are_counted(fitted):
     said = invoke("predict", folder / "fit", folder / "far.csv", "--out", folder / "out.csv")
     assert "60 of the predictions lie outside their intervals" in said
     model = nw.OnlineGLM().fit(X, Y)
-    assert "1 of the predictions lie outside" in model.predict_interval([[1e6, 0.0]]).note
+    assert "1 of the predictions lies outside" in model.predict_interval([[1e6, 0.0]]).note
 
 
 def test_values_that_cant_be_relied_on_are_marked(tmp_path):

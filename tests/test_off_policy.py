@@ -246,16 +246,16 @@ BAD = {
     "holds nan": {"reward": [1.0, np.nan, 0.0]},
     "column 'action' has 2 rows": {"action": ["a", "b"]},
     "context 'age' holds nan": {"age": [1.0, np.nan, 2.0]},
-    "action at row 1 is None": {"action": ["a", None, "b"]},
+    r"action at row 1 \(counted from 0\) is None": {"action": ["a", None, "b"]},
     "'played', as a line": {"action": ["a", "played", "b"]},
-    r"probability is -0\.1 at row 0; pass": {"probability": [-0.1, 0.5, 0.5]},
-    r"probability is 0\.5 at row 1, but probabilities has 0\.3 for the action 'b' taken there": {
+    r"probability is -0\.1 at row 0 \(counted from 0\); pass": {"probability": [-0.1, 0.5, 0.5]},
+    r"at row 1 \(counted from 0\), but probabilities has 0\.3 for the action 'b' taken there": {
         "probabilities": [[0.5, 0.5], [0.7, 0.3], [0.5, 0.5]]
     },
-    r"probabilities at row 2 are \[1\.2, -0\.2\]; pass numbers of at least 0 that sum to 1": {
+    r"at row 2 \(counted from 0\) are \[1\.2, -0\.2\]; pass numbers of at least 0 that sum to 1": {
         "probabilities": [[0.5, 0.5], [0.5, 0.5], [1.2, -0.2]]
     },
-    r"probabilities at row 0 are \[0\.5, 0\.4\]": {
+    r"probabilities at row 0 \(counted from 0\) are \[0\.5, 0\.4\]": {
         "probabilities": [{"a": 0.5, "b": 0.4}, {"a": 0.5, "b": 0.5}, {"a": 0.5, "b": 0.5}]
     },
 }
@@ -298,7 +298,7 @@ def test_other_bad_input():
             nw.off_policy_value(log, **more)
     with pytest.raises(ValueError, match="log is 3"):
         nw.off_policy_value(3)
-    with pytest.raises(ValueError, match="1 decisions"):
+    with pytest.raises(ValueError, match="1 decision;"):
         nw.off_policy_value({name: column[:1] for name, column in log.items()})
 
 
@@ -421,9 +421,9 @@ def test_the_command_prints_and_writes_a_page(tmp_path, suffix):
     ("change", "words"),
     [
         (lambda log: log.drop(columns="probability"), "no column 'probability'"),
-        (lambda log: log.assign(probability=0.0), "probability is 0 at row 0"),
-        (lambda log: log.assign(probability=2.0), "probability is 2 at row 0"),
-        (lambda log: log.assign(probability=-0.5), "probability is -0.5 at row 0"),
+        (lambda log: log.assign(probability=0.0), "probability is 0 at row 1"),
+        (lambda log: log.assign(probability=2.0), "probability is 2 at row 1"),
+        (lambda log: log.assign(probability=-0.5), "probability is -0.5 at row 1"),
         (
             lambda log: log.assign(probability=0.5, probabilities="{'0': 0.2, '1': 0.3, '2': 0.5}"),
             "but probabilities has 0.2 for the action '0' taken there",

@@ -87,7 +87,8 @@ ERRORS = {
     ),
     ("--target", "rent"): (
         "data/f.csv can't be used as it is:\n  column 'city' holds text ('{first}' in row 1); add "
-        "--categorical 'city', or leave it out (--features)"
+        "--categorical 'city', or leave it out (--features)\nRows are counted from 1, without the "
+        "line of column names."
     ),
     ("--target", "rent", "--family", "binomial", *SMALL): (
         "data/f.csv can't be used as it is:\n  the target 'rent' goes from {low:g} to {high:g}; "
@@ -127,7 +128,7 @@ FILES = [
     (
         "y,x\n1,2\n,3\n",
         (*TARGET, "--drop-missing"),
-        "data/g.csv has 1 complete rows; at least 2 are needed",
+        "data/g.csv has 1 complete row; at least 2 are needed",
     ),
     (
         "y,z,x\n1,2,0\n2,1,-1\n",
@@ -198,7 +199,7 @@ def test_notes_on_columns():
         "'day' counts as days since 1970-01-01, read as day.month.year.",
         "'due' counts as days since 1970-01-01.",
     ]
-    assert found.notes == ("1 of 60 rows lack a value or have weight 0: left out.",)
+    assert found.notes == ("1 of 60 rows lacks a value or has weight 0: left out.",)
     assert found.order == (
         "Rows are in order of 'day': errors are those of predicting later rows from earlier ones. "
         "If that order means nothing, add --shuffle 0."
@@ -250,7 +251,7 @@ def test_notes_on_a_fit():
     wild = TABLE[["Area", "rooms"]].assign(y=50 * (np.arange(N) % 2))
     doubts = made(wild, target="y", family="poisson", noise="likelihood").doubts
     assert len(doubts) == 1
-    assert doubts[0].endswith("and will miss. Pass --noise auto.")
+    assert doubts[0].endswith("and will miss. Fit with --noise auto.")
 
 
 def test_notes_on_predictions():

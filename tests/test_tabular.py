@@ -181,15 +181,15 @@ def test_columns_in_the_way_are_named_all_at_once(tmp_path):
     words = refused("can't be used as it is", *start)
     assert "column 'city' holds text ('" in words
     assert "--categorical 'city'" in words
-    assert "column 'size': 1 of 200 values are missing (first in row 7)" in words
+    assert "column 'size': 1 of 200 values is missing (first in row 7)" in words
     assert "--drop-missing" in words
-    assert "column 'mixed': 1 values are no numbers ('?' in row 200)" in words
+    assert "column 'mixed': 1 value is no number ('?' in row 200)" in words
     assert not (tmp_path / "out").exists()
     done = invoke(*start, "--drop-missing", "--features", "size,city", "--features", "fixed",
                   "--categorical", "city")  # fmt: skip
     assert done.exit_code == 0, done.output
     assert "'fixed' is constant" in done.output
-    assert "1 of 200 rows lack a value" in done.output
+    assert "1 of 200 rows lacks a value" in done.output
     whole = frame.drop(index=6)
     ours = nw.OnlineGLM().fit(features(whole)[["size", "city=Oslo", "city=Bonn"]], whole["price"])
     assert_allclose(nw.load(tmp_path / "out" / "model.npz").coef_, ours.coef_, rtol=1e-7)
@@ -271,12 +271,12 @@ def test_files_that_can_not_be_read(tmp_path):
         ("longer.csv", b"y,x\n1,2,3\n2,3,4\n", "2 column names but 3 values"),
         ("one.csv", b"y\n1\n2\n", "features are missing"),
         ("constant.csv", b"y,x\n1,2\n2,2\n", "every feature .* is constant"),
-        ("short.csv", b"y,x\n1,2\n,3\n", "1 of 2 values are missing"),
+        ("short.csv", b"y,x\n1,2\n,3\n", "1 of 2 values is missing"),
     ):
         (tmp_path / name).write_bytes(content)
         refused(words, "fit", tmp_path / name, *target)
         assert not list(tmp_path.glob("*-fit"))
-    refused("1 complete rows", "fit", tmp_path / "short.csv", *target, "--drop-missing")
+    refused("1 complete row;", "fit", tmp_path / "short.csv", *target, "--drop-missing")
     good = tmp_path / "good.csv"
     good.write_bytes(b"y,x\n1,2\n2,3\n3,5\n")
     (tmp_path / "file").touch()

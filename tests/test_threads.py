@@ -2,7 +2,8 @@
 
 import copy
 import sys
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from histories import practical_agent, practical_shares
 from instances import close, exact, sphere
 
 import noisewise as nw
+from noisewise import files
 from noisewise.agent import agent as home
 from noisewise.kernels import self_tuned_ucb_layout as at
 from noisewise.ownership import claim, release
@@ -177,3 +179,64 @@ def test_an_agent_can_be_copied():
     twin.learn("one", 0.5, trials=10)
     assert agent.waiting == ("one",)
     assert twin.waiting == ()
+
+
+def test_an_agent_decides_and_learns_while_it_is_written(tmp_path, monkeypatch):
+    """The file holds what was there when `save` was called, and is as if nobody had gone on."""
+    agent = nw.Agent.for_binary_rewards(dim=3, randomise=0.5)
+    for t in range(20):
+        agent.choose(np.eye(3), key=t)
+    agent.learn(list(range(10)), [1.0] * 10)
+    agent.save(tmp_path / "before.npz")
+    writing, go_on, replace = threading.Event(), threading.Event(), files.replace
+
+    def slow(path, write):
+        def late(part):
+            writing.set()
+            assert go_on.wait(60)
+            write(part)
+
+        return replace(path, late)
+
+    monkeypatch.setattr(files, "replace", slow)
+    with ThreadPoolExecutor(2) as pool:
+        saved = pool.submit(agent.save, tmp_path / "beside.npz")
+        try:
+            assert writing.wait(60)
+            work = pool.submit(lambda: (agent.choose(np.eye(3), key="new"), agent.learn(11, 0.0)))
+            work.result(60)
+            assert not saved.done()
+        finally:
+            go_on.set()
+        saved.result(60)
+    with np.load(tmp_path / "before.npz") as one, np.load(tmp_path / "beside.npz") as two:
+        assert one.files == two.files
+        for name in one.files:
+            np.testing.assert_array_equal(one[name], two[name])
+    again = nw.Agent.load(tmp_path / "beside.npz")
+    assert again.pending == tuple(range(10, 20))
+    assert "new" in agent.pending
+    assert 11 not in agent.pending
+
+
+def test_the_later_of_two_calls_of_save_writes_last(tmp_path, monkeypatch):
+    agent, path = nw.Agent.for_binary_rewards(dim=2), tmp_path / "agent.npz"
+    writing, go_on, replace = threading.Event(), threading.Event(), files.replace
+
+    def slow(path, write):
+        if not writing.is_set():  # the first of them
+            writing.set()
+            assert go_on.wait(60)
+        return replace(path, write)
+
+    monkeypatch.setattr(files, "replace", slow)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(agent.save, path)
+        assert writing.wait(60)
+        agent.choose(np.eye(2), key="later")
+        second = pool.submit(agent.save, path)
+        wait([second], 0.2)  # were it not to wait, it would be done
+        go_on.set()
+        for each in (first, second):
+            each.result(60)
+    assert nw.Agent.load(path).pending == ("later",)

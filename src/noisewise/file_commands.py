@@ -10,6 +10,8 @@ import click
 
 from . import files
 from .extras import install
+from .printing import clean, count_of
+from .shell_words import in_shell_words, refusal
 
 
 def _names(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> list[str]:
@@ -106,16 +108,16 @@ def fit(file: Path, out: Path | None, **asked: Any) -> None:
         saving.save(folder, found.model, found.encoding)
         saving.save_page(folder, report.page(folder, found))
     except ValueError as error:
-        raise click.UsageError(str(error)) from None
+        raise click.UsageError(refusal(error)) from None
     except OSError as error:
         raise click.UsageError(f"--out {folder} can't be written ({error})") from None
     click.echo(f"{found.summary}\n")
     click.echo(f"{found.evaluation}\n")
     notes = *found.column_notes, *found.notes, *found.doubts, found.order
     for note in filter(None, notes):
-        click.echo(f"note: {note}")
-    click.echo(f"page: {folder / 'index.html'}")
-    click.echo(f"model: {folder}, for noisewise predict {folder} FILE")
+        click.echo(clean(f"note: {note}"))
+    click.echo(clean(f"page: {folder / 'index.html'}"))
+    click.echo(clean(f"model: {folder}, for noisewise predict {folder} FILE"))
 
 
 @click.command(short_help="Predict the rows of a file.")
@@ -132,9 +134,18 @@ def fit(file: Path, out: Path | None, **asked: Any) -> None:
 @click.option(
     "--keep", multiple=True, callback=_names, metavar="A,B,...", help="Columns to copy from FILE."
 )
+@click.option(
+    "--formulas", is_flag=True, help="Keep words as they are, also those that a spreadsheet runs."
+)
 @click.option("--out", type=FILE, metavar="CSV", help="File to write; standard output by default.")
 def predict(
-    model: Path, file: Path, kind: str, delta: float, keep: list[str], out: Path | None
+    model: Path,
+    file: Path,
+    kind: str,
+    delta: float,
+    keep: list[str],
+    formulas: bool,
+    out: Path | None,
 ) -> None:
     """Predict the rows of FILE with a MODEL that noisewise fit has written; write CSV.
 
@@ -142,11 +153,14 @@ def predict(
     was fitted with are used where FILE has them. Rows with a missing value, or with a level that
     the model has not seen, have empty cells. Predictions stay near the range of the labels seen and
     intervals do not, so for unusual rows a prediction may lie outside its interval.
+
+    Words of kept columns that a spreadsheet would run as a formula (they begin with = + - @, a tab
+    or a line break) are written behind an apostrophe, unless --formulas is given.
     """
     saving = _tabular("noisewise.tabular.saving")
     predicting = _tabular("noisewise.tabular.predicting")
     try:
-        found = predicting.Predictions(*saving.load(model), file, delta, kind, keep)
+        found = predicting.Predictions(*saving.load(model), file, delta, kind, keep, formulas)
         if out is None:
             found.write(sys.stdout)
         else:
@@ -157,16 +171,16 @@ def predict(
 
             files.replace(out, fill)
     except ValueError as error:
-        raise click.UsageError(str(error)) from None
+        raise click.UsageError(refusal(error)) from None
     except BrokenPipeError:  # a reader such as head has seen enough
         sys.stdout = None
         sys.exit(0)
     except OSError as error:
         raise click.UsageError(f"--out {out} can't be written ({error})") from None
     for note in found.notes:
-        click.echo(f"note: {note}", err=True)
+        click.echo(clean(f"note: {note}"), err=True)
     if out is not None:
-        click.echo(f"predictions: {out}, {found.rows:,} rows")
+        click.echo(f"predictions: {clean(str(out))}, {count_of(found.rows, 'row')}")
 
 
 def writable(out: Path) -> None:
@@ -253,7 +267,7 @@ def evaluate(
         writable(folder)
         written = page.write(folder, log.name, found, f"noisewise evaluate {log}")
     except ValueError as error:
-        raise click.UsageError(str(error)) from None
+        raise click.UsageError(refusal(error)) from None
     except OSError as error:
         raise click.UsageError(f"--out {folder} can't be written ({error})") from None
-    click.echo(f"{found}\npage: {written}")
+    click.echo(f"{in_shell_words(found)}\npage: {clean(str(written))}")

@@ -48,6 +48,19 @@ def replace(path: str | os.PathLike[str], write: Callable[[Path], object]) -> Pa
     return Path(path)
 
 
+def require_regular(path: Path) -> None:
+    """Raise for a pipe or device, which can't be read twice and may never end.
+
+    What is not there, and a folder, are left to whoever opens them.
+    """
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise ValueError(f"{path} is a pipe or device; save what it gives to a file, and pass that")
+
+
 def _old(target: Path) -> os.stat_result | None:
     """Return what is known of the file to be replaced, None where there is none."""
     if not target.parent.is_dir():

@@ -4,8 +4,6 @@ from dataclasses import fields
 from typing import Any, ClassVar
 from unicodedata import bidirectional, category
 
-import numpy as np
-
 LONGEST = 100  # characters of a repr
 CONTROLS = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of characters, line separators
 DIRECTIONS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
@@ -20,6 +18,7 @@ class OneLine:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from dataclasses import dataclass
     >>> @dataclass(repr=False)
     ... class Ball(OneLine):
@@ -45,6 +44,8 @@ class OneLine:
 
 def _brief(value: object) -> str:
     """Return a number as it is, and of anything else its kind and size."""
+    import numpy as np  # the shell needs words alone, and quickly
+
     if isinstance(value, np.ndarray):
         return f"array{list(value.shape)}"
     if isinstance(value, float):
@@ -62,6 +63,15 @@ def percent(share: float, digits: int = 0) -> str:
     ('95 %', '12.3 %')
     """
     return f"{100 * share:.{digits}f} %"
+
+
+def count_of(count: int, what: str, several: str = "") -> str:
+    """Return a number with what it counts.
+
+    >>> count_of(1, "row"), count_of(1234, "row"), count_of(2, "value is", "values are")
+    ('1 row', '1,234 rows', '2 values are')
+    """
+    return f"{count:,} {what if count == 1 else several or what + 's'}"
 
 
 def clean(text: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import archive
 from ..bandits.arms import candidates, norm_bound, spreads
 from ..bandits.self_tuned_ucb import SelfTunedUCB
 from ..glm import GLM
@@ -121,7 +122,7 @@ class Agent(Learning):
         self.capacity, self.dropped = integer("capacity", capacity), 0
         self._pending = Pending(policy, self.state)
         self._longest = norm_bound(policy, "feature_bound") or math.inf
-        self._lock = RLock()
+        self._lock, self._saving = RLock(), RLock()
         self.rewards = None if rewards is None else limits_of(rewards)
         self.scale = ResidualScale() if isinstance(sigma, str) and sigma == "estimated" else None
         self.sigma = 1.0 if self.scale else positive("sigma", sigma)
@@ -330,12 +331,12 @@ class Agent(Learning):
             return self.record.columns(self.arms)
 
     def __getstate__(self) -> dict[str, object]:
-        """Return what an agent is made of, without its lock."""
+        """Return what an agent is made of, without its locks."""
         with self._lock:
-            return {k: v for k, v in vars(self).items() if k != "_lock"}
+            return {k: v for k, v in vars(self).items() if k not in ("_lock", "_saving")}
 
     def __setstate__(self, held: dict[str, object]) -> None:
-        vars(self).update(held, _lock=RLock())
+        vars(self).update(held, _lock=RLock(), _saving=RLock())
 
     def __repr__(self) -> str:
         """Return the policy, and how many rewards were learnt and are pending."""
@@ -369,10 +370,16 @@ class Agent(Learning):
             )  # fmt: skip
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write policy, state, generator, pending decisions and the record to one file."""
-        with self._lock:
-            self._pending.announce(self.policy, self.state)
-            agent_state.save(self, path, self._pending.arms)
+        """Write policy, state, generator, pending decisions and the record to one file.
+
+        Other threads may decide and learn while it is written: the file holds what was there when
+        `save` was called. Of two calls the later one writes last.
+        """
+        with self._saving:
+            with self._lock:
+                self._pending.announce(self.policy, self.state)
+                policy, held = self.policy, agent_state.snapshot(self, self._pending.arms)
+            archive.save(path, policy, held)
 
     @classmethod
     def load(

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -80,15 +81,17 @@ class AgentState(OneLine):
             raise ValueError("AgentState.record is no pair of a capacity and decisions")
 
 
-def save(agent: Any, path: str | os.PathLike[str], pending: dict[Key, Array]) -> None:
-    """Write an agent and its pending decisions to one file."""
+def snapshot(agent: Any, pending: dict[Key, Array]) -> AgentState:
+    """Return what a file is to hold, as it is now: the agent may go on meanwhile.
+
+    Decisions of the record are never changed, but replaced, so their list is copied alone.
+    """
     x = np.array(list(pending.values())).reshape(-1, agent.dim)
-    kept = AgentState(
-        agent.state, json.dumps(agent.rng.bit_generator.state), list(pending), x,
+    return AgentState(
+        deepcopy(agent.state), json.dumps(agent.rng.bit_generator.state), list(pending), x,
         agent.sigma, agent.scale, agent.capacity, agent.dropped, agent.rewards, agent.unit,
         agent.arms, agent.randomisation.share, agent.randomisation.among, agent.record.saved(),
     )  # fmt: skip
-    archive.save(path, agent.policy, kept)
 
 
 def load(

@@ -15,6 +15,7 @@ from ..confidence import Interval
 from ..inputs import flag, numbers, one_of, probability
 from ..noise import Likelihood, SubGaussian
 from ..partitions.sources import blocks_in_turn
+from ..printing import count_of
 from ..protocols import Array
 from ..regression.collinearity import words as tie_words
 from ..regression.linear_intervals import OUTSIDE as ROWS_OUTSIDE
@@ -26,7 +27,8 @@ from .scikit_learn import RegressorMixin
 from .summary import Summary, summarise
 from .tables import any_weight, labels_of, offsets_of, weights_of
 
-OUTSIDE = "{} of the predictions lie outside their intervals"
+OUTSIDE = "{} outside their intervals"
+LYING = "of the predictions lies", "of the predictions lie"
 SHARES = "binomial", "logistic", "probit"
 SCORES = {  # what a coefficient changes
     "gaussian": "mean",
@@ -316,9 +318,8 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
             names = self._learnt.columns or [f"x{i}" for i in range(x.shape[1])]
             notes += [tie_words(each, names) for each in self._model.ties if each.dropped]
         if outside:
-            notes.append(
-                f"{OUTSIDE.format(outside)}: predictions use ridge, forgetting and clipping"
-            )
+            lying = OUTSIDE.format(count_of(outside, *LYING))
+            notes.append(f"{lying}: predictions use ridge, forgetting and clipping")
         found.note = "; ".join(filter(None, notes))
         return found
 
@@ -388,5 +389,5 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
             ``pipeline[:-1].get_feature_names_out()``.
         """
         model, columns = self._model, self._names(feature_names)
-        title = f"{self!r}, {model.state.count} rows{model.quality}"
+        title = f"{self!r}, {count_of(model.state.count, 'row')}{model.quality}"
         return summarise(title, {"": model}, columns, self.noise, delta)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..printing import count_of
 from ..protocols import Array
 from .estimator_state import EstimatorState
 from .models import AnyModel, start_model
@@ -202,7 +203,7 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
             odds = "the log odds of each class against the rest"
             keys = [f"{name}: " for name in classes]
         models = dict(zip(keys, fitted.models, strict=True))
-        title = f"{self!r}, {fitted.models[0].state.count} rows"
+        title = f"{self!r}, {count_of(fitted.models[0].state.count, 'row')}"
         return summarise(title, models, columns, "auto", delta, f"Coefficients of {odds}.")
 
     def _shares(self, x: Array) -> Array:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..drawing import BLUE, GREY, ORANGE, RC, pyplot
+from ..printing import clean
 from ..protocols import Array
 from .summary import Summary
 
@@ -55,7 +56,7 @@ def draw_coefficients(
         label = f"{100 * (1 - delta):g} % {name}"
         axis.hlines(at[known], *ends[:, known], color=colour, lw=width, alpha=0.9, label=label)
     axis.plot(dots[order], at, "o", color="black", ms=4, label="estimate")
-    axis.set_yticks(at, [_short(summary.names[i]) for i in order], parse_math=False)
+    axis.set_yticks(at, [_short(clean(summary.names[i])) for i in order], parse_math=False)
     axis.set_ylim(-0.7, len(order) - 0.3)
     axis.set_xlim(*reach)
     unit = "unit" if spreads is None else "standard deviation"

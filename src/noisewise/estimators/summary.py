@@ -10,6 +10,7 @@ import numpy as np
 
 from ..confidence import Interval
 from ..inputs import probability
+from ..printing import clean
 from ..regression.collinearity import words
 from .models import AnyModel
 
@@ -64,7 +65,7 @@ class Summary:
         for name, estimate, error, coefficient, (a, b, c, d) in rows:
             known = _number(estimate, 4), _number(error, 3)
             intervals = f"[{a:.4g}, {b:.4g}]", f"[{c:.4g}, {d:.4g}]"
-            yield name, *known, *intervals, f"{coefficient:.4g}"
+            yield clean(name), *known, *intervals, f"{coefficient:.4g}"
 
     def cells(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         """Return the table's head and rows."""
@@ -77,7 +78,7 @@ class Summary:
             "  ".join((row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])))
             for row in table
         ]
-        notes = [line for note in self.notes for line in wrap(note, WIDTH)]
+        notes = [line for note in self.notes for line in wrap(clean(note), WIDTH)]
         return "\n".join([self.title, *lines, *notes])
 
     def _repr_html_(self) -> str:
@@ -87,7 +88,7 @@ class Summary:
             + "</tr>"
             for name, *cells in self._cells()
         )  # fmt: skip
-        notes = "<br>".join(map(escape, self.notes))
+        notes = "<br>".join(escape(clean(note)) for note in self.notes)
         return (
             f"<table><caption>{escape(self.title)}</caption><thead><tr>{head}</tr></thead>"
             f"<tbody>{body}</tbody></table><p>{notes}</p>"

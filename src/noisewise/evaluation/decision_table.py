@@ -10,10 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..agent import context_fields
 from ..inputs import numbers, shown
+from ..printing import count_of
 from ..protocols import Array
 
 MOST_WORDS = 64  # of a column of the context; more are hashed to as many columns
 OTHERS = ("probabilities", "arms")
+FROM_0 = "(counted from 0)"
 CLOSE = 0.01  # share by which probabilities may differ, having been rounded
 
 
@@ -95,7 +97,7 @@ def read(
     y = _numbers(reward, columns[reward])
     n = len(y)
     if n < 2:
-        raise ValueError(f"log has {n} decisions; pass at least 2")
+        raise ValueError(f"log has {count_of(n, 'decision')}; pass at least 2")
     p = _numbers(probability, columns[probability])
     wrong = (p <= 0) | (p > 1)
     for name in columns:
@@ -104,10 +106,13 @@ def read(
     if wrong.any():
         at = int(wrong.argmax())
         raise ValueError(
-            f"{probability} is {p[at]:g} at row {at}; pass the probability with which the action "
-            "was taken, above 0 and at most 1"
+            f"{probability} is {p[at]:g} at row {at} {FROM_0}; pass the probability with which the "
+            "action was taken, above 0 and at most 1"
         )
-    taken = [context_fields.word(f"{action} at row {i}", a) for i, a in enumerate(columns[action])]
+    taken = [
+        context_fields.word(f"{action} at row {i} {FROM_0}", a)
+        for i, a in enumerate(columns[action])
+    ]
     all_p: Any = _read_back(columns.get("probabilities"))
     by_name = all_p is not None and all(isinstance(each, Mapping) for each in all_p)
     if actions is not None:
@@ -149,15 +154,15 @@ def _agree(whole: Array, table: DecisionTable, probability: str, some: bool) -> 
     if wrong.any():
         i = int(wrong.argmax())
         raise ValueError(
-            f"probabilities at row {i} are {shown(whole[i].tolist())}; pass numbers of at least 0 "
-            "that sum to 1, or leave the column out"
+            f"probabilities at row {i} {FROM_0} are {shown(whole[i].tolist())}; pass numbers of at "
+            "least 0 that sum to 1, or leave the column out"
         )
     wrong = np.abs(own - table.probability) > CLOSE * table.probability
     if wrong.any():
         i = int(wrong.argmax())
         raise ValueError(
-            f"{probability} is {table.probability[i]:g} at row {i}, but probabilities has "
-            f"{own[i]:g} for the action {shown(table.actions[table.action[i]])} taken there; "
+            f"{probability} is {table.probability[i]:g} at row {i} {FROM_0}, but probabilities "
+            f"has {own[i]:g} for the action {shown(table.actions[table.action[i]])} taken there; "
             "correct one of them, or leave probabilities out"
         )
 

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from ..printing import percent
+from ..printing import count_of, percent
 from ..protocols import Array
 from .decision_table import DecisionTable
 
@@ -118,6 +118,6 @@ def tail_doubts(name: str, w: Array, r: Array, known: bool) -> list[str]:
 def too_few(name: str, estimator: str, count: float) -> str:
     """Return the sentence on a standard error that rests on few decisions."""
     return (
-        f"{name}, {estimator}: its standard error rests on about {math.floor(count)} decisions; "
-        f"it takes {LEAST_BEHIND}"
+        f"{name}, {estimator}: its standard error rests on about "
+        f"{count_of(math.floor(count), 'decision')}; it takes {LEAST_BEHIND}"
     )

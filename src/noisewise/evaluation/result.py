@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..printing import count_of
 from ..protocols import Array
 from .looks import Looks
 
@@ -169,7 +170,7 @@ class Evaluation:
             "  ".join((row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])))
             for row in cells
         ]
-        return "\n".join([f"{self.title}, {self.rows:,} rows", *lines, *self.notes()])
+        return "\n".join([f"{self.title}, {count_of(self.rows, 'row')}", *lines, *self.notes()])
 
     def _repr_html_(self) -> str:
         heads, *rows = self._lines()
@@ -179,7 +180,7 @@ class Evaluation:
             for name, *cells in rows
         )
         return (
-            f"<table><caption>{escape(self.title)}, {self.rows:,} rows</caption>"
+            f"<table><caption>{escape(self.title)}, {count_of(self.rows, 'row')}</caption>"
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
             f"<p>{'<br>'.join(map(escape, self.notes()))}</p>"
         )

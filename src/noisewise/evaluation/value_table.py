@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from html import escape
 
+from ..printing import clean, count_of
 from ..protocols import Array
 from .estimates import Estimate
 
@@ -103,7 +104,7 @@ class OffPolicyValue:
         lines = [*self.estimates, *([self.gain] if self.gain else [])]
         return [
             (
-                e.policy,
+                clean(e.policy),
                 e.estimator,
                 *map(_number, (e.value, e.lower, e.upper)),
                 f"{e.effective:.0f}",
@@ -116,19 +117,20 @@ class OffPolicyValue:
         """Return warnings, what some lines are, and what each kind of interval rests on."""
         shown = {each.policy for each in (*self.estimates, *([self.gain] if self.gain else []))}
         rests = {each.estimator: each for each in self.estimates}
-        return [
+        said = [
             *(f"Warning: {each}." for each in self.warnings),
             *(f"{name}: {words}." for name, words in LINES.items() if name in shown),
             *([] if all(e.reliable for e in self.estimates) else [f"{UNRELIABLE}: {NO_INTERVAL}."]),
             *(f"{name}: {e.promise}. Rests on {e.rests_on}." for name, e in rests.items()),
             *([] if self.checked else [UNCHECKED]),
         ]
+        return list(map(clean, said))
 
     @property
     def title(self) -> str:
         """What the table is of."""
         level = f"{100 * (1 - self.delta):g} % intervals"
-        return f"Mean reward per decision, {self.count} decisions, {level}"
+        return f"Mean reward per decision, {count_of(self.count, 'decision')}, {level}"
 
     def __repr__(self) -> str:
         table = [HEADS, *self.rows()]

@@ -21,6 +21,7 @@ from ..regression.joining import state_of_sums
 from ..regression.newton import Point, descend
 from ..regression.state import FTRLState
 from ..regression.sums import Sums, added, sums
+from .fingerprints import Fingerprint, Found
 from .passes import passes_over
 from .reading import Columns, Source, blocks, feature_names
 from .sources import sources_of
@@ -55,6 +56,7 @@ def fit_partitions(
         or a data frame, a Dask delayed one of these, or the path of a Parquet file. A folder stands
         for its Parquet files by name; a Dask data frame, or a tuple of Dask arrays (X, y), for its
         blocks. What is delayed is computed in every pass, about five times: persist it if it fits.
+        A partition that does not hold the same rows in every pass is refused by name.
     ridge : float > 0, optional
         The theorem's `GLM.ridge` by default.
     target, weight : str, optional
@@ -98,18 +100,32 @@ def fit_partitions(
     sources = sources_of(partitions)
     over, lam = passes_over(sources), ftrl.ridge or glm.ridge
     begin = partial(_begin, glm, lam / len(sources), Columns(target, weight))
-    columns, theta = over.first(begin)
+    columns, theta, fingerprint = over.first(begin)
+    before = list[Array]()
 
     def look(theta: Array, gram: bool) -> Sums:
-        return over.total(partial(_sums, glm, columns, theta, gram))
+        found = over.total(partial(_look, glm, columns, theta, gram, fingerprint))
+        before.append(found.prints)
+        if len(changed := fingerprint.changed(before[0], found.prints)):
+            raise ValueError(
+                f"{sources[changed[0]].name} does not hold the rows that it held in an earlier "
+                "pass; a fit reads partitions several times, so make them the same every time, or "
+                "write them to files first"
+            )
+        return found.sums
 
     if glm.linear:
         return state_of_sums(ftrl, look(theta, True), theta)
     return state_of_sums(ftrl, *_minimise(glm, lam, look, theta))
 
 
-def _begin(glm: GLM, ridge: float, columns: Columns, source: Source) -> tuple[Columns, Array]:
-    """Return the features of the first partition, and a minimiser for its first rows alone."""
+def _begin(
+    glm: GLM, ridge: float, columns: Columns, source: Source
+) -> tuple[Columns, Array, Fingerprint]:
+    """Return the features of the first partition, and a minimiser for its first rows alone.
+
+    The third is how partitions are compared from pass to pass.
+    """
     columns = Columns(columns.target, columns.weight, feature_names(source, columns))
     rows = islice(blocks(source, columns, glm), 1 if glm.linear else SAMPLE)
     held = [(x.copy(), y.copy(), w.copy()) for x, y, w in rows]
@@ -120,11 +136,13 @@ def _begin(glm: GLM, ridge: float, columns: Columns, source: Source) -> tuple[Co
             return added(sums(glm, *each, theta, gram) for each in held)
 
         theta = _minimise(glm, ridge, look, theta)[1]
-    return columns, theta
+    return columns, theta, Fingerprint.for_rows_like(held[0])
 
 
-def _sums(glm: GLM, columns: Columns, theta: Array, gram: bool, source: Source) -> Sums:
-    """Return the sums over a partition, whose rows must have the features of the first.
+def _look(
+    glm: GLM, columns: Columns, theta: Array, gram: bool, fingerprint: Fingerprint, source: Source
+) -> Found:
+    """Return what a partition holds; its rows must have the features of the first.
 
     The first pass, which also adds up the Gram matrix, checks them.
     """
@@ -135,7 +153,12 @@ def _sums(glm: GLM, columns: Columns, theta: Array, gram: bool, source: Source) 
             f"{source.name} has {first[0].shape[1]} features and the first partition {len(theta)}; "
             "pass partitions of the same columns"
         )
-    return added(sums(glm, *each, theta, gram) for each in chain([first], rows))
+    with np.errstate(invalid="ignore"):  # rows that were checked are no longer there
+        found = added(
+            Found(sums(glm, *each, theta, gram), fingerprint(*each)[None])
+            for each in chain([first], rows)
+        )
+    return replace(found, prints=found.prints.sum(axis=0, keepdims=True))
 
 
 @dataclass(eq=False)
@@ -154,11 +177,6 @@ def _minimise(
     spread = EPS * (len(theta) + np.sqrt(first.count))
 
     def point(theta: Array, found: Sums) -> SummedPoint:
-        if found.count != first.count or np.isnan(found.value):
-            raise ValueError(
-                f"partitions held {first.count} rows and then {found.count}, or others; they must "
-                "not change while they are fitted"
-            )
         length = float(np.linalg.norm(theta))
         value, gradient = ridge * length**2, 2 * ridge * theta
         noise, blur = spread * (found.size + value), spread * (found.blur + 2 * ridge * length)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from .. import worker_versions
-from ..regression.sums import Sums, added
+from ..regression.sums import Sum, added
 from .reading import Source
 
 Found = TypeVar("Found")
@@ -23,7 +23,7 @@ class Here:
         """Return what the first partition gives."""
         return work(self.sources[0])
 
-    def total(self, work: Callable[[Source], Sums]) -> Sums:
+    def total(self, work: Callable[[Source], Sum]) -> Sum:
         """Return the sum over all partitions."""
         return added(map(work, self.sources))
 
@@ -52,7 +52,7 @@ class OnDask(Here):
         found: Found = self._task(_first, work, name, given).compute()
         return found
 
-    def total(self, work: Callable[[Source], Sums]) -> Sums:
+    def total(self, work: Callable[[Source], Sum]) -> Sum:
         """Return the sum over all partitions, added in the same order as in one process."""
         level = []
         for i in range(0, len(self.sources), self.size):
@@ -61,7 +61,7 @@ class OnDask(Here):
             level.append(self._task(_total, work, names, given))
         while len(level) > 1:
             level = [self._task(added, level[i : i + FAN]) for i in range(0, len(level), FAN)]
-        found: Sums = level[0].compute()
+        found: Sum = level[0].compute()
         return found
 
     def _task(self, what: Callable[..., Any], *args: Any) -> Any:
@@ -81,7 +81,7 @@ def _first(work: Callable[[Source], Found], name: str, given: Any) -> Found:
     return work(Source(name, given))
 
 
-def _total(work: Callable[[Source], Sums], names: list[str], given: list[Any]) -> Sums:
+def _total(work: Callable[[Source], Sum], names: list[str], given: list[Any]) -> Sum:
     return added(map(work, map(Source, names, given)))
 
 

@@ -1,5 +1,6 @@
 """A partition read as blocks of checked rows, where the work is done."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..extras import install
+from ..files import require_regular
 from ..glm import GLM
 from ..inputs import named_columns, numbers, with_slack
 from ..kernels.layout import LARGEST
@@ -85,8 +87,10 @@ def _tables(source: Source, columns: Columns) -> Iterator[Rows]:
         for batch in file.iter_batches(batch_size=PARQUET, columns=wanted):
             yield _rows(name, columns, _arrow(batch), room)
     elif (found := named_columns(name, given)) is not None:
-        _require(name, columns, list(map(str, found)))
-        yield _rows(name, columns, lambda each: given[each].to_numpy())
+        names = list(map(str, found))  # those of a data frame may be numbers
+        _require(name, columns, names)
+        called = dict(zip(names, found, strict=True))
+        yield _rows(name, columns, lambda each: given[called[each]].to_numpy())
     else:
         yield _arrays(name, given)
 
@@ -99,6 +103,7 @@ def _parquet(name: str, path: str) -> Any:
         raise ValueError(
             f"{name} can't be read without {error.name}; install it with: {install('studies')}"
         ) from None
+    require_regular(Path(path))
     try:
         return pq.ParquetFile(path)
     except pa.ArrowInvalid as error:
@@ -113,6 +118,9 @@ def _require_target(name: str, columns: Columns, names: list[str]) -> None:
     for each in (columns.target, columns.weight):
         if each is not None and each not in names:
             raise ValueError(f"{name} has no column {each!r}; it has {', '.join(names[:10])}")
+    for each, count in Counter(names).items():
+        if count > 1:
+            raise ValueError(f"{name} has {count} columns named {each!r}; rename or remove one")
 
 
 def _require(name: str, columns: Columns, names: list[str]) -> None:

@@ -19,6 +19,7 @@ from ..confidence import Interval, noted
 from ..inputs import numbers, one_of, probability
 from ..noise import Likelihood
 from ..ownership import Owned
+from ..printing import count_of
 from ..protocols import Array
 from . import candidate_mixture, level_sets
 from .dispersion import MANY, Dispersion
@@ -58,7 +59,11 @@ ONE_TRIAL = "one trial is 0 or 1; pass trials for a share of more"
 SEPARATED = "labels are separated there: the estimate lies at infinity until both kinds are seen"
 FEW_TELL = (
     "too few rows tell of the dispersion there (about {:.0f}): the interval is infinite until "
-    "there are more, or pass Likelihood() if the labels are known to be {}"
+    'about {:.0f} do. If labels are known to be {}, pass noise="likelihood"'
+)
+SPARE = (
+    "{} nothing to estimate the dispersion from: more than {} are needed. If labels are known to "
+    'be {}, pass noise="likelihood"'
 )
 NOTHING = "nothing can be said yet"
 EXACT_SET = "the interval is that of the exact set for all rows"
@@ -331,7 +336,8 @@ class CurvedFit(UnregularisedFit):
         elif anytime and not sums.frozen:
             reasons = [(all_, BEGIN.format(2 * sums.dim + 10, sums.count))]
         elif not (isinstance(law, float) or law.free):
-            reasons = [(all_, FEW_TELL.format(0, self._labels))]
+            rows = count_of(len(law.pull), "row leaves", "rows leave")
+            reasons = [(all_, SPARE.format(rows, len(self.fit.values), self._labels))]
         else:
             if everywhere and not isinstance(law, float):
                 found = simultaneous(self.fit, b, law, delta)
@@ -360,12 +366,14 @@ class CurvedFit(UnregularisedFit):
 
     def _doubts(self, found: Half, known: Mask) -> list[tuple[Mask, str]]:
         """Return what few rows tell of: by the least of their degrees of freedom."""
-        few = known & np.isinf(found.width)
+        few = known & np.isinf(found.width) & ~np.isnan(found.needed)  # a row of 0 needs none
         doubts = []
-        for where, words in ((few, FEW_TELL), (known & found.pooled & ~few, POOLED)):
-            if where.any():
-                least = float(found.telling[where].min())
-                doubts.append((where, words.format(least, self._labels)))
+        if few.any():
+            tell, needed = found.telling[few].min(), found.needed[few].max()
+            doubts.append((few, FEW_TELL.format(tell, np.ceil(needed), self._labels)))
+        pooled = known & found.pooled & ~few
+        if pooled.any():
+            doubts.append((pooled, POOLED.format(found.telling[pooled].min())))
         return doubts
 
     @property

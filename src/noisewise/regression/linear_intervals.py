@@ -8,6 +8,7 @@ import numpy as np
 from .. import linalg
 from ..blas import matmul, one_thread
 from ..confidence import Interval, noted
+from ..printing import count_of
 from ..protocols import Array
 from .collinearity import ESTIMABLE, Tie, ties
 from .intervals import PRECISION, anytime_half_width, quantile
@@ -17,13 +18,10 @@ GRID = 10.0 * 30.0 ** np.arange(4)  # precisions of the simultaneous mixtures, i
 LOST = 1e-13  # an eigenvalue of correlations, as a share of the largest, that sums do not know
 ROUNDING = 1e-13  # a sum of squared residuals below that share of the labels' squares
 
-SPARE = (
-    "{} rows leave nothing to estimate the noise from: more than {} are needed, or pass "
-    "SubGaussian(sigma)"
-)
+SPARE = "{} nothing to estimate the noise from: more than {} are needed, or pass SubGaussian(sigma)"
 BEGIN = "intervals at all times begin at row {}: there are {} so far"
 OUTSIDE = "the rows learnt do not tell of it: features were constant there, or collinear"
-FREEDOM = "{} degrees of freedom are too few for an interval at all times: it takes up to {} rows"
+FREEDOM = "{} too few for an interval at all times: it takes up to {} rows"
 ORIGIN = "features are 0 and there is no intercept, so the mean is known"
 EQUAL = (
     "all labels so far are equal (or lie exactly on the fit), which Gaussian noise of any size "
@@ -234,7 +232,8 @@ class LeastSquares:
         if always and not self.sums.spread.size and self.sums.frozen:
             reasons.append((rows, EARLIER))
         if sigma is None and not self.freedom:
-            return noted(*reasons, (~zero, SPARE.format(n, p)), what=what)
+            learnt = count_of(n, "row leaves", "rows leave")
+            return noted(*reasons, (~zero, SPARE.format(learnt, p)), what=what)
         if sigma is None and self._exact:
             if self.noiseless:
                 return noted(*reasons, (~zero, EQUAL), what=what)
@@ -247,7 +246,8 @@ class LeastSquares:
         if few.any():
             v = share[few] * self._precision(z[few])
             needed = 2 * math.log(1 / delta) / np.log1p(1 / v).min()
-            reasons.append((few, FREEDOM.format(self.freedom, math.ceil(needed) + p + 1)))
+            free = count_of(self.freedom, "degree of freedom is", "degrees of freedom are")
+            reasons.append((few, FREEDOM.format(free, math.ceil(needed) + p + 1)))
         return noted(*reasons, what=what)
 
     @staticmethod

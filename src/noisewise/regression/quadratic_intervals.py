@@ -25,7 +25,8 @@ class Half(NamedTuple):
     """Half-widths, their variances and degrees of freedom.
 
     ``telling`` is about how many rows tell of a variance, and ``pooled`` where these are so few
-    that the average dispersion takes its place.
+    that the average dispersion takes its place; ``needed`` is how many it takes for an interval
+    that is finite, as directions are now known.
     """
 
     width: Array
@@ -33,6 +34,7 @@ class Half(NamedTuple):
     freedom: Array
     telling: Array
     pooled: NDArray[np.bool_]
+    needed: Array
 
 
 def half_width(
@@ -42,19 +44,29 @@ def half_width(
     if isinstance(law, float):
         v0 = np.maximum(np.einsum("ij,ij->i", matmul(b, fit.inverse), b), 0.0)
         width = _half_width(fit, z, law * v0, v0, math.inf, delta, anytime)
-        always = np.full(len(b), math.inf)
-        return Half(width, law * v0, always, always, np.zeros(len(b), dtype=bool))
+        always, none = np.full(len(b), math.inf), np.zeros(len(b))
+        return Half(width, law * v0, always, always, none > 0, none)
     v0, v, freedom, few, wide, shared = law.spread(b)
     own = _half_width(fit, z, v, v0, freedom, delta, anytime)
     average = _half_width(fit, z, wide, v0, shared, delta, anytime)
     pooled = few & (average < own)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        needed = 2 * math.log(1 / delta) / np.log1p(1 / _relative(fit, z, v0))
     return Half(
         np.where(pooled, average, own),
         np.where(pooled, wide, v),
         np.where(pooled, shared, freedom),
         freedom,
         pooled,
+        needed if anytime else 0 * v0,
     )
+
+
+def _relative(fit: Estimate, z: Array, v0: Array) -> Array:
+    """Return the mixture's precision of each direction, times the variance of its score."""
+    lengths = fit.design.sums.lengths(matmul(z, fit.design.C.T))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(PRECISION * _unit(fit) * v0 / lengths)
 
 
 def _half_width(
@@ -72,10 +84,8 @@ def _half_width(
         return np.where(
             np.isinf(times), math.inf, np.where(np.isinf(times), 1.0, times) * np.sqrt(v)
         )
-    sums = fit.design.sums
     with np.errstate(divide="ignore", invalid="ignore"):
-        phi = PRECISION * _unit(fit) * v0 / sums.lengths(matmul(z, fit.design.C.T)) / v
-        half = anytime_half_width(v, phi, freedom, delta)
+        half = anytime_half_width(v, _relative(fit, z, v0) / v, freedom, delta)
     return np.where(np.isfinite(half), half, math.inf)
 
 
@@ -94,7 +104,7 @@ def simultaneous(fit: Estimate, b: Array, law: Dispersion, delta: float) -> Half
     design, p = fit.design, len(fit.values)
     if not p:
         none = np.zeros(len(b))
-        return Half(none + math.inf, none, none, none, none > 0)
+        return Half(none + math.inf, none, none, none, none > 0, none)
     back = fit.basis / np.sqrt(fit.values)  # coordinates in which the information is I
     rows = matmul(design.u, back) * (law.pull / (1 - law.leverage))[:, None]
     values, vectors = np.linalg.eigh(matmul(rows.T, rows))
@@ -105,6 +115,7 @@ def simultaneous(fit: Estimate, b: Array, law: Dispersion, delta: float) -> Half
     a = matmul(matmul(b, back), vectors)
     _, v, freedom, few, wide, shared = law.spread(b)
     square, pooled = np.full(len(b), math.inf), np.zeros(len(b), dtype=bool)
+    needed = math.inf
     for some, nu, floor in ((few | True, freedom, 1.0), (few, shared, TWICE)):
         root = np.sqrt(np.maximum(values, floor * law.average))
         turned = (vectors.T @ D @ vectors) * np.outer(root, root)
@@ -113,6 +124,9 @@ def simultaneous(fit: Estimate, b: Array, law: Dispersion, delta: float) -> Half
             factor = linalg.factor(np.eye(p) + rho * turned)
             shares, basis = np.linalg.eigh(linalg.invert(factor))
             level = 2 * math.log(len(GRID) / delta) - float(np.log1p(-shares).sum())
+            smallest = min(max(float(shares[0]), 1e-12), 1 - 1e-12)
+            if floor == 1:
+                needed = min(needed, -level / math.log1p(-smallest) - p)
             kappa = -np.expm1(-level / (nu + p))
             left = shares - kappa[:, None]
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -121,4 +135,4 @@ def simultaneous(fit: Estimate, b: Array, law: Dispersion, delta: float) -> Half
             pooled = np.where(found < square, few & (floor > 1), pooled)
             square = np.minimum(square, found)
     v, used = np.where(pooled, wide, v), np.where(pooled, shared, freedom)
-    return Half(np.sqrt(square), v, used, freedom, pooled)
+    return Half(np.sqrt(square), v, used, freedom, pooled, np.full(len(b), needed))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -12,6 +13,16 @@ from ..protocols import Array
 ADDED_UP = ["count", "value", "size", "blur", "gradient", "curvature", "total", "squares", "gram"]
 LARGEST = ["heaviest", "longest", "highest"]
 SMALL = 15_000  # numbers of an array that malloc takes from its heap
+
+
+class Adding(Protocol):
+    """What adds up."""
+
+    def __add__(self, other: Any, /) -> Self:
+        """Return the sum."""
+
+
+Sum = TypeVar("Sum", bound=Adding)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,13 +107,13 @@ def square(x: Array, w: Array) -> Array:
     return H
 
 
-def added(parts: Iterable[Sums]) -> Sums:
+def added(parts: Iterable[Sum]) -> Sum:
     """Return the sum in the order of a balanced tree, whatever the number of parts.
 
     Neighbours are added first, then neighbouring pairs, and so on: rounding errors grow with the
     logarithm of their number, and the result does not depend on who adds which.
     """
-    held: list[tuple[int, Sums]] = []
+    held: list[tuple[int, Sum]] = []
     for part in parts:
         level = 0
         while held and held[-1][0] == level:

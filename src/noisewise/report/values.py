@@ -10,6 +10,8 @@ from .. import files
 from ..evaluation.estimates import Estimate
 from ..evaluation.value_table import HEADS, OffPolicyValue
 from ..experiments import plotting
+from ..printing import clean
+from ..shell_words import in_shell_words
 from ..tabular import reading
 from . import figures, framed, table
 
@@ -43,12 +45,13 @@ def write(folder: Path, source: str, found: OffPolicyValue, command: str) -> Pat
             "No approximate interval of another policy is reliable, and the warnings say why; the "
             "picture shows the anytime intervals."
         )
-    texts = {"title": f"Policies on {source}", "lead": lead, "command": command}
-    notes = found.notes()[len(found.warnings) :]
+    texts = {"title": f"Policies on {clean(source)}", "lead": lead, "command": clean(command)}
+    doubts = [in_shell_words(clean(each)) for each in found.warnings]
+    notes = map(in_shell_words, found.notes()[len(found.warnings) :])
     page = framed(
         "values.html",
         {name: html.escape(text) for name, text in texts.items()},
-        warnings="".join(f'<li class="no">{html.escape(each)}</li>' for each in found.warnings),
+        warnings="".join(f'<li class="no">{html.escape(each)}</li>' for each in doubts),
         figure=figures.inline(picture) or "",
         table=table(list(HEADS), [list(row) for row in found.rows()], left=2),
         notes="".join(f"<li>{html.escape(each)}</li>" for each in notes),
@@ -79,7 +82,7 @@ def draw(found: OffPolicyValue) -> plotting.Figure:
             axis.plot([each.lower, each.upper], [-place] * 2, color=colour)
         axis.plot(each.value, -place, "o", ms=4, color=colour)
     axis.axvline(found.of("played", "mean").value, color=plotting.BLACK, lw=0.8, ls=":")
-    axis.set_yticks([-i for i in range(len(names))], names)
+    axis.set_yticks([-i for i in range(len(names))], map(clean, names), parse_math=False)
     axis.set(xlabel="mean reward per decision", ylim=(-len(names) + 0.4, 0.6))
     axis.set_title("What each policy would have earned")
     axis.grid(axis="y", visible=False)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from ..printing import count_of
 from .choosing import Choice
 from .encoding import Encoding, Feature
 from .identifiers import why_identifier
@@ -62,8 +63,8 @@ def encode(
         uses.append(Use(column.name, said))
         if column.kind == "category":
             notes.append(
-                f"{column.name!r} has {len(levels)} levels, compared with {levels[0]!r}, the most "
-                "frequent."
+                f"{column.name!r} has {count_of(len(levels), 'level')}, compared with "
+                f"{levels[0]!r}, the most frequent."
             )
         elif column.kind == "date":
             notes.append(f"{column.name!r} counts as {said.partition(', ')[2]}.")
@@ -86,7 +87,7 @@ def encode(
 
 def _said(column: Column, levels: tuple[str, ...]) -> str:
     if column.kind == "category":
-        return f"category of {len(levels)} levels, compared with {levels[0]!r}"
+        return f"category of {count_of(len(levels), 'level')}, compared with {levels[0]!r}"
     if column.kind == "date":
         written = ", read as day.month.year" if column.dotted else ""
         return f"date, days since 1970-01-01{written}"

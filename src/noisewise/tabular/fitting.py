@@ -1,9 +1,8 @@
 """A model of a file: surveyed in a first pass, learnt row by row in a second, then as a batch."""
 
-import re
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
@@ -18,8 +17,9 @@ from ..evaluation.result import Evaluation
 from ..evaluation.running_mean import RunningMean
 from ..evaluation.textbook import NAMES, Textbook
 from ..evaluation.validation import Validation
-from ..printing import clean
+from ..printing import clean, count_of
 from ..protocols import Array
+from ..shell_words import in_shell_words
 from .choosing import Choice, Options, choose
 from .columns import Use, encode, without_identifiers
 from .diagnostics import KeptRows, Residuals
@@ -81,9 +81,7 @@ def fit(path: Path, asked: Options) -> Fit:
     choice, why = without_identifiers(choice, found, names[0])
     require_usable(choice, found, asked.drop_missing)
     encoding, uses, column_notes = encode(choice, found, why)
-    notes = list[str]()
-    if choice.family == "gaussian" and found[choice.target].binary:
-        notes.append(f"{choice.target!r} is always 0 or 1: consider --family binomial.")
+    notes = _family_notes(choice, found[choice.target])
     count = found[choice.target].count
     model = OnlineGLM(family=choice.family, noise=asked.noise)
     validation = Validation(
@@ -105,15 +103,18 @@ def fit(path: Path, asked: Options) -> Fit:
             order.update(_comparable(choice.family, y, offset))
             kept.add(x, y, w, offset)
     if validation.count < 2:
-        raise ValueError(f"{path} has {validation.count} complete rows; at least 2 are needed")
+        complete = count_of(validation.count, "complete row")
+        raise ValueError(f"{path} has {complete}; at least 2 are needed")
     dropped = count - validation.count
     if dropped:
-        notes.append(f"{dropped:,} of {count:,} rows lack a value or have weight 0: left out.")
+        lack = "lacks a value or has" if dropped == 1 else "lack a value or have"
+        notes.append(f"{dropped:,} of {count_of(count, 'row')} {lack} weight 0: left out.")
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", UserWarning)
         model.refit()
         summary = model.summary(asked.delta)
-    doubts = tuple(dict.fromkeys(in_shell_words(each.message) for each in heard))
+    summary = replace(summary, notes=tuple(map(in_shell_words, summary.notes)))
+    doubts = tuple(dict.fromkeys(_sentence(in_shell_words(each.message)) for each in heard))
     if choice.family == "binomial" and not np.isfinite(np.hstack(summary.textbook)).any():
         notes.append(SEPARATED)
     time = _time(choice, found) if asked.shuffle is None else None
@@ -143,6 +144,23 @@ def fit(path: Path, asked: Options) -> Fit:
         seconds=perf_counter() - began,
         delta=asked.delta,
     )
+
+
+def _family_notes(choice: Choice, target: Column) -> list[str]:
+    """Return what labels between 0 and 1 suggest, unless the options say what they are."""
+    name, gaussian = repr(clean(choice.target)), choice.family == "gaussian"
+    if choice.success is not None or target.kind != "number" or choice.family == "poisson":
+        return []
+    if target.binary:
+        return [f"{name} is always 0 or 1: consider --family binomial."] if gaussian else []
+    if choice.beside or target.low < 0 or target.high > 1:
+        return []
+    how = "the number of trials as --weight, or events and trials as --events and --trials."
+    if gaussian:
+        return [
+            f"{name} lies between 0 and 1: if it is a share, add --family binomial, and pass {how}"
+        ]
+    return [f"{name} holds shares, each taken as one trial: if there were more, pass {how}"]
 
 
 def _blocks(choice: Choice, encoding: Encoding, count: int) -> Iterator[Rows]:
@@ -182,9 +200,7 @@ def _time(choice: Choice, found: dict[str, Column]) -> str | None:
     return next((name for name in choice.features if in_time(found[name])), None)
 
 
-def in_shell_words(message: object) -> str:
-    """Return a warning as a sentence that names options."""
-    text = re.sub(r"""noise=["'](\w+)["']""", r"--noise \1", str(message))
+def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 

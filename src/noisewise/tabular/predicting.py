@@ -1,5 +1,6 @@
 """Predictions for the rows of a file, as CSV, or of a data frame."""
 
+import csv
 import math
 import re
 import warnings
@@ -12,9 +13,11 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from ..estimators.online_glm import OUTSIDE, OnlineGLM
+from ..estimators.online_glm import LYING, OUTSIDE, OnlineGLM
 from ..evaluation.players import NamedRows
+from ..printing import count_of
 from ..protocols import Array
+from ..shell_words import in_shell_words
 from . import saving
 from .choosing import require_names
 from .encoding import Encoding
@@ -22,8 +25,10 @@ from .reading import chunks, names_of
 from .survey import floats, survey
 
 WRITTEN = "prediction", "lower", "upper"
+# what a spreadsheet would run: it begins so and is more than a number, a date or a sign
+FORMULA = r"(?s)[=+\-@\t\r\n](?![\d.,:' ]*([eE][-+]?\d+)?%?$).+"
 MOST_NOTES = 5  # of intervals
-COUNTED = re.compile(rf"(; )?{OUTSIDE.format('[0-9]+')}")
+COUNTED = re.compile(rf"(; )?[0-9,]+ ({'|'.join(LYING)})")
 
 
 def predict(
@@ -135,6 +140,7 @@ class Predictions:
         delta: float = 0.05,
         kind: str = "mean",
         keep: Sequence[str] = (),
+        formulas: bool = False,
     ) -> None:
         names = names_of(path)
         require_names(path, "the model", encoding.columns, names)
@@ -144,6 +150,7 @@ class Predictions:
                 raise ValueError(f"--keep holds {name!r}, a column that is written; rename yours")
         self.model, self.encoding, self.path = model, encoding, path
         self.delta, self.kind, self.keep = delta, kind, tuple(keep)
+        self.formulas, self.quoted = formulas, 0
         self.rows, self.empty, self.outside = 0, 0, 0
         self.said: list[str] = []
         self.unseen: dict[tuple[str, str], int] = {}
@@ -156,7 +163,12 @@ class Predictions:
     def write(self, file: IO[str]) -> None:
         """Write CSV: kept columns, then prediction, lower and upper."""
         for i, frame in enumerate(self._frames()):
-            frame.to_csv(file, index=False, header=not i)
+            # csv quotes no carriage return, though readers take it for the end of a line
+            kept = frame.iloc[:, : len(self.keep)].select_dtypes(exclude="number")
+            returns = kept.map(lambda cell: "\r" in str(cell)).any(axis=None)
+            returns = returns or any("\r" in name for name in frame)
+            quoting = csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL
+            frame.to_csv(file, index=False, header=not i, quoting=quoting)
 
     def _frames(self) -> Iterator[pd.DataFrame]:
         used = (*self.encoding.columns, *self.beside)
@@ -173,14 +185,27 @@ class Predictions:
             mean, lower, upper = values.T
             self.empty += int(np.isnan(mean).sum())
             self.outside += int(((mean < lower) | (mean > upper)).sum())
-            out = frame[list(self.keep)].reset_index(drop=True)
+            out = self._harmless(frame[list(self.keep)].reset_index(drop=True))
             for name, column in zip(WRITTEN, values.T, strict=True):
                 out[name] = ["" if math.isnan(value) else f"{value:.8g}" for value in column]
             yield out
 
+    def _harmless(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return kept columns with an apostrophe before what a spreadsheet would run."""
+        if self.formulas:
+            return frame
+        for name in frame.columns:
+            if not types.is_numeric_dtype(frame[name]) and not types.is_bool_dtype(frame[name]):
+                words = frame[name].astype("object")
+                runs = words.astype("str").str.fullmatch(FORMULA) & words.notna()
+                self.quoted += int(runs.sum())
+                frame[name] = words.where(~runs, "'" + words.astype("str"))
+        heads = {name: f"'{name}" for name in self.keep if re.fullmatch(FORMULA, name)}
+        return frame.rename(columns=heads)
+
     def _hear(self, note: str) -> None:
         """Keep what intervals say of themselves, once; predictions outside are counted here."""
-        own = note[: found.start()] if (found := COUNTED.search(note)) else note
+        own = in_shell_words(note[: found.start()] if (found := COUNTED.search(note)) else note)
         if own and own not in self.said:
             self.said.append(own)
 
@@ -189,11 +214,18 @@ class Predictions:
         """What a reader of the predictions should know."""
         notes = []
         if self.empty:
-            notes.append(f"{self.empty:,} rows lack a value, or have an unknown one: left empty")
+            lack = count_of(self.empty, "row lacks a value, or has", "rows lack a value, or have")
+            notes.append(f"{lack} an unknown one: left empty")
         if self.outside:
+            lying = OUTSIDE.format(count_of(self.outside, *LYING))
             notes.append(
-                f"{OUTSIDE.format(f'{self.outside:,}')}: predictions stay near the range of the "
-                "labels seen, intervals do not"
+                f"{lying}: predictions stay near the range of the labels seen, intervals do not"
+            )
+        if self.quoted:
+            cells = count_of(self.quoted, "kept cell begins", "kept cells begin")
+            notes.append(
+                f"{cells} like a formula of a spreadsheet: written behind an apostrophe; "
+                "--formulas keeps such cells as they are"
             )
         for name, words in self.absent.items():
             notes.append(f"{self.path} has no column {name!r}: {words}")

@@ -1,8 +1,10 @@
 """What stands in the way of a fit: everything is named at once, with what to do about it."""
 
+from ..printing import count_of
 from .choosing import Choice
 from .survey import MOST_LEVELS, Column
 
+LARGEST = 1e25  # of a feature: estimators compute with fourth powers up to 1e100
 LABELS = {  # of a family: least, largest, words
     "gaussian": (float("-inf"), float("inf"), ""),
     "binomial": (0.0, 1.0, "0 and 1, shares with the trials as --weight, or --events and --trials"),
@@ -46,8 +48,14 @@ def _problem(column: Column, choice: Choice) -> str:
             )
         if not feature:
             return f"column {name} holds text ({place}); it must hold numbers"
+        if not column.wrong:
+            return (
+                f"column {name} holds numbers written as text ({place}); save them as numbers, add "
+                f"--categorical {column.name!r}, or leave it out (--features)"
+            )
         if "number" in column.kinds or column.wrong < column.count - column.missing:
-            return f"column {name}: {column.wrong:,} values are no numbers ({place}); {remedy}"
+            wrong = count_of(column.wrong, "value is no number", "values are no numbers")
+            return f"column {name}: {wrong} ({place}); {remedy}"
         return (
             f"column {name} holds text ({place}); add --categorical {column.name!r}, or leave it "
             "out (--features)"
@@ -55,8 +63,12 @@ def _problem(column: Column, choice: Choice) -> str:
     if column.kind == "date" and not feature:
         return f"column {name} holds dates; it must hold numbers"
     if column.infinite:
+        infinite = count_of(column.infinite, "value is", "values are")
         row = column.places["infinite"]
-        return f"column {name}: {column.infinite:,} values are infinite (first in row {row})"
+        return f"column {name}: {infinite} infinite, or beyond 1.8e308 (first in row {row})"
+    largest = max(abs(column.low), abs(column.high))
+    if feature and column.kind == "number" and column.low <= column.high and largest > LARGEST:
+        return f"column {name} goes to {largest:g}, too large to compute with; rescale it"
     if len(column.levels) > MOST_LEVELS:
         return (
             f"column {name} has more than {MOST_LEVELS} levels, too many for --categorical; "
@@ -72,7 +84,8 @@ def _missing(choice: Choice, found: dict[str, Column]) -> list[str]:
         found[name] for name in choice.columns if 0 < found[name].missing < found[name].count
     ]
     lines = [
-        f"column {each.name!r}: {each.missing:,} of {each.count:,} values are missing (first in "
+        f"column {each.name!r}: {each.missing:,} of {each.count:,} values "
+        f"{'is' if each.missing == 1 else 'are'} missing (first in "
         f"row {each.places['missing']})"
         for each in lacking
     ]

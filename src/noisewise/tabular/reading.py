@@ -8,12 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
+from pandas.api.types import is_object_dtype, is_string_dtype
 
+from ..files import require_regular
 from ..partitions.sources import files_in
 
 CHUNK = 50_000  # rows
 PARQUET = (".parquet", ".pq")
 SEPARATORS = ",;\t"
+WHOLE = r"\s*[-+]?[0-9]+\s*"
 LONGEST = 1_000_000  # characters of a line that are looked at
 
 
@@ -44,6 +47,7 @@ def readable(path: Path) -> Iterator[None]:
 
 def names_of(path: Path, folder: bool = False) -> list[str]:
     """Return the names of the columns; of a folder, if that is allowed, those of all its files."""
+    require_regular(path)
     if path.is_dir() and not folder:
         raise ValueError(f"{path} is a folder; pass a CSV or Parquet file")
     if path.is_dir():
@@ -132,7 +136,7 @@ def chunks(path: Path, columns: Sequence[str], words: Sequence[str] = ()) -> Ite
                 low_memory=False,
             ) as reader:
                 for frame in reader:  # of all columns: given usecols, pandas cuts long lines
-                    yield frame[list(columns)]
+                    yield _with_large_numbers(frame[list(columns)], words)
             return
         import pyarrow as pa
 
@@ -148,3 +152,14 @@ def chunks(path: Path, columns: Sequence[str], words: Sequence[str] = ()) -> Ite
                 given = frame[name].astype("object")
                 frame[name] = given.where(given.isna(), given.astype("str"))
             yield frame
+
+
+def _with_large_numbers(frame: pd.DataFrame, words: Sequence[str]) -> pd.DataFrame:
+    """Return columns of integers beyond 64 bits, which pandas leaves as text, as floats."""
+    large = {}
+    for name in frame.columns.difference(list(words)):
+        if is_object_dtype(frame[name]) or is_string_dtype(frame[name]):
+            there = frame[name].dropna().astype("str")
+            if len(there) and there.str.fullmatch(WHOLE).all():
+                large[name] = there.map(float).reindex(frame.index)  # beyond 1e308 it is infinite
+    return frame.assign(**large) if large else frame

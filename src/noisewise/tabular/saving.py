@@ -92,4 +92,6 @@ def _feature(column: str, kind: str, levels: Any) -> Feature:
     words = isinstance(levels, list) and all(isinstance(level, str) for level in levels)
     if not isinstance(column, str) or kind not in KINDS or not words:
         raise ValueError(f"column {column!r}")
+    if len(set(levels)) < len(levels):
+        raise ValueError(f"column {column!r} has a level twice")
     return Feature(column, kind, tuple(levels))

@@ -13,6 +13,7 @@ from ..protocols import Array
 MOST_LEVELS = 200
 MOST_REMEMBERED = 200_000  # values, to see whether all differ
 DAY = pd.Timedelta(days=1)
+NUMBER = r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*"
 AMOUNT = r"\s*[-+<>~]?\s*[$€£]?\s*\d"
 DATES = ("ISO8601", "%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S")  # tried in turn
 
@@ -114,12 +115,13 @@ class Column:
         self._seen = [held[:MOST_REMEMBERED]] if self.distinct else []
 
     def _look_at_text(self, values: pd.Series) -> None:
-        wrong = pd.to_numeric(values, errors="coerce").isna()
-        if not self.wrong and wrong.any():
-            self.example = str(values[wrong].iloc[0])
+        words = values.astype("str")
+        wrong = ~words.str.fullmatch(NUMBER)
+        if not self.wrong and (wrong.any() or not self.example):
+            self.example = str((words[wrong] if wrong.any() else words).iloc[0])
         self._first("wrong", wrong)
         self.wrong += int(wrong.sum())
-        self.measured += int(values.astype("str").str.match(AMOUNT).sum())
+        self.measured += int(words.str.match(AMOUNT).sum())
 
     def _first(self, what: str, where: pd.Series) -> None:
         if what not in self.places and where.any():
