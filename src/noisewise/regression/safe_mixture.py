@@ -23,37 +23,14 @@ depend on the weight of the row. The **fast** one is the mean of predictions by
 :math:`\pi_i e^{-rL_i}`, with r a quarter of the rows over the own squared errors, these capped, or
 1. It is used while the own loss is at most :math:`\Phi`.
 
-**Theorem.** For every expert i
-
-.. math:: \text{own loss} \le L_i + \frac W\eta\ln\frac1{\pi_i} + c\,(1 + \text{records})
-
-with :math:`\eta` and W at the end, c the most by which a row costs more than its best expert
-loses, and records the rows whose label or weight lies beyond all before (of squares also the first
-three, which are predicted by the prior).
-
-*Proof.* Let p be the safe prediction, and :math:`w \le W`. For each kind :math:`f(y) = \sum q_i e^{\eta(\ell(p, y) - \ell(p_i, y))}` is at most 1 on all labels
-allowed. Of squares and counts the exponents are linear in y, so f is convex in y, and its largest
-value is at an end. For squares these are Vovk's conditions, which p satisfies since the loss of two
-labels of distance h - l is mixable at the rate :math:`2/(h - l)^2`. For counts there is equality
-at y = 0 by the choice of p. At y = Y, with :math:`a = e^{-\eta p}`, the exponential of minus the
-loss is :math:`a(-\ln a/\eta)^{\eta Y}`, which is concave in a for :math:`\eta Y \le 1`: Jensen's
-inequality. Log loss is Jensen's inequality for the concave :math:`p^y(1 - p)^{1 - y}`. Then
-
-.. math:: \sum q_i e^{(\eta w/W)(\ell(p, y) - \ell(p_i, y))} \le f(y)^{w/W} \le 1
-
-by Jensen's inequality for the power :math:`w/W \le 1`: the row costs at most what :math:`\Phi`
-grows by. :math:`\Phi` does not fall when :math:`\eta/W` does, since
-:math:`(\sum\pi_i e^{-sL_i})^{1/s}` grows with s. A fast row is met with the own loss at most
-:math:`\Phi`, and after it the excess is at most c, since :math:`\Phi` grows by at least what the
-best expert loses. Safe rows do not add to the excess, and records at most c each.
-At the end :math:`\Phi \le L_i + (W/\eta)\ln(1/\pi_i)`. |square|
+Then for every expert i the own loss is at most :math:`L_i + (W/\eta)\ln(1/\pi_i)`, and once for each
+label or weight that is a record, and once more, what a row costs at most (docs/theory/predictions.md
+has the proof).
 
 Experts are the predictions of learners within limits, and the running mean of the labels. Limits
-bound c: squares are clipped at the labels seen, at their range widened by a tenth, and by a
+bound what a row costs: squares are clipped at the labels seen, at their range widened by a tenth, and by a
 quarter; counts at one event above the largest label, and above twice that, and below at half the
 running mean over n + 1.
-
-.. |square| unicode:: 0x25A1
 
 References
 ----------
