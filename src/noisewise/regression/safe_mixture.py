@@ -23,14 +23,12 @@ depend on the weight of the row. The **fast** one is the mean of predictions by
 :math:`\pi_i e^{-rL_i}`, with r a quarter of the rows over the own squared errors, these capped, or
 1. It is used while the own loss is at most :math:`\Phi`.
 
-Then for every expert i the own loss is at most :math:`L_i + (W/\eta)\ln(1/\pi_i)`, and once for each
-label or weight that is a record, and once more, what a row costs at most (docs/theory/predictions.md
-has the proof).
+Then for every expert i the own loss is at most :math:`L_i + (W/\eta)\ln(1/\pi_i)` and the cost of a
+row, once, and once for each label or weight that is a record; docs/theory/predictions.md proves it.
 
-Experts are the predictions of learners within limits, and the running mean of the labels. Limits
-bound what a row costs: squares are clipped at the labels seen, at their range widened by a tenth, and by a
-quarter; counts at one event above the largest label, and above twice that, and below at half the
-running mean over n + 1.
+Experts are the predictions of learners within limits, and the running mean of the labels. Squares
+are clipped at the labels seen, at their range widened by a tenth, and by a quarter; counts at one
+event above the largest label, and above twice that, and below at half the running mean over n + 1.
 
 References
 ----------
