@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from ..kernels.layout import padded
 from ..ownership import writes
 from ..printing import OneLine
 from ..protocols import Array, FloatOrArray
-from ..states import check_fields, check_rows, check_type, restore_writable
+from ..states import ADDED, check_fields, check_rows, check_type, restore_writable
 
 FORGETTING = {1.0: 0.8, 0.99: 0.1, 0.97: 0.1}  # with their prior weights
 
@@ -153,7 +153,7 @@ class SelfTuned:
     ridge: str | float = "auto"
     forgetting: str | float | tuple[float, ...] = "auto"
     fit_intercept: bool = True
-    clip: bool = True
+    clip: bool = field(default=True, metadata=ADDED)
     not_promised: ClassVar[tuple[str, ...]] = (
         "weight two equals the row twice",
         "rotation leaves predictions alone",
