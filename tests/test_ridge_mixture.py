@@ -93,7 +93,7 @@ def plain(family, x, y, w):
         total -= np.log(density)
         posterior = {k: weight / density for k, weight in posterior.items()}
         if t + 1 in (64, 128, 256):
-            kept = {k: weight for k, weight in posterior.items() if weight >= 1e-3}
+            kept = {k: weight for k, weight in posterior.items() if weight >= 1e-6}
             posterior = {k: weight / sum(kept.values()) for k, weight in kept.items()}
     return np.array(means), total, losses, list(posterior)
 

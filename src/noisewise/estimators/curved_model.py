@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,8 +18,9 @@ from ..regression.collinearity import Tie
 from ..regression.replay import kept_rows
 from ..regression.ridge_mixture import LIGHTEST, RidgeMixture
 from ..regression.ridge_mixture_state import RidgeMixtureState
+from ..regression.safe_mixture import SafeMixture
 from ..regression.unregularised import KINDS
-from ..states import check_type
+from ..states import ADDED, check_type
 
 PROVED = "binomial", "poisson"  # intervals by likelihood
 BEYOND = (
@@ -41,10 +42,14 @@ LARGEST_OFFSET = 200.0  # of a logarithm: its exponential is still a weight
 
 @dataclass(eq=False, repr=False)
 class CurvedModel(OneLine):
-    """What `OnlineGLM` and `OnlineGLMClassifier` ask of a model with a curved link."""
+    """What `OnlineGLM` and `OnlineGLMClassifier` ask of a model with a curved link.
+
+    ``mixture`` is None if a ridge was given.
+    """
 
     method: RidgeMixture
     state: RidgeMixtureState
+    mixture: SafeMixture | None = field(default=None, metadata=ADDED)
 
     def __post_init__(self) -> None:
         check_type("CurvedModel.method", self.method, RidgeMixture)
@@ -73,11 +78,13 @@ class CurvedModel(OneLine):
             flag("fit_intercept", fit_intercept),
             None if auto else ridge,  # type: ignore[arg-type]
         )
-        return cls(method, method.start(dim))
+        return cls(method, method.start(dim), _mixture(method) if auto else None)
 
     def check(self) -> None:
-        """Raise unless the state is the method's."""
+        """Raise unless the state is the method's, and the mixture has learnt the same rows."""
         self.method.check_state(self.state)
+        if self.mixture is not None and self.mixture.count != self.state.count:
+            raise ValueError("an update of this estimator was interrupted half-way; fit it again")
 
     def check_noise(self, noise: object) -> Likelihood | str:
         """Return what intervals rest on; other links than canonical ones allow any variance."""
@@ -105,8 +112,22 @@ class CurvedModel(OneLine):
         e^offset, divided by e^offset: the likelihoods differ by a constant.
         """
         exposure = np.ones(1) if offset is None else self._exposure(offset)
-        means = self.method.update(self.state, x, y / exposure, w * exposure)
-        return np.asarray(means) * exposure
+        y, w = y / exposure, w * exposure
+        means = np.asarray(self.method.update(self.state, x, y, w))
+        if self.mixture is not None:
+            w = np.where(w > 0, np.maximum(w, LIGHTEST), 0.0)
+            means = self._label(self.mixture.learn(self._share(means)[None], self._share(y), w))
+        return means * exposure
+
+    def _share(self, y: Array) -> Array:
+        """Return labels as shares, where they are of one of two; counts as they are."""
+        low, high = self.method.label_range
+        return np.ascontiguousarray(y if low == 0 else (y - low) / (high - low))
+
+    def _label(self, share: Array) -> Array:
+        """Return what `_share` was given."""
+        low, high = self.method.label_range
+        return share if low == 0 else low + (high - low) * share
 
     def gather(self, x: Array, y: Array, w: Array, offset: Array | None = None) -> None:
         """Take in checked rows for `refitted`, without predicting them."""
@@ -126,7 +147,12 @@ class CurvedModel(OneLine):
             found = x - x[0], y, w, x[0]
             if not self.method.fit_intercept:
                 found = x, y, w, np.zeros(x.shape[1])
-        return CurvedModel(self.method, batch_state(self.method, *found))
+        mixture = self.mixture
+        if mixture is not None:
+            mixture = _mixture(self.method)
+            mixture.count_rows(self._share(found[1]), found[2])
+            mixture = mixture.settled()
+        return CurvedModel(self.method, batch_state(self.method, *found), mixture)
 
     def _exposure(self, offset: Array) -> Array:
         if self.method.family != "poisson":
@@ -145,6 +171,8 @@ class CurvedModel(OneLine):
     def predict(self, x: Array, offset: Array | None = None) -> Array:
         """Return the mean at each row."""
         means = np.asarray(self.method.predict(self.state, x))
+        if self.mixture is not None:
+            means = self._label(self.mixture.predict(self._share(means)[None]))
         return means if offset is None else means * self._exposure(offset)
 
     def spreads(self) -> Array:
@@ -159,7 +187,7 @@ class CurvedModel(OneLine):
 
     def __getstate__(self) -> dict[str, object]:
         """Return the fields alone."""
-        return {"method": self.method, "state": self.state}
+        return {"method": self.method, "state": self.state, "mixture": self.mixture}
 
     def fitted(self) -> curved_intervals.CurvedFit:
         """Return the unregularised fit, kept until more rows are learnt."""
@@ -261,3 +289,10 @@ class CurvedModel(OneLine):
         return "the fit without ridge" + bias * (self.method.family in PROVED)
 
     caution = ""
+
+
+def _mixture(method: RidgeMixture) -> SafeMixture:
+    """Return the mixture of a family that has learnt nothing."""
+    return SafeMixture.start(
+        "counts" if method.family == "poisson" else "shares", method.fit_intercept
+    )

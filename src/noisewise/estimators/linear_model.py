@@ -1,12 +1,13 @@
 """Gaussian labels: `SelfTuned` predicts, and weighted least squares gives intervals."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ..confidence import Interval
 from ..inputs import flag, shown
+from ..kernels import self_tuned_layout as at
 from ..noise import SubGaussian
 from ..printing import OneLine
 from ..protocols import Array
@@ -14,8 +15,9 @@ from ..regression.batch_linear import batch_state, count_rows
 from ..regression.collinearity import Tie
 from ..regression.linear_intervals import LeastSquares, solve
 from ..regression.normal_equations import NormalEquations
+from ..regression.safe_mixture import SafeMixture
 from ..regression.self_tuned import SelfTuned, SelfTunedState
-from ..states import NONNEGATIVE, check_fields, check_type
+from ..states import ADDED, NONNEGATIVE, check_fields, check_type
 
 
 @dataclass(eq=False, repr=False)
@@ -23,13 +25,14 @@ class LinearModel(OneLine):
     """What `OnlineGLM` asks of a model with the identity link.
 
     ``unit`` is the first weight, or the mean weight of a batch: predictions do not depend on the
-    unit of weights.
+    unit of weights. ``mixture`` is None if a ridge was given.
     """
 
     method: SelfTuned
     state: SelfTunedState
     sums: NormalEquations
     unit: float = 0.0
+    mixture: SafeMixture | None = field(default=None, metadata=ADDED)
 
     def __post_init__(self) -> None:
         check_type("LinearModel.method", self.method, SelfTuned)
@@ -47,14 +50,20 @@ class LinearModel(OneLine):
         dim: int,
     ) -> "LinearModel":
         """Return a model that has learnt nothing."""
-        method = SelfTuned(ridge, forgetting, flag("fit_intercept", fit_intercept))
-        return cls(method, method.start(dim), NormalEquations.start(dim, method.fit_intercept))
+        own = not isinstance(ridge, str)
+        method = SelfTuned(ridge, forgetting, flag("fit_intercept", fit_intercept), clip=own)
+        sums = NormalEquations.start(dim, method.fit_intercept)
+        mixture = None if own else SafeMixture.start("squares", method.fit_intercept)
+        return cls(method, method.start(dim), sums, mixture=mixture)
 
     def check(self) -> None:
         """Raise unless both parts have learnt the same rows."""
         self.method.check_state(self.state)
         held = self.sums.dim, self.sums.intercept, self.sums.count
-        if held != (self.state.dim, self.method.fit_intercept, self.state.count):
+        mixed = self.state.count if self.mixture is None else self.mixture.count
+        if (*held, mixed) != (
+            self.state.dim, self.method.fit_intercept, self.state.count, self.state.count
+        ):  # fmt: skip
             raise ValueError("an update of this estimator was interrupted half-way; fit it again")
         if self.state.count and not self.unit:
             raise ValueError("LinearModel.unit is 0 after the first row")
@@ -88,6 +97,8 @@ class LinearModel(OneLine):
             means = self.method.update(self.state, x, y, w / self.unit)
         self.sums.update(x, y, w)
         found = np.atleast_1d(means)
+        if self.mixture is not None:
+            found = self.mixture.learn(found[None], y, w)
         return found if offset is None else found + offset
 
     @property
@@ -105,6 +116,8 @@ class LinearModel(OneLine):
             y = y - offset
         count_rows(self.state, x, y, w, self.method.fit_intercept)
         self.sums.update(x, y, w)
+        if self.mixture is not None:
+            self.mixture.count_rows(y, w)
         self.unit = 1.0
 
     def refitted(self) -> "LinearModel":
@@ -114,11 +127,17 @@ class LinearModel(OneLine):
         self.check()
         sums = self.sums
         unit = sums.total / sums.count if self.method.ridge == "auto" else 1.0
-        return replace(self, state=batch_state(self.method, self.state, sums, unit), unit=unit)
+        state, mixture = batch_state(self.method, self.state, sums, unit), self.mixture
+        if mixture is not None:
+            left = unit * float(state.numbers[at.SQUARES])
+            mixture = mixture.settled(float(state.numbers[at.ROUNDS]), left)
+        return replace(self, state=state, unit=unit, mixture=mixture)
 
     def predict(self, x: Array, offset: Array | None = None) -> Array:
         """Return the mean at each row."""
         means = np.asarray(self.method.predict(self.state, x))
+        if self.mixture is not None:
+            means = self.mixture.predict(means[None])
         return means if offset is None else means + offset
 
     def spreads(self) -> Array:

@@ -80,7 +80,8 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
     feature_names_in_ : (d,) array of str
         Only after a data frame whose columns have names. Later frames may have them in any order.
     method_, state_
-        What predicts: `SelfTuned` or `RidgeMixture`, and its state.
+        The learner, `SelfTuned` or `RidgeMixture`, and its state. Predictions are those of the
+        learner within limits, and in a stream combined with the running mean.
 
     Examples
     --------
@@ -233,7 +234,10 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
     def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> Array:
         """Return the predicted mean at each row.
 
-        Predictions of "gaussian" stay within the range of the labels seen, widened by a quarter.
+        A mixture of what the learner says within limits (for "gaussian" the range of the labels
+        seen, that widened by a tenth and by a quarter; for counts about once and twice the largest)
+        and, in a stream, of the running mean. It is at worst a little worse than each of them,
+        whatever the data. With a ``ridge`` given it is the learner's.
         """
         x = self._rows(X)
         return self._model.predict(x, offsets_of(offset, len(x)))

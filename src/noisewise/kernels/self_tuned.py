@@ -195,25 +195,25 @@ def combine(numbers, experts, theta, z, means):
 
 
 @njit(**INNER)
-def clipped(numbers, mean):
+def clipped(numbers, clip, mean):
     """Return a mean within the range of the labels and a quarter of it, from the third row on."""
-    if numbers[at.COUNT] < 2.0:
+    if numbers[at.COUNT] < 2.0 or not clip:
         return mean
     more = CLIP * (numbers[at.HIGH] - numbers[at.LOW])
     return min(max(mean, numbers[at.LOW] - more), numbers[at.HIGH] + more)
 
 
 @njit(**PART)
-def peek(numbers, experts, gram, moment, theta, fixed, z, v, moved, means):
+def peek(numbers, experts, gram, moment, theta, fixed, clip, z, v, moved, means):
     """Return what would be predicted for a row; the state is only read."""
     if not moved:
-        return clipped(numbers, combine(numbers, experts, theta, z, means))
+        return clipped(numbers, clip, combine(numbers, experts, theta, z, means))
     (k, p), ld = theta.shape, padded(theta.shape[1])
     P, B = np.empty((at.VECTORS + ld) * ld), np.empty((k, p))
     for e in range(k):
         c = ridge_of(fixed, experts[e], gram[e], moment[e], v)
         invert(experts[e, at.SCALE], gram[e], moment[e], v, c * v.shape[0], P, B[e])
-    return clipped(numbers, combine(numbers, experts, B, z, means))
+    return clipped(numbers, clip, combine(numbers, experts, B, z, means))
 
 
 @njit(**INNER)
@@ -283,11 +283,14 @@ def begin(numbers, moments, x, i, y, centred):
 TABLE, LINE = float64[:, ::1], float64[::1]
 
 
-@entry(int64(LINE, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, float64, TABLE, LINE, LINE, LINE))
-def learn(numbers, moments, experts, gram, moment, inverse, theta, fixed, x, y, w, out):
+@entry(
+    int64(LINE, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, float64, int64, TABLE, LINE, LINE, LINE)
+)
+def learn(numbers, moments, experts, gram, moment, inverse, theta, fixed, clip, x, y, w, out):
     """Learn rows in order; ``out`` takes the mean predicted for each before its label.
 
-    ``fixed`` is the ridge in units of the variances, 0 where it is chosen. Returns the first row
+    ``fixed`` is the ridge in units of the variances, 0 where it is chosen; ``clip`` says whether
+    predictions stay near the labels seen. Returns the first row
     that is too large to compute with, and then nothing is learnt, or -1.
     """
     (k, p), d = moment.shape, x.shape[1]
@@ -301,7 +304,7 @@ def learn(numbers, moments, experts, gram, moment, inverse, theta, fixed, x, y, 
     for i in range(y.shape[0]):
         moved = look(x, i, numbers, moments, z, v)
         if not w[i] > 0.0:
-            out[i] = peek(numbers, experts, gram, moment, theta, fixed, z, v, moved, means)
+            out[i] = peek(numbers, experts, gram, moment, theta, fixed, clip, z, v, moved, means)
             continue
         t = numbers[at.COUNT]
         if moved:
@@ -310,7 +313,7 @@ def learn(numbers, moments, experts, gram, moment, inverse, theta, fixed, x, y, 
             for e in range(k):
                 renew(experts[e], fixed, t, gram[e], moment[e], v, inverse[e], theta[e])
         mean = combine(numbers, experts, theta, z, means)
-        out[i] = clipped(numbers, mean)
+        out[i] = clipped(numbers, clip, mean)
         if t == 0.0:
             begin(numbers, moments, x, i, y[i], p > d)
         numbers[at.LOW], numbers[at.HIGH] = min(numbers[at.LOW], y[i]), max(numbers[at.HIGH], y[i])
@@ -334,11 +337,11 @@ def learn(numbers, moments, experts, gram, moment, inverse, theta, fixed, x, y, 
     return -1
 
 
-@entry(void(LINE, TABLE, TABLE, TABLE, TABLE, TABLE, float64, TABLE, LINE))
-def predict(numbers, moments, experts, gram, moment, theta, fixed, x, out):
+@entry(void(LINE, TABLE, TABLE, TABLE, TABLE, TABLE, float64, int64, TABLE, LINE))
+def predict(numbers, moments, experts, gram, moment, theta, fixed, clip, x, out):
     """Set the mean of each row, as `learn` would predict it next; the state is only read."""
     z, v = np.empty(moment.shape[1]), np.empty(x.shape[1])
     means = np.empty(moment.shape[0])
     for i in range(x.shape[0]):
         moved = look(x, i, numbers, moments, z, v)
-        out[i] = peek(numbers, experts, gram, moment, theta, fixed, z, v, moved, means)
+        out[i] = peek(numbers, experts, gram, moment, theta, fixed, clip, z, v, moved, means)

@@ -44,7 +44,7 @@ def batch_state(
     Laplace's approximation of the evidence, in units in which the ridge is 1: :math:`L_c` is the
     largest log-likelihood less penalty and :math:`H_c` the Fisher information and the ridge.
     The dispersion :math:`\phi` is that of the rows if it is above 1: labels that scatter more than
-    the family says would ask for too small a ridge. Ridges of weight below 0.001 are dropped.
+    the family says would ask for too small a ridge. Ridges of weight below 1e-6 are dropped.
     """
     (n, d), state, family = z.shape, mixture.start(z.shape[1]), FAMILIES[mixture.family]
     if mixture.fit_intercept:

@@ -49,7 +49,7 @@ class RidgeMixture:
     For counts the mean returned is the weighted geometric mean of the experts' means: in the
     arithmetic one a single expert of no weight to speak of, extrapolating early, would be seen.
     Features are shifted by the first row, and rescaled whenever a variance has moved by a factor
-    of 2. Experts of weight below 0.001 are dropped after 64, 128, 256, ... rows. The units of
+    of 2. Experts of weight below 1e-6 are dropped after 64, 128, 256, ... rows. The units of
     features do not matter.
 
     Parameters

@@ -14,7 +14,7 @@ from .state import FTRLState
 # the constant column: with ridge 1/2, a ridge matrix of 1/4 for the intercept, or almost none
 CONSTANT, FREE_CONSTANT = 2.0, 64.0
 RENEWAL = 2.0  # how far a variance may move before the features are scaled again
-LEAST_WEIGHT = 1e-3
+LEAST_WEIGHT = 1e-6
 
 
 @dataclass(eq=False, repr=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from ..kernels.layout import padded
 from ..ownership import writes
 from ..printing import OneLine
 from ..protocols import Array, FloatOrArray
-from ..states import check_fields, check_rows, check_type, restore_writable
+from ..states import ADDED, check_fields, check_rows, check_type, restore_writable
 
 FORGETTING = {1.0: 0.8, 0.99: 0.1, 0.97: 0.1}  # with their prior weights
 
@@ -127,6 +127,8 @@ class SelfTuned:
         prior weight 0.8 and the rest share 0.2; without 1 all are alike.
     fit_intercept : bool
         If False, the model goes through the origin and second moments replace variances.
+    clip : bool
+        Whether predictions stay within the range of the labels seen, widened by a quarter.
 
     Examples
     --------
@@ -151,6 +153,7 @@ class SelfTuned:
     ridge: str | float = "auto"
     forgetting: str | float | tuple[float, ...] = "auto"
     fit_intercept: bool = True
+    clip: bool = field(default=True, metadata=ADDED)
     not_promised: ClassVar[tuple[str, ...]] = (
         "weight two equals the row twice",
         "rotation leaves predictions alone",
@@ -161,6 +164,7 @@ class SelfTuned:
         if not _is_auto(self.ridge):
             object.__setattr__(self, "ridge", positive("ridge", self.ridge))
         flag("fit_intercept", self.fit_intercept)
+        flag("clip", self.clip)
         if isinstance(self.forgetting, tuple):
             object.__setattr__(self, "forgetting", tuple(map(_factor, self.forgetting)))
         elif not _is_auto(self.forgetting):
@@ -225,7 +229,7 @@ class SelfTuned:
         means = np.empty(len(x))
         self_tuned.predict(
             state.numbers, state.moments, state.experts, state.gram, state.moment, state.theta,
-            self._fixed, as_contiguous(x), means,
+            self._fixed, self.clip, as_contiguous(x), means,
         )  # fmt: skip
         return float(means[0]) if single else means
 
@@ -243,7 +247,7 @@ class SelfTuned:
         means = np.empty(len(x))
         bad = self_tuned.learn(
             state.numbers, state.moments, state.experts, state.gram, state.moment, state.inverse,
-            state.theta, self._fixed, x, y, w, means,
+            state.theta, self._fixed, self.clip, x, y, w, means,
         )  # fmt: skip
         if bad >= 0:
             raise ValueError(

@@ -1,0 +1,157 @@
+r"""Predictions combined: by fast weights while that is safe, else by those of a theorem.
+
+Experts i predict :math:`p_i`, have prior :math:`\pi_i` and cumulative losses :math:`L_i`; a row of
+weight w costs w times its loss. With W the largest weight so far and a rate :math:`\eta`, the
+potential is
+
+.. math:: \Phi = -\frac W\eta \ln\sum_i \pi_i e^{-\eta L_i/W},\qquad
+          q_i \propto \pi_i e^{-\eta L_i/W}.
+
+The **safe** prediction costs at most what :math:`\Phi` grows by:
+
+===========  ======================  =============================================================
+loss         rate                    prediction
+===========  ======================  =============================================================
+(p - y)^2    :math:`2/(h - l)^2`     :math:`\frac{l + h}2 - \frac{g(h) - g(l)}{2(h - l)}`, with
+                                     :math:`g(y) = -\frac1\eta\ln\sum q_i e^{-\eta(p_i - y)^2}`
+p - y ln p   :math:`1/Y`             :math:`-Y\ln\sum q_i e^{-p_i/Y}`
+log loss     1                       :math:`\sum q_i p_i`
+===========  ======================  =============================================================
+
+for labels within [l, h], or at most Y, and weights at most W, those of the rows before. It does not
+depend on the weight of the row. The **fast** one is the mean of predictions by
+:math:`\pi_i e^{-rL_i}`, with r a quarter of the rows over the own squared errors, these capped, or
+1. It is used while the own loss is at most :math:`\Phi`.
+
+Then for every expert i the own loss is at most :math:`L_i + (W/\eta)\ln(1/\pi_i)` and the cost of a
+row, once, and once for each label or weight that is a record; docs/theory/predictions.md proves it.
+
+Experts are the predictions of learners within limits, and the running mean of the labels. Squares
+are clipped at the labels seen, at their range widened by a tenth, and by a quarter; counts at one
+event above the largest label, and above twice that, and below at half the running mean over n + 1.
+
+References
+----------
+Vovk (1998), A game of prediction with expert advice. Haussler, Kivinen and Warmuth (1998),
+Sequential prediction of individual sequences under general loss functions.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..inputs import as_contiguous, one_of
+from ..kernels import safe_mixture_layout as at
+from ..printing import OneLine
+from ..protocols import Array
+from ..states import check_fields, check_rows, check_type, restore_writable
+
+KINDS = {"squares": at.SQUARES, "counts": at.COUNTS, "shares": at.SHARES}
+MEAN_PRIOR = {"squares": 0.1, "counts": 0.1, "shares": 0.05}
+
+
+@dataclass(eq=False, repr=False)
+class SafeMixture(OneLine):
+    """Predictions of learners within limits and the running mean, combined.
+
+    ``numbers`` and ``experts`` are arrays that the compiled loop reads and writes.
+    """
+
+    kind: str
+    numbers: Array
+    experts: Array
+
+    def __post_init__(self) -> None:
+        kind = KINDS[one_of("SafeMixture.kind", self.kind, tuple(KINDS))]
+        check_type("SafeMixture.experts", self.experts, np.ndarray)
+        k = self.experts.shape[0] if self.experts.ndim else 0
+        check_fields(self, numbers=(at.NUMBERS,), experts=(k, at.EXPERT))
+        check_rows("SafeMixture", self.experts)
+        rows, total, _, low, high, heaviest, _, rounds, capped = self.numbers
+        priors = self.experts[:, at.PRIOR]
+        if (
+            k < 2
+            or (k - 1) % at.VERSIONS[kind]
+            or min(rows, total, high - low, heaviest, rounds, priors.min()) < 0
+            or (kind == at.SQUARES and min(capped, self.experts.min()) < 0)
+            or (kind != at.SQUARES and low < 0)
+            or (kind == at.SHARES and high > 1)
+            or (rows > 0) != (heaviest > 0)
+            or abs(priors.sum() - 1) > 1e-9
+        ):
+            raise ValueError("SafeMixture holds a number that no stream of rows leads to")
+
+    __setstate__ = restore_writable
+
+    @classmethod
+    def start(
+        cls, kind: str, mean: bool = True, learners: Sequence[float] = (1.0,)
+    ) -> "SafeMixture":
+        """Return a mixture of learners with these prior weights, and of the running mean."""
+        each, prior = at.VERSIONS[KINDS[kind]], MEAN_PRIOR[kind] if mean else 0.0
+        experts = np.zeros((len(learners) * each + 1, at.EXPERT))
+        experts[:-1, at.PRIOR] = np.repeat(learners, each) * (1 - prior) / (each * sum(learners))
+        experts[-1, at.PRIOR] = prior
+        return cls(kind, np.zeros(at.NUMBERS), experts)
+
+    @property
+    def count(self) -> int:
+        """How many rows of positive weight were learnt."""
+        return int(self.numbers[at.ROWS])
+
+    @property
+    def loss(self) -> float:
+        """The own loss so far, up to what does not depend on predictions."""
+        return float(self.numbers[at.OWN])
+
+    @property
+    def losses(self) -> Array:
+        """The losses of the experts, the running mean last."""
+        return self.experts[:, at.LOSS].copy()
+
+    @property
+    def priors(self) -> Array:
+        """Their prior weights."""
+        return self.experts[:, at.PRIOR].copy()
+
+    def learn(self, raw: Array, y: Array, w: Array) -> Array:
+        """Return the prediction of each row before its label; ``raw`` has a row a learner."""
+        from ..kernels import safe_mixture
+
+        out, y, w = np.empty(len(y)), as_contiguous(y), as_contiguous(w)
+        safe_mixture.learn(KINDS[self.kind], self.numbers, self.experts, raw, y, w, out)
+        return out
+
+    def predict(self, raw: Array) -> Array:
+        """Return the prediction of each row, as if it were the next."""
+        from ..kernels import safe_mixture
+
+        out = np.empty(raw.shape[1])
+        safe_mixture.predict(KINDS[self.kind], self.numbers, self.experts, raw, out)
+        return out
+
+    def count_rows(self, y: Array, w: Array) -> None:
+        """Take note of labels alone: nothing was predicted for them."""
+        y, w, n = y[w > 0], w[w > 0], self.numbers
+        if not len(y):
+            return
+        first = n[at.ROWS] == 0
+        n[at.LOW] = y.min() if first else min(n[at.LOW], y.min())
+        n[at.HIGH] = y.max() if first else max(n[at.HIGH], y.max())
+        total = n[at.TOTAL] + w.sum()
+        n[at.MEAN] += float((w / total) @ (y - n[at.MEAN]))
+        n[at.TOTAL], n[at.HEAVIEST] = total, max(n[at.HEAVIEST], w.max())
+        n[at.ROWS] += len(y)
+
+    def settled(self, rounds: float = 0.0, squares: float = 0.0) -> "SafeMixture":
+        """Return the mixture of the same labels once learners were fitted to all of them.
+
+        The fit has weighed large ridges against small ones, so the running mean has no weight, and
+        losses begin at 0. ``squares`` are those that the fit leaves in a number of ``rounds``.
+        """
+        numbers, experts = self.numbers.copy(), self.experts.copy()
+        numbers[[at.OWN, at.ROUNDS, at.CAPPED]] = 0.0, rounds, squares
+        experts[:, [at.LOSS, at.CAPPED_LOSS]], experts[-1, at.PRIOR] = 0.0, 0.0
+        experts[:, at.PRIOR] /= experts[:, at.PRIOR].sum()
+        return SafeMixture(self.kind, numbers, experts)
