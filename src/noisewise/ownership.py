@@ -48,17 +48,17 @@ class Owned:
 
     def __enter__(self) -> None:
         try:
-            claim(self.state)
             self.inside.__enter__()
+            claim(self.state)
         except BaseException:
-            release(self.state)
+            self.__exit__()
             raise
 
     def __exit__(self, *_: object) -> None:
         try:
-            self.inside.__exit__()
-        finally:
             release(self.state)
+        finally:
+            self.inside.__exit__()
 
 
 def refused(error: BaseException) -> bool:
@@ -119,7 +119,7 @@ def _forked() -> None:
     """Refuse states that another thread was inside when a fork could wait no longer."""
     for state in abandoned:
         if vars(state).pop("_owner", None) is not None:
-            state.__class__ = Interrupted  # type: ignore[assignment]
+            state.__class__ = Interrupted
     abandoned.clear()
 
 

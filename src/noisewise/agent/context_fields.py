@@ -137,7 +137,12 @@ def encode(fields: Sequence[Field], values: Sequence[Value]) -> list[float]:
 
 def _bucket(text: str, width: int) -> int:
     """Return a column for a word, the same in every process."""
-    return int.from_bytes(blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest(), "little") % width
+    return (
+        int.from_bytes(
+            blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest(), "little"
+        )
+        % width
+    )
 
 
 def declared(given: object) -> tuple[Field, ...]:
