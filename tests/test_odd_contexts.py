@@ -226,8 +226,8 @@ def played(rounds, attacks, seed):
 def test_an_agent_under_attack(runs, most, tmp_path):
     """Ordinary decisions are as good as without the attack, and none of them is refused.
 
-    The difference of a run has a standard deviation of about 0.033. So a run that the attack does
-    not harm would fail with probability 1e-5, and the mean of a hundred with 2e-3.
+    The difference of a run has a standard deviation of about 0.038. So a run that the attack does
+    not harm would fail with probability 4e-5, and the mean of a hundred with 4e-3.
     """
     shares = []
     for seed in range(runs):

@@ -233,8 +233,10 @@ class Agent(Learning):
         (about 9e15), and arms of norm above 1e20.
         """
         key = None if key is None else checked_key(key)
-        with self._origin_from(arms):
-            return self._choose(arms, key, sigma, actions, with_probabilities)
+        if self.arms is not None and self.arms.lacks_origin:
+            with self._origin_from(arms):
+                return self._choose(arms, key, sigma, actions, with_probabilities)
+        return self._choose(arms, key, sigma, actions, with_probabilities)
 
     def _choose(
         self,

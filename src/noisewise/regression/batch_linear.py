@@ -17,6 +17,11 @@ UNMOVED, UNDERFLOW = 1e-14, 1e-100  # a variance below these counts as 0
 
 def check_sums(x: Array, y: Array, w: Array) -> None:
     """Raise if rows are too large for weighted sums of squares, or for a file that holds these."""
+    if not len(x):
+        return
+    top = max(float(np.abs(x).max()), float(np.abs(y).max()))
+    if max(float(w.max()), 1.0) * top * top <= LARGEST:  # of all rows at once, the quick way
+        return
     most = np.maximum(np.abs(x).max(axis=1), np.abs(y))
     with np.errstate(over="ignore"):
         large = ~(np.maximum(w, 1.0) * most * most <= LARGEST)
