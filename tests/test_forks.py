@@ -126,6 +126,7 @@ def test_what_a_thread_does_not_leave_is_refused_in_the_child():
     waiting, says, agent = run("""
         from noisewise import forking
         from noisewise.ownership import Owned
+        forking.PATIENCE = 0.5
         learner, inside = nw.FTRL(), threading.Event()
         state, agent = learner.start(2), nw.Agent.for_means(2)
         def stay():

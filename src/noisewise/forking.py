@@ -4,13 +4,17 @@ A fork copies memory as it is, and only the thread that forks goes on in the chi
 until no other thread is inside an agent or a state, and these wait until it is done.
 """
 
+# Before a fork, handlers run in the reverse order of their registration. Those of logging and of
+# executors take locks that a thread inside may need, so they are registered before ours.
+import concurrent.futures.thread  # noqa: F401
+import logging  # noqa: F401
 import os
 import time
 import weakref
 from threading import Event, Lock, get_ident
 from typing import Protocol
 
-PATIENCE = 1.0  # seconds that a fork waits for threads inside; they wait ten times as long
+PATIENCE = 5.0  # seconds that a fork waits for threads inside, which may have to compile first
 
 
 class Forkable(Protocol):
@@ -40,7 +44,7 @@ class Inside:
         entered.append(self.thing)
         while (gate := _gate) is not None and len(entered) == 1:  # else it is to finish first
             del _inside[me]
-            waited = gate.wait(10 * PATIENCE)
+            waited = gate.wait(2 * PATIENCE)
             _inside[me] = entered
             if not waited:
                 break
