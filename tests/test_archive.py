@@ -132,6 +132,51 @@ def test_a_failed_save_leaves_the_old_file(saved):
         nw.save(path.parent / "none" / "a.npz", ftrl, ftrl.start(1))
 
 
+@dataclasses.dataclass
+class Holding:
+    """A policy of a user's own, with an array."""
+
+    held: np.ndarray
+
+    def start(self, dim):
+        return Holding(np.zeros(dim))
+
+
+@pytest.mark.parametrize(
+    ("spec", "state", "why"),
+    [
+        (nw.FTRL(), lambda s: s.array.__setitem__(60, np.nan), "not finite"),
+        (nw.LinUCB(), lambda s: s.inverse.__setitem__((0, 0), 1e200), "above 1e"),
+        (nw.SelfTunedUCB(), lambda s: s.numbers.__setitem__(0, 1.0), "another"),
+        (Holding(np.zeros(2)), lambda s: setattr(s, "held", np.zeros(2, np.float32)), "float32"),
+        (Holding(np.zeros(2)), lambda s: setattr(s, "held", np.array([{}, {}])), "object"),
+    ],
+    ids=["FTRL", "LinUCB", "SelfTunedUCB", "short floats", "objects"],
+)
+def test_what_could_not_be_loaded_does_not_replace_a_good_file(spec, state, why, tmp_path):
+    path, broken = tmp_path / "a.npz", spec.start(2)
+    nw.save(path, spec, broken)
+    before = path.read_bytes()
+    state(broken)
+    with pytest.raises(ValueError, match=why):
+        nw.save(path, spec, broken)
+    assert path.read_bytes() == before
+    nw.load(path, types=(Holding,))
+
+
+def test_a_save_leaves_the_state_as_it_was(saved):
+    """What is looked at before the file is written is a copy."""
+    path, ftrl, state = saved
+    before = {name: np.array(each) for name, each in arrays_of(state).items()}
+    nw.save(path, ftrl, state)
+    for name, each in arrays_of(state).items():
+        np.testing.assert_array_equal(each, before[name])
+
+
+def arrays_of(state):
+    return {name: each for name, each in vars(state).items() if isinstance(each, np.ndarray)}
+
+
 def test_a_file_never_decides_what_is_imported(saved):
     path, _, _ = saved
     with np.load(path) as file:

@@ -230,3 +230,38 @@ def test_a_refused_row_changes_nothing():
         with pytest.raises(ValueError, match="can't be read as numbers"):
             ftrl.update(state, x, y, w)
     assert not changed(before, pickle.dumps(state))
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e-80, 1e-97, 1e-160, 1e-300, 5e-324])
+@pytest.mark.parametrize("sd", [None, 1e-19])
+def test_rewards_of_any_size_are_learnt_and_saved(size, sd, tmp_path):
+    """Those below 1e-100 count as 0; others are learnt as well as rewards of size 1."""
+    path, theta, shares = tmp_path / "agent.npz", np.array([1.0, -1.0, 0.5]), []
+    for unit in (1.0, size):
+        agent, rng, best = nw.Agent.for_continuous_rewards(3), np.random.default_rng(0), []
+        for t in range(200):
+            x = rng.normal(size=(4, 3))
+            k = agent.choose(x, key=t)
+            best.append(k == np.argmax(x @ theta))
+            noise = 0.3 * rng.normal()
+            agent.learn(t, unit * (x[k] @ theta + noise), sigma=sd and sd * (1 + rng.random()))
+        agent.save(path)
+        nw.Agent.load(path)
+        shares.append(np.mean(best[100:]))
+    if size > 1e-98 and sd is None:
+        assert shares[1] == shares[0]
+
+
+@pytest.mark.parametrize("weight", [1e100, 1e140, 1e150, 1e300])
+@pytest.mark.parametrize("rows", [1, 40])
+def test_weights_too_large_for_a_file_are_refused(weight, rows, tmp_path):
+    """A stream refuses what a batch does, and what it had learnt is as before."""
+    model, path = nw.OnlineGLM().partial_fit(X, Y), tmp_path / "model.npz"
+    nw.save(path, model)
+    before = pickle.dumps(nw.load(path).predict(X))
+    with pytest.raises(ValueError, match="too large to compute with"):
+        model.partial_fit(10 * X[:rows], Y[:rows], sample_weight=np.full(rows, weight))
+    nw.save(path, model)
+    assert pickle.dumps(nw.load(path).predict(X)) == before
+    with pytest.raises(ValueError, match="too large to compute with"):
+        nw.OnlineGLM().partial_fit(10 * X[:rows], Y[:rows], sample_weight=np.full(rows, weight))

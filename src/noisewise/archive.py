@@ -41,16 +41,25 @@ def save(path: str | os.PathLike[str], spec: object, state: object = None) -> No
 
     The file holds a member ``header`` (JSON) and one array a member; `numpy.load` opens it. An old
     file keeps its mode and a link its target; what a killed `save` left is removed by the next.
+    What `load` would refuse is refused before the old file is touched.
     """
     refuse_class("spec", spec)
     own: Callable[[], object] | None = trait(spec, "_saved_state", None)
     if (state is None) != (own is not None):
         words = "an estimator is saved without a state" if own else "pass the state of the spec"
         raise ValueError(f"state is {shown(state)}; {words}")
-    state, arrays = own() if own else state, Arrays()
-    body = {"spec": _encode("spec", spec, arrays), "state": _encode("state", state, arrays)}
-    version = import_module("noisewise").__version__
-    header = json.dumps({"format": FORMAT, "version": version, **body})
+    kept = _Kept()
+    body = {"spec": _encode("spec", spec, kept)}
+    body["state"] = _encode("state", own() if own else state, kept)
+    header = json.dumps({"format": FORMAT, "version": _version(), **body})
+    arrays, copies = kept.arrays, {n: np.array(x, order="A") for n, x in kept.arrays.items()}
+    try:
+        _made(body, copies, kept.link, kept.types)
+    except ValueError as error:
+        raise ValueError(
+            f"{str(path)!r} is not written, since it could not be loaded: {error}; go back to an "
+            "earlier copy, or rescale what is learnt"
+        ) from None
 
     def write(part: Path) -> None:
         with part.open("wb") as file:  # given a name, savez would add a suffix
@@ -72,12 +81,7 @@ def load(
         raise ValueError(f"types is {types!r}; pass a tuple of dataclasses of your own")
     header, arrays = _open(path)
     try:
-        decoder = _Decoder(arrays, link, own)
-        spec, state = (decoder.decode(header[part]) for part in ("spec", "state"))
-        suit(spec, state)
-        restore: Callable[[object], None] | None = trait(spec, "_restore", None)
-        if restore is not None:
-            restore(state)
+        return _made(header, arrays, link, own)
     except _Wanting:
         raise
     except ValueError as error:
@@ -88,7 +92,18 @@ def load(
                 f"does not understand all of it ({error}); update noisewise"
             ) from None
         raise damaged(path, error) from None
-    return (spec, state) if restore is None else spec
+
+
+def _made(header: dict[str, Json], arrays: Arrays, link: Link | None, own: dict[str, type]) -> Any:
+    """Return what a header describes: a spec and its state, or an estimator."""
+    decoder = _Decoder(arrays, link, own)
+    spec, state = (decoder.decode(header[part]) for part in ("spec", "state"))
+    suit(spec, state)
+    restore: Callable[[object], None] | None = trait(spec, "_restore", None)
+    if restore is None:
+        return spec, state
+    restore(state)
+    return spec
 
 
 def damaged(path: str | os.PathLike[str], why: object) -> ValueError:
@@ -157,26 +172,42 @@ def _newer(version: str) -> bool:
     return _number(version) > _number(_version())
 
 
-def _encode(name: str, value: object, arrays: Arrays) -> Json:
+@dataclasses.dataclass
+class _Kept:
+    """What a file holds beside its header, and what is passed again when it is loaded."""
+
+    arrays: Arrays = dataclasses.field(default_factory=dict)
+    link: Link | None = None
+    types: dict[str, type] = dataclasses.field(default_factory=dict)
+
+
+def _encode(name: str, value: object, kept: _Kept) -> Json:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.integer | np.floating):
         return value.item()
     if isinstance(value, np.ndarray):
-        arrays[name] = value
+        if value.dtype.str[1:] not in ("f8", "i8") and value.dtype.kind != "U":
+            raise ValueError(
+                f"{name} is of type {value.dtype}; only arrays of float64, int64 and text are saved"
+            )
+        kept.arrays[name] = value
         return {"array": name}
     if isinstance(value, Link):
-        return {"link": value.name, "own": LINKS.get(value.name) != value}
+        own = LINKS.get(value.name) != value
+        kept.link = value if own else kept.link
+        return {"link": value.name, "own": own}
     if isinstance(value, list | tuple):
-        parts = [_encode(f"{name}.{i}", part, arrays) for i, part in enumerate(value)]
+        parts = [_encode(f"{name}.{i}", part, kept) for i, part in enumerate(value)]
         return {"tuple": parts} if isinstance(value, tuple) else parts
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         kind, held = type(value), dict(value.__getstate__() or {})  # type: ignore[call-overload]
         fields = {
-            f.name: _encode(f"{name}.{f.name}", held[f.name], arrays)
+            f.name: _encode(f"{name}.{f.name}", held[f.name], kept)
             for f in dataclasses.fields(value)
         }
-        return {"type": _public_name(kind), "fields": fields}
+        kept.types |= {called: kind} if ":" in (called := _public_name(kind)) else {}
+        return {"type": called, "fields": fields}
     raise ValueError(
         f"{name} is {value!r}; only dataclasses of numbers, words and arrays are saved"
     )

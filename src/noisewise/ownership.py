@@ -1,5 +1,6 @@
 """One thread at a time, and no use of a state that an interrupted update left half written."""
 
+import os
 from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
@@ -7,6 +8,8 @@ from threading import get_ident
 from typing import TypeVar, cast
 
 import numpy as np
+
+from .forking import Inside, abandoned
 
 Update = TypeVar("Update", bound=Callable[..., object])
 
@@ -41,17 +44,21 @@ class Owned:
     """A state while this thread has it."""
 
     def __init__(self, state: object) -> None:
-        self.state = state
+        self.state, self.inside = state, Inside(state)
 
     def __enter__(self) -> None:
         try:
+            self.inside.__enter__()
             claim(self.state)
         except BaseException:
-            release(self.state)
+            self.__exit__()
             raise
 
     def __exit__(self, *_: object) -> None:
-        release(self.state)
+        try:
+            release(self.state)
+        finally:
+            self.inside.__exit__()
 
 
 def refused(error: BaseException) -> bool:
@@ -106,3 +113,15 @@ def _guarded(update: Update, harmless: Callable[[BaseException], bool]) -> Updat
                 raise
 
     return cast(Update, guarded)
+
+
+def _forked() -> None:
+    """Refuse states that another thread was inside when a fork could wait no longer."""
+    for state in abandoned:
+        if vars(state).pop("_owner", None) is not None:
+            state.__class__ = Interrupted
+    abandoned.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

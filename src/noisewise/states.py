@@ -105,7 +105,8 @@ def check_semidefinite(name: str, matrix: Array) -> None:
     Its other eigenvalues are not computed: a state is made often enough.
     """
     diagonal = np.diag(matrix)
-    most = np.sqrt(np.outer(np.maximum(diagonal, 0.0), np.maximum(diagonal, 0.0)))
+    roots = np.sqrt(np.maximum(diagonal, 0.0))
+    most = np.outer(roots, roots)  # the product of squares might underflow
     slack = 1e-6 * most.max(initial=0.0)
     if diagonal.min(initial=0.0) < -slack or (np.abs(matrix - matrix.T) > slack).any():
         raise ValueError(f"{name} is not symmetric with a diagonal >= 0")

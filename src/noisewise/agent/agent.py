@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
 from importlib import import_module
 from threading import RLock
 from typing import Any
@@ -16,6 +19,7 @@ from numpy.typing import ArrayLike
 from .. import archive
 from ..bandits.arms import candidates, norm_bound, spreads
 from ..bandits.self_tuned_ucb import SelfTunedUCB
+from ..forking import Inside, register
 from ..glm import GLM
 from ..inputs import integer, numbers, positive, refuse_class, shown
 from ..links import Link
@@ -54,7 +58,8 @@ class Agent(Learning):
     """Chooses among arms, and learns from rewards that come at once, late, in any order or never.
 
     Threads may share an agent: it locks. A call of `learn` that was interrupted may be repeated
-    as it was; what it had learnt is not learnt twice.
+    as it was; what it had learnt is not learnt twice. A process that forks leaves each child an
+    agent of its own, which draws other random numbers; copies draw the same.
 
     Parameters
     ----------
@@ -123,6 +128,7 @@ class Agent(Learning):
         self._pending = Pending(policy, self.state)
         self._longest = norm_bound(policy, "feature_bound") or math.inf
         self._lock, self._saving = RLock(), RLock()
+        register(self)
         self.rewards = None if rewards is None else limits_of(rewards)
         self.scale = ResidualScale() if isinstance(sigma, str) and sigma == "estimated" else None
         self.sigma = 1.0 if self.scale else positive("sigma", sigma)
@@ -223,13 +229,28 @@ class Agent(Learning):
         only the last decision is remembered, under None. ``sigma``, (K,), is the standard deviation
         of each arm's reward, for policies that need it. ``with_probabilities`` adds the probability
         of each arm.
+
+        What is refused changes nothing: NaN and infinite numbers, numbers of a context beyond 2^53
+        (about 9e15), and arms of norm above 1e20.
         """
         key = None if key is None else checked_key(key)
-        self._find_origin(arms)
+        if self.arms is not None and self.arms.lacks_origin:
+            with self._origin_from(arms):
+                return self._choose(arms, key, sigma, actions, with_probabilities)
+        return self._choose(arms, key, sigma, actions, with_probabilities)
+
+    def _choose(
+        self,
+        arms: Any,
+        key: Key,
+        sigma: ArrayLike | None,
+        actions: Sequence[str] | None,
+        with_probabilities: bool,
+    ) -> Any:
         offer = read_offer(self.arms, arms, actions) if self.arms or actions else None
         x = offer.x if offer else numbers("arms", arms, check=False)  # the policy looks at values
         sigma = None if sigma is None else spreads(sigma, len(np.atleast_1d(x)))
-        with self._lock:
+        with self._lock, Inside(self):
             if key is not None:
                 refuse_pending([key], self._pending.arms)
             k, p = self._decide(x, offer, key, sigma, with_probabilities)
@@ -253,16 +274,16 @@ class Agent(Learning):
             )
         if not whose:
             return []
-        self._find_origin(given[0])
-        read = read_offers(self.arms, given, actions, self.dim, self._longest)
-        with self._lock:
-            refuse_pending(whose, self._pending.arms)
-            try:
-                chosen = self._decide_many(read, whose)
-            except BaseException:
-                for key in whose:
-                    self._give_up(key)
-                raise
+        with self._origin_from(given[0]):
+            read = read_offers(self.arms, given, actions, self.dim, self._longest)
+            with self._lock, Inside(self):
+                refuse_pending(whose, self._pending.arms)
+                try:
+                    chosen = self._decide_many(read, whose)
+                except BaseException:
+                    for key in whose:
+                        self._give_up(key)
+                    raise
         return read.called(chosen)
 
     def _decide_many(self, offers: Offers, keys: list[Key]) -> list[int]:
@@ -280,13 +301,21 @@ class Agent(Learning):
                 self.record.decide(key, each.kept(), k, np.eye(len(each.x))[k])
         return played
 
-    def _find_origin(self, context: object) -> None:
-        """Take numbers relative to those of the first context."""
+    @contextmanager
+    def _origin_from(self, context: object) -> Iterator[None]:
+        """Take numbers relative to those of the first context, unless that is refused."""
         if self.arms is None or is_matrix(context) or not self.arms.lacks_origin:
+            yield
             return
         with self._lock:
-            if not self._pending.arms and not self._count():
-                self.arms = self.arms.around(context)
+            before = self.arms
+            if before.lacks_origin and not self._pending.arms and not self._count():
+                self.arms = before.around(context)
+            try:
+                yield
+            except BaseException:
+                self.arms = before
+                raise
 
     def _decide(
         self, x: Array, offer: Offer | None, key: Key, sigma: Array | None, told: bool
@@ -307,7 +336,7 @@ class Agent(Learning):
 
     def forget(self, key: Key) -> None:
         """Give up a pending decision, whose reward will never come."""
-        with self._lock:
+        with self._lock, Inside(self):
             refuse_unknown([key], self._pending.arms, "there is nothing to forget")
             self._give_up(key)
 
@@ -331,12 +360,30 @@ class Agent(Learning):
             return self.record.columns(self.arms)
 
     def __getstate__(self) -> dict[str, object]:
-        """Return what an agent is made of, without its locks."""
+        """Return copies of what an agent is made of, without its locks."""
         with self._lock:
-            return {k: v for k, v in vars(self).items() if k not in ("_lock", "_saving")}
+            held = {k: v for k, v in vars(self).items() if k not in ("_lock", "_saving")}
+            return copy.deepcopy(held)
 
     def __setstate__(self, held: dict[str, object]) -> None:
         vars(self).update(held, _lock=RLock(), _saving=RLock())
+        register(self)
+
+    def __copy__(self) -> Agent:
+        """Return an agent of its own that goes on in the same way."""
+        twin = object.__new__(type(self))
+        twin.__setstate__(self.__getstate__())
+        return twin
+
+    def __deepcopy__(self, _: object) -> Agent:
+        """Do the same."""
+        return self.__copy__()
+
+    def _forked(self, child: int) -> None:
+        """Make this the agent of a child: nobody is inside, and its random numbers are its own."""
+        self._lock, self._saving = RLock(), RLock()
+        held = blake2b(repr((self.rng.bit_generator.state, child)).encode(), digest_size=16)
+        self.rng = np.random.default_rng(int.from_bytes(held.digest(), "little"))
 
     def __repr__(self) -> str:
         """Return the policy, and how many rewards were learnt and are pending."""
@@ -362,7 +409,7 @@ class Agent(Learning):
         features have names.
         """
         offer = read_offer(self.arms, arms, actions)
-        with self._lock:
+        with self._lock, Inside(self):
             self._announce(offer.x)
             return explanation(
                 self.policy, self.state, offer, self.arms, self.unit is None,
@@ -376,7 +423,7 @@ class Agent(Learning):
         `save` was called. Of two calls the later one writes last.
         """
         with self._saving:
-            with self._lock:
+            with self._lock, Inside(self):
                 self._pending.announce(self.policy, self.state)
                 policy, held = self.policy, agent_state.snapshot(self, self._pending.arms)
             archive.save(path, policy, held)

@@ -13,6 +13,7 @@ from ..protocols import trait
 
 HASHED = 16  # columns for the words of a field whose words were not listed
 MOST_COLUMNS = 2**16
+LARGEST = 2.0**53  # number of a context: up to there whole numbers are exact
 
 # a number (None), one of the words of a tuple, or a word hashed to that many columns
 Kind = None | tuple[str, ...] | int
@@ -52,16 +53,24 @@ def word(where: str, value: object) -> str:
 
 
 def number(where: str, value: object) -> float:
-    """Return a finite number."""
+    """Return a number that can be computed with, also beside ordinary ones."""
     if isinstance(value, Real | Decimal | np.bool_) and _finite(value):
-        return float(value)
+        if abs(found := float(value)) <= LARGEST:
+            return found
+        raise ValueError(
+            f"{where} is {shown(value)}, beyond {LARGEST:.0e}, where other numbers of the field "
+            "are lost in rounding; pass it in another unit, or leave this context out"
+        )
     raise ValueError(
         f"{where} is {shown(value)}; pass a finite number, or declare the words of the field"
     )
 
 
 def _finite(value: object) -> bool:
-    return bool(np.isfinite(float(value)))  # type: ignore[arg-type]
+    try:
+        return bool(np.isfinite(float(value)))  # type: ignore[arg-type]
+    except (OverflowError, ValueError):  # an integer beyond floats, a signalling NaN
+        return False
 
 
 def read(where: str, fields: Sequence[Field], given: object) -> tuple[Value, ...]:
@@ -128,7 +137,12 @@ def encode(fields: Sequence[Field], values: Sequence[Value]) -> list[float]:
 
 def _bucket(text: str, width: int) -> int:
     """Return a column for a word, the same in every process."""
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little") % width
+    return (
+        int.from_bytes(
+            blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest(), "little"
+        )
+        % width
+    )
 
 
 def declared(given: object) -> tuple[Field, ...]:

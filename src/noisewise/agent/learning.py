@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..bandits.arms import observation, observations
 from ..bandits.self_tuned_ucb_state import SelfTunedUCBState
+from ..forking import Inside
 from ..ownership import Interrupted, refused
 from ..protocols import Policy, trait
 from .decision_log import DecisionLog
@@ -64,7 +65,7 @@ class Learning:
         given = parse(arm_or_key, reward, sigma, trials, self.rewards)
         finished: list[bool] = []
         try:
-            with self._lock:
+            with self._lock, Inside(self):
                 given.refuse_keys_as_features(arm_or_key, self._pending.arms)
                 self._learn(given, finished)
         except BaseException:

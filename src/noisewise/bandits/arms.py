@@ -15,7 +15,8 @@ from ..glm import GLM
 from ..inputs import FLOAT, numbers, positive, ready, shown, with_slack
 from ..protocols import Array, trait
 
-LARGEST = 1e50
+LARGEST = 1e50  # reward
+LONGEST = 1e20  # norm of an arm: matrices of squares are still inverted well
 
 
 @cache
@@ -43,7 +44,7 @@ def in_form(arm: object, reward: object, sigma: object) -> TypeGuard[Array]:
 
 def candidates(arms: ArrayLike, dim: int, feature_bound: float = np.inf) -> Array:
     """Return the arms to choose from as ``(K, dim)``, K at least 1, none beyond the bound."""
-    most = min(with_slack(feature_bound), LARGEST)
+    most = min(with_slack(feature_bound), LONGEST)
     if block(arms, dim) and compiled().longest(arms) <= most * most:  # NaN fails it too
         return arms
     array = numbers("arms", arms)
@@ -64,7 +65,7 @@ def candidates_of(
     >>> candidates_of([np.eye(2), 3 * np.eye(2)[:1]], 2)[1:]
     (array([0, 2, 3]), 9.0)
     """
-    most = min(with_slack(feature_bound), LARGEST)
+    most = min(with_slack(feature_bound), LONGEST)
     if ready(offers) and offers.ndim == 3 and offers.size and offers.shape[2] == dim:
         n, K, _ = offers.shape
         rows, first = offers.reshape(n * K, dim), np.arange(0, n * K + 1, K)
@@ -89,7 +90,7 @@ def observation(
 ) -> tuple[Array, float, float]:
     """Return arm ``(dim,)``, reward and standard deviation, checked."""
     if in_form(arm, reward, sigma) and arm.shape == (dim,):
-        most = min(with_slack(feature_bound), LARGEST)
+        most = min(with_slack(feature_bound), LONGEST)
         if np.vdot(arm, arm) <= most * most and abs(reward) <= LARGEST and 0 <= sigma < math.inf:
             return arm.copy(), float(reward), float(sigma)  # own memory: rounds like any other
     x = numbers("arm", arm)
@@ -109,7 +110,7 @@ def observations(
 ) -> Array:
     """Return the arms of many rewards as ``(n, dim)``, all checked like `observation`."""
     if {*map(type, arms)} == {np.ndarray} and {each.shape for each in arms} == {(dim,)}:  # type: ignore[union-attr]
-        most = min(with_slack(feature_bound), LARGEST)
+        most = min(with_slack(feature_bound), LONGEST)
         rows: Array = np.concatenate(arms).reshape(-1, dim)
         fit = rows.dtype == FLOAT and compiled().longest(rows) <= most * most
         if fit and np.abs(rewards).max() <= LARGEST:
@@ -176,8 +177,8 @@ def first_best(index: Array) -> int:
 
 def _within(name: str, rows: Array, bound: float) -> None:
     length = float(np.sqrt(np.einsum("ij,ij->i", rows, rows).max()))
-    if length > min(with_slack(bound), LARGEST):
-        limit = "what can be computed with" if bound > LARGEST else f"feature_bound {bound:.8g}"
+    if length > min(with_slack(bound), LONGEST):
+        limit = "what can be computed with" if bound > LONGEST else f"feature_bound {bound:.8g}"
         raise ValueError(
             f"{name} holds a vector of norm {length:.8g}, above {limit}; rescale the features or "
             "pass a larger feature_bound"

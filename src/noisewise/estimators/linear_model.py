@@ -11,7 +11,7 @@ from ..kernels import self_tuned_layout as at
 from ..noise import SubGaussian
 from ..printing import OneLine
 from ..protocols import Array
-from ..regression.batch_linear import batch_state, count_rows
+from ..regression.batch_linear import batch_state, check_sums, count_rows
 from ..regression.collinearity import Tie
 from ..regression.linear_intervals import LeastSquares, solve
 from ..regression.normal_equations import NormalEquations
@@ -89,6 +89,7 @@ class LinearModel(OneLine):
         """
         if offset is not None:
             y = y - offset
+        check_sums(x, y, w)
         if not self.unit:
             self.unit = float(w[w > 0][0]) if self.method.ridge == "auto" else 1.0
         if len(x) == 1:  # the quick way

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..confidence import Interval
+from ..forking import Inside
 from ..inputs import flag, numbers, one_of, probability
 from ..noise import Likelihood, SubGaussian
 from ..partitions.sources import blocks_in_turn
@@ -180,8 +181,9 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         offset: ArrayLike | None,
     ) -> Array:
         fitted, rows = self._take(X, y, sample_weight, offset)
-        means = fitted.models[0].learn(*rows)
-        self._fitted = fitted
+        with Inside(self):
+            means = fitted.models[0].learn(*rows)
+            self._fitted = fitted
         return means
 
     def _take(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..forking import Inside
 from ..printing import count_of
 from ..protocols import Array
 from .estimator_state import EstimatorState
@@ -111,10 +112,11 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
         sample_weight: ArrayLike | None,
     ) -> Array:
         fitted, x, shares, w = self._take(X, y, classes, sample_weight)
-        means = [
-            model.learn(x, share, w) for model, share in zip(fitted.models, shares, strict=True)
-        ]
-        self._fitted = fitted
+        with Inside(self):
+            means = [
+                model.learn(x, share, w) for model, share in zip(fitted.models, shares, strict=True)
+            ]
+            self._fitted = fitted
         return _probabilities(np.column_stack(means))
 
     def _take(

@@ -6,6 +6,7 @@ disk.
 """
 
 import math
+import os
 import sys
 from collections.abc import Callable
 from functools import update_wrapper, wraps
@@ -18,6 +19,7 @@ from numba import config, njit, types
 from numba.core.typing.templates import Signature
 from numba.np.numpy_support import as_dtype
 
+from ..forking import Inside
 from .cache import CodeCache
 from .compile_note import noted
 from .linked_parts import PartCompiler
@@ -33,6 +35,16 @@ COMPILED = not config.DISABLE_JIT
 R = TypeVar("R")
 entries: list["Entry[Any]"] = []  # of the modules imported so far
 _lock = RLock()
+
+
+def _forked() -> None:
+    """Nobody compiles in a child yet."""
+    global _lock
+    _lock = RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 class Given(types.Type):  # type: ignore[misc]
@@ -58,7 +70,7 @@ class Entry(Generic[R]):
 
     def compile(self) -> Callable[..., R]:
         """Return the kernel, compiled or loaded, and put it in its module where the entry was."""
-        with _lock:
+        with _lock, Inside(self):
             if self.compiled is None:
                 self.kernel = kernel = njit(nogil=self.nogil, **SPEED)(self.function)
                 kernel._cache = CodeCache(self.function)

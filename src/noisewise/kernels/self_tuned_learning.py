@@ -19,7 +19,7 @@ GROWTH = 1.1  # of the count, before the ridge is chosen again
 FREE, INTERCEPT_RIDGE = 1e-6, 0.04  # of the intercept: relative, continuous; logistic
 ALIKE = math.log(9.0)  # squares of features that differ by less are taken for equal
 PRIOR_SHARE, MOST_SHARE = 0.5, 5.0  # what the prior of the ridge counts: of d, and at most
-TINIEST = 1e-80  # squared norm of an arm; smaller ones are 0
+TINIEST = 1e-80  # square of a feature, or squared norm of an arm; smaller ones are 0
 PRIOR_ROWS = 3.0  # that the prior dispersion counts
 OUTLIER = 9.0  # squared standardised residual
 TRUSTING = 10.0  # residuals before any is an outlier
@@ -27,6 +27,8 @@ HEAVIEST = 16.0  # weight of a continuous reward, over the geometric mean of all
 LOG_SQUARE_SD = math.pi / math.sqrt(2.0)  # of the logarithm of a squared standard normal
 CERTAIN = 2.0  # standard errors before given sds are distrusted
 FLATTEST = 2e-9  # slope of the logistic mean at a score of 20
+STEEP = 1e10  # weight times z'Pz, from which on an update of P by rank one loses its digits
+MOST_RIDGE = 1e30  # over the sum of weighted squares: coefficients are 0 then
 SURPRISE = 3.0  # most log L of a share: one that the model rules out is no change yet
 PASSES, ENOUGH = 12, 1e-4  # Newton's method: at most; and the squared step in standard errors
 
@@ -109,13 +111,13 @@ def set_scales(s, v):
     logs = np.empty(d)
     seen = 0
     for j in range(d):
-        if v[at.LARGEST_OF, j] > 0.0:
+        if v[at.LARGEST_OF, j] > TINIEST:
             logs[seen] = math.log(v[at.LARGEST_OF, j])
             seen += 1
-    middle = median(logs, seen)
+    middle = median(logs, seen) if seen > 0 else 0.0
     for j in range(d):
         v[at.SCALE, j] = 1.0
-        if v[at.LARGEST_OF, j] > 0.0:
+        if v[at.LARGEST_OF, j] > TINIEST:
             away = math.log(v[at.LARGEST_OF, j]) - middle
             v[at.SCALE, j] = math.exp(math.copysign(max(abs(away) - alike, 0.0), away))
             square += v[at.SQUARES_OF, j] / v[at.SCALE, j]
@@ -134,6 +136,8 @@ def choose_ridge(s, v, m, family):
     for i in range(d):
         trace += v[at.SCALE, i] * m[at.INVERSE, i, i]
     square = set_scales(s, v)
+    if not square > 0.0:
+        return
     phi, variance = 1.0, 1.0
     if family == at.GAUSSIAN:
         phi, variance = s[at.DISPERSION], s[at.SQUARES] / max(n - 1.0, 1.0)
@@ -143,11 +147,12 @@ def choose_ridge(s, v, m, family):
             s[at.INTERCEPT] = FREE * s[at.RIDGE] / square
         return
     if family == at.GAUSSIAN:
-        s[at.INTERCEPT] = FREE * phi / variance
+        s[at.INTERCEPT] = min(FREE * phi / variance, MOST_RIDGE * s[at.WEIGHTS])
     for i in range(d):
         size += v[at.SCALE, i] * v[at.THETA, i] * v[at.THETA, i]
     gamma = max(d - s[at.RIDGE] * trace, 0.0)
-    s[at.RIDGE] = phi * (gamma + share) / (size + share * variance / square)
+    ridge = phi * (gamma + share) / (size + share * variance / square)
+    s[at.RIDGE] = min(ridge, MOST_RIDGE * s[at.WEIGHTS] * square)
 
 
 @njit(**PART)
@@ -373,7 +378,7 @@ def count_residual(s, r, q, square, w, given):
         leverage = w * q / (1.0 + w * q)
         s[at.NOVEL_RESIDUALS] += leverage * square
         s[at.NOVELTY] += leverage
-    if w * q < 1.0 and r != 0.0:  # mostly noise
+    if w * q < 1.0 and r * r > 0.0:  # mostly noise
         x = math.log(given)
         y = math.log(r * r) + x
         s[at.LOG_COUNT] += 1.0
@@ -381,6 +386,13 @@ def count_residual(s, r, q, square, w, given):
         s[at.LOG_SQUARES] += y
         s[at.LOG_SPREAD_SQUARES] += x * x
         s[at.LOG_PRODUCTS] += x * y
+
+
+@njit(**INNER)
+def renew_if_steep(s, leverage):
+    """Make all matrices be inverted again after a row of such a leverage, w z'Pz."""
+    if leverage > STEEP:
+        s[at.NEXT], s[at.RECENT_ROWS] = s[at.COUNT], math.inf
 
 
 @njit(**PART)
@@ -410,6 +422,7 @@ def gaussian_round(s, v, m, rows, z, y, given, gamma):
         m[at.INVERSE], v[at.THETA], m[at.GRAM], v[at.MOMENT], z, k, y, w, 1.0, most
     )
     s[at.WEIGHT] += u
+    renew_if_steep(s, w * max(q, recent_q))
     store(s, rows, z, y, given, u / w)
     count_residual(s, r, q, square, w, given)
     if s[at.GIVEN] == 0.0:
@@ -425,7 +438,8 @@ def gaussian_round(s, v, m, rows, z, y, given, gamma):
 def learn_binomial(P, theta, G, z, k, y, n, gamma):
     """Learn a share by one implicit Newton step, all before it discounted by ``gamma``.
 
-    Returns the score of before, what the row counts, and what it adds to the moment vector.
+    Returns the score of before, what the row counts, what it adds to the moment vector, and its
+    leverage.
     """
     h, start = times(P, z, k) / gamma, product(z, theta)
     u = implicit_step(start, h, y, n)
@@ -439,7 +453,7 @@ def learn_binomial(P, theta, G, z, k, y, n, gamma):
             P[j, i] = P[i, j]
             G[i, j] = gamma * G[i, j] + c * z[i] * z[j]
             G[j, i] = G[i, j]
-    return start, c, c * score + u
+    return start, c, c * score + u, c * h
 
 
 @njit(**PART)
@@ -447,13 +461,14 @@ def binomial_round(s, v, m, rows, z, y, n, gamma):
     """Learn a share of ``n`` trials; return what it weighs and L of the restart test."""
     D = z.shape[0]
     k = np.empty(D)
-    recent, _, b = learn_binomial(
+    recent, _, b, recent_leverage = learn_binomial(
         m[at.RECENT_INVERSE], v[at.RECENT_THETA], m[at.RECENT_GRAM], z, k, y, n, gamma
     )
     for i in range(D):
         v[at.RECENT_MOMENT, i] = gamma * v[at.RECENT_MOMENT, i] + b * z[i]
-    score, c, _ = learn_binomial(m[at.INVERSE], v[at.THETA], m[at.GRAM], z, k, y, n, 1.0)
+    score, c, _, leverage = learn_binomial(m[at.INVERSE], v[at.THETA], m[at.GRAM], z, k, y, n, 1.0)
     s[at.WEIGHT] += c
+    renew_if_steep(s, max(leverage, recent_leverage))
     store(s, rows, z, y, n, 1.0)
     log_ratio = log_likelihood(recent, y, n) - log_likelihood(score, y, n)
     return c, math.exp(min(log_ratio, SURPRISE))

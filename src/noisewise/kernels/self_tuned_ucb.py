@@ -14,6 +14,7 @@ from .arms import set_forms
 from .compile_options import INNER, PART, entry
 from .dense import add_outer, clear, set_line, set_matrix, times
 from .self_tuned_learning import (
+    STEEP,
     binomial_round,
     choose_ridge,
     count_arm,
@@ -32,11 +33,13 @@ from .self_tuned_restart import restart_binomial, restart_gaussian
 
 # of the logarithms, and of u in the second one: where sds are not given, and where they are
 SHARE, FAR, SHARE_KNOWN, FAR_KNOWN = 0.8, 1.0, 0.7, 0.0625
-LONGEST, LARGEST = 1e60, 1e100  # squared norm of an arm; products of what is learnt
+LONGEST, LARGEST = 1.0001e40, 1e100  # squared norm of an arm; products of what is learnt
 WINDOW, WINDOW_PER_FEATURE = 30.0, 3.0  # of the forgetting learner, in rewards
 ALARM, BINOMIAL_ALARM, MOST_EVIDENCE = 1e5, 5e5, 1e100
 RENEW, RESTART = 1, 2
 SOUND, OFTEN = 0.1, 50.0  # least 1 - w h of a rank-one subtraction, and how many in a row
+DROWNED = 1e6  # what is subtracted over what is left
+LEAST_REWARD = 1e-100  # smaller ones are 0: their squares can't be computed with
 LINE, TABLE, STACK = float64[::1], float64[:, ::1], float64[:, :, ::1]
 CHOOSE = int64(LINE, TABLE, STACK, TABLE)
 LEARN = int64(LINE, TABLE, STACK, TABLE, LINE, float64, float64)
@@ -69,6 +72,7 @@ def indices(s, v, m, arms, index):
                 own = np.empty(K)
                 set_forms(z, m[at.INVERSE], own)
     for k in range(K):
+        h[k] = max(h[k], 0.0)  # rounding may leave less
         u = rate * h[k]
         spread = own_dispersion(own[k], f[k], phi + more * u / (1.0 + u)) * h[k]
         index[k] += math.sqrt(spread * (2.0 + share * (math.log1p(u) + math.log1p(far * u))))
@@ -120,10 +124,11 @@ def with_intercept(x):
 
 @njit(**PART)
 def change(P, z, w):
-    """Add w z z' to the matrix of which P is the inverse."""
+    """Add w z z' to the matrix of which P is the inverse; return w z'Pz."""
     k = np.empty(z.shape[0])
     q = times(P, z, k)
     add_outer(P, k, -w / (1.0 + w * q))
+    return w * q
 
 
 @njit(**PART)
@@ -170,6 +175,8 @@ def learn_number(s, v, m, rows, x, y, w):
     """Learn a continuous reward of weight ``w``."""
     if not count_row(s, v, x, y, w, at.GAUSSIAN):
         return 0
+    if abs(y) < LEAST_REWARD:
+        y = 0.0
     if s[at.COUNT] == 1.0:
         s[at.ORIGIN] = y
         renew_gaussian(s, v, m, rows)
@@ -237,8 +244,8 @@ def expect(s, v, m, decisions, keys, x, w, family):
         count_arm(s, v, x, given if family == at.GAUSSIAN else 1.0)
         choose_ridge(s, v, m, family)
         renew_bonus(s, v, m)
-    else:
-        change(m[at.BONUS], z, w)
+    elif change(m[at.BONUS], z, w) > STEEP:
+        renew_bonus(s, v, m)
     return 1
 
 
@@ -266,7 +273,11 @@ def release(s, v, m, decisions, keys, x):
     if last == 0:  # nothing is left, not even rounding
         clear(m[at.WAITING])
         return 1
-    if s[at.REMOVED] > 2.0 * last + OFTEN:  # the sum afresh, without what rounding has left
+    removed, remaining = w * product(z, z), 0.0
+    for j in range(d + 1):
+        remaining += m[at.WAITING, j, j]
+    lost = removed > DROWNED * (remaining - removed)  # the others, in rounding
+    if s[at.REMOVED] > 2.0 * last + OFTEN or lost:  # the sum afresh
         s[at.REMOVED] = 0.0
         clear(m[at.WAITING])
         for t in range(last):

@@ -15,8 +15,13 @@ LARGEST = 1e100  # square of a number, and that times its weight
 UNMOVED, UNDERFLOW = 1e-14, 1e-100  # a variance below these counts as 0
 
 
-def count_rows(state: SelfTunedState, x: Array, y: Array, w: Array, intercept: bool) -> None:
-    """Count rows of positive weight in the moments of features and the range of labels alone."""
+def check_sums(x: Array, y: Array, w: Array) -> None:
+    """Raise if rows are too large for weighted sums of squares, or for a file that holds these."""
+    if not len(x):
+        return
+    top = max(float(np.abs(x).max()), float(np.abs(y).max()))
+    if max(float(w.max()), 1.0) * top * top <= LARGEST:  # of all rows at once, the quick way
+        return
     most = np.maximum(np.abs(x).max(axis=1), np.abs(y))
     with np.errstate(over="ignore"):
         large = ~(np.maximum(w, 1.0) * most * most <= LARGEST)
@@ -25,6 +30,11 @@ def count_rows(state: SelfTunedState, x: Array, y: Array, w: Array, intercept: b
             f"x, y or weight holds a number too large to compute with at row {int(large.argmax())};"
             " rescale it"
         )
+
+
+def count_rows(state: SelfTunedState, x: Array, y: Array, w: Array, intercept: bool) -> None:
+    """Count rows of positive weight in the moments of features and the range of labels alone."""
+    check_sums(x, y, w)
     n, m = state.numbers, state.moments
     x, y = x[w > 0], y[w > 0]
     if not len(x):

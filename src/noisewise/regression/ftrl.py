@@ -35,7 +35,7 @@ from ..kernels import layout as at
 from ..kernels.layout import Header
 from ..noise import Noise
 from ..ownership import InUse, Owned
-from ..protocols import Array
+from ..protocols import Array, trait
 from ..theory import radii
 from .intervals import one_direction
 from .rows import Rows
@@ -128,6 +128,7 @@ class FTRL:
     def check_state(self, state: FTRLState) -> None:
         """Raise unless the state is of this model."""
         if not isinstance(state, FTRLState):
+            trait(state, "head", None)  # one that was interrupted half-way says so
             raise ValueError(f"state is a {type(state).__name__}; pass one that `start` made")
         h, glm = state.head, self.glm
         if state.model is glm:
