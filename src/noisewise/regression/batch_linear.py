@@ -19,8 +19,10 @@ def check_sums(x: Array, y: Array, w: Array) -> None:
     """Raise if rows are too large for weighted sums of squares, or for a file that holds these."""
     if not len(x):
         return
-    top = max(float(np.abs(x).max()), float(np.abs(y).max()))
-    if max(float(w.max()), 1.0) * top * top <= LARGEST:  # of all rows at once, the quick way
+    if len(x) == 1:  # the quick way
+        if max(float(w[0]), 1.0) * max(float(np.vdot(x, x)), float(y[0]) ** 2) <= LARGEST:
+            return
+    elif max(float(w.max()), 1.0) * max(np.abs(x).max(), np.abs(y).max()) ** 2 <= LARGEST:
         return
     most = np.maximum(np.abs(x).max(axis=1), np.abs(y))
     with np.errstate(over="ignore"):

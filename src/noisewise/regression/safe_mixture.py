@@ -41,7 +41,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..inputs import as_contiguous, one_of
+from ..inputs import as_contiguous, one_of, ready
 from ..kernels import safe_mixture_layout as at
 from ..printing import OneLine
 from ..protocols import Array
@@ -119,7 +119,11 @@ class SafeMixture(OneLine):
         """Return the prediction of each row before its label; ``raw`` has a row a learner."""
         from ..kernels import safe_mixture
 
-        out, y, w = np.empty(len(y)), as_contiguous(y), as_contiguous(w)
+        y, w, out = (
+            (y if ready(y) else as_contiguous(y)),
+            (w if ready(w) else as_contiguous(w)),
+            np.empty(len(y)),
+        )
         safe_mixture.learn(KINDS[self.kind], self.numbers, self.experts, raw, y, w, out)
         return out
 
