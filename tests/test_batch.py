@@ -239,7 +239,7 @@ def test_weights_are_those_of_the_formula(family):
         mass = np.exp(logs - logs.max())
         phi = max(1.0, float(mass / mass.sum() @ scatter))
     assert phi > 1.5
-    mass[mass < 1e-3 * mass.sum()] = 0.0
+    mass[mass < 1e-6 * mass.sum()] = 0.0
     np.testing.assert_allclose(state.ridges, GRID[mass > 0])
     np.testing.assert_allclose(state.weights, mass[mass > 0] / mass.sum(), rtol=1e-7)
 

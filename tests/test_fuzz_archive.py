@@ -81,6 +81,7 @@ LINEAR, CURVED, CLASSES = (each._learnt for each in estimators())
 STATES["EstimatorState"] = CLASSES
 STATES["LinearModel"], STATES["CurvedModel"] = LINEAR.models[0], CURVED.models[0]
 STATES["NormalEquations"] = LINEAR.models[0].sums
+STATES["SafeMixture"] = LINEAR.models[0].mixture
 
 
 def crafted(name, value):

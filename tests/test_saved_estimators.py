@@ -69,7 +69,7 @@ def test_parameters_are_kept_as_they_are(tmp_path):
     model.set_params(ridge=3.0)  # for the next fit
     again = through(tmp_path / "model.npz", model)
     assert again.get_params() == model.get_params()
-    assert again.method_ == nw.SelfTuned("auto", (1.0, 0.9))
+    assert again.method_ == nw.SelfTuned("auto", (1.0, 0.9), clip=False)
     assert not hasattr(again, "feature_names_in_")
 
 

@@ -96,8 +96,8 @@ class RiverRegressor(_Adapter, base.MiniBatchRegressor):  # type: ignore[misc]
     >>> model = RiverRegressor()
     >>> for x, y in [(0.0, 1.0), (1.0, 3.0), (3.0, 7.0), (2.0, 5.0), (4.0, 9.0)]:
     ...     model.learn_one({"x": x}, y)
-    >>> round(model.predict_one({"x": 5.0}), 2)
-    11.0
+    >>> round(model.predict_one({"x": 2.5}), 1)
+    6.0
     """
 
     def __init__(self, model: OnlineGLM | None = None, features: Names = None) -> None:

@@ -54,6 +54,8 @@ class CurvedModel(OneLine):
     def __post_init__(self) -> None:
         check_type("CurvedModel.method", self.method, RidgeMixture)
         check_type("CurvedModel.state", self.state, RidgeMixtureState)
+        if self.mixture is not None:
+            check_type("CurvedModel.mixture", self.mixture, SafeMixture)
         self.check()
         self._gathered: list[tuple[Array, Array, Array]] = []
 

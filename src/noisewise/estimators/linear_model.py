@@ -38,6 +38,8 @@ class LinearModel(OneLine):
         check_type("LinearModel.method", self.method, SelfTuned)
         check_type("LinearModel.state", self.state, SelfTunedState)
         check_fields(self, sums=NormalEquations, unit=NONNEGATIVE)
+        if self.mixture is not None:
+            check_type("LinearModel.mixture", self.mixture, SafeMixture)
         self.check()
 
     @classmethod

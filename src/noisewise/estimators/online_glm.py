@@ -236,10 +236,10 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
     def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> Array:
         """Return the predicted mean at each row.
 
-        A mixture of what the learner says within limits (for "gaussian" the range of the labels
-        seen, that widened by a tenth and by a quarter; for counts about once and twice the largest)
-        and, in a stream, of the running mean. It is at worst a little worse than each of them,
-        whatever the data. With a ``ridge`` given it is the learner's.
+        After `fit` what the learner says, for "gaussian" within the range of the labels seen
+        widened by a quarter, for counts up to about twice the largest. In a stream a mixture of
+        that, of the same within narrower limits and of the running mean, which is at worst a little
+        worse than each of them, whatever the data. With a ``ridge`` given it is the learner's.
         """
         x = self._rows(X)
         return self._model.predict(x, offsets_of(offset, len(x)))

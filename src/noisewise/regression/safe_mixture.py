@@ -119,11 +119,8 @@ class SafeMixture(OneLine):
         """Return the prediction of each row before its label; ``raw`` has a row a learner."""
         from ..kernels import safe_mixture
 
-        y, w, out = (
-            (y if ready(y) else as_contiguous(y)),
-            (w if ready(w) else as_contiguous(w)),
-            np.empty(len(y)),
-        )
+        y, w = (each if ready(each) else as_contiguous(each) for each in (y, w))
+        out = np.empty(len(y))
         safe_mixture.learn(KINDS[self.kind], self.numbers, self.experts, raw, y, w, out)
         return out
 
@@ -152,10 +149,13 @@ class SafeMixture(OneLine):
         """Return the mixture of the same labels once learners were fitted to all of them.
 
         The fit has weighed large ridges against small ones, so the running mean has no weight, and
-        losses begin at 0. ``squares`` are those that the fit leaves in a number of ``rounds``.
+        of the limits the widest is left. Losses begin at 0. ``squares`` are those that the fit
+        leaves in a number of ``rounds``.
         """
         numbers, experts = self.numbers.copy(), self.experts.copy()
         numbers[[at.OWN, at.ROUNDS, at.CAPPED]] = 0.0, rounds, squares
-        experts[:, [at.LOSS, at.CAPPED_LOSS]], experts[-1, at.PRIOR] = 0.0, 0.0
+        widest = np.arange(len(experts) - 1) % at.VERSIONS[KINDS[self.kind]] == 0
+        experts[:, at.PRIOR] *= np.append(widest, False)
         experts[:, at.PRIOR] /= experts[:, at.PRIOR].sum()
+        experts[:, [at.LOSS, at.CAPPED_LOSS]] = 0.0
         return SafeMixture(self.kind, numbers, experts)
