@@ -6,7 +6,8 @@ anything missing go, and 80 must be left. The last column with two values is pre
 "binomial", the last one of whole numbers from 0 to at most 100 with six values or more as
 "poisson", and the last other one with ten values or more as "gaussian"; all others are features,
 levels as dummies. Rows are shuffled, and at most 2,000 are met. A task needs 1 to 60 features that
-vary, three rows for each, and residuals of least squares above 1e-4 of the labels' variance.
+vary, three rows for each, no number above 1e12, and residuals of least squares above 1e-4 of the
+labels' variance. Of tasks whose labels have the same number, sum and deviation the first counts.
 
 The name of a data set decides on its half: "open" is for development, "held" is not.
 """

@@ -264,3 +264,20 @@ def test_a_copy_is_an_agent_of_its_own():
         assert twin.state.count == 1
         assert agent.pending == (1, None)
         assert twin.pending == (None,)
+
+
+@pytest.mark.parametrize("make", KINDS)
+@pytest.mark.parametrize("visits", [9e15, -1e14, 1e12])
+def test_products_with_large_features_of_actions_do_not_block(make, visits):
+    """As a first context 9e15 became the origin, and every other one was refused."""
+    prices = {"basic": {"price": 9900.0}, "pro": {"price": 49900.0}}
+    agent = make(arms=nw.Arms(prices, "shared", context={"visits": float}))
+    if abs(visits) > 1e13:
+        with pytest.raises(ValueError, match="context 'visits' is"):
+            agent.choose({"visits": visits}, key="odd")
+    else:
+        agent.choose({"visits": visits}, key="odd")
+        agent.forget("odd")
+    agent.choose({"visits": 3.0}, key=1)
+    agent.learn(1, 1.0)
+    agent.explain({"visits": 4.0})

@@ -134,7 +134,7 @@ def test_kept_words_that_a_spreadsheet_would_run_are_quoted():
     whole = {"x": X, "=name": words, "low": -np.arange(N), "y": Y}
     pd.DataFrame(whole).to_csv("f.csv", index=False, quoting=csv.QUOTE_ALL)
     assert said("fit", "f.csv", "--target", "y", "--features", "x").exit_code == 0
-    keep = "predict", "f-fit", "f.csv", "--keep", "=name,low,x", "--out", "p.csv"
+    keep = "predict", "f-fit", "f.csv", "--keep", "=name,low,x,low", "--out", "p.csv"
     done = said(*keep)
     assert done.exit_code == 0, done.output
     assert done.stderr == (

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import noisewise as nw
 from noisewise.kernels import safe_mixture_layout as at
 from noisewise.regression.safe_mixture import SafeMixture
 
@@ -39,8 +40,8 @@ class Twin:
             widths = [m * (high - low) if n >= 2 else 0.0 for m in (0.25, 0.1, 0.0)]
             found = [np.clip(r, low - m, high + m) for r in raw for m in widths]
         elif self.kind == "counts":
-            one = 1 / w.mean() if n else 1.0
-            mean = (w @ y + 0.5) / (w.sum() + 1 / one) if n else 0.5
+            one = min(1 / w.mean(), self.top) if n else 1.0
+            mean = (n * np.average(y, weights=w) + one / 2) / (n + 1) if n else 0.5
             found = [
                 np.clip(r, 0.5 * mean / (n + 1), k * self.top + one) if n else r
                 for r in raw
@@ -53,7 +54,7 @@ class Twin:
 
     @property
     def top(self):
-        return max(*self.y, len(self.w) / sum(self.w)) if self.y else 1.0
+        return max(*self.y, min(1.0, 1 / self.w[0])) if self.y else 1.0
 
     @property
     def rate(self):
@@ -153,7 +154,7 @@ def test_never_far_behind_any_expert(kind, seed):
         expected, excess = twin.learn(raw, y, w)
         assert mean == pytest.approx(expected, rel=1e-8, abs=1e-12 * (1 + abs(y)))
         low, high, heaviest = range_seen
-        top = max(high, 1.0) if kind == "counts" else high  # below one event nothing is a record
+        top = max(high, min(1.0, 1 / twin.w[0])) if kind == "counts" else high
         beyond = w > heaviest or (y > top if kind == "counts" else not low <= y <= high)
         early = kind == "squares" and len(twin.y) <= 3
         if kind == "shares":
@@ -196,6 +197,33 @@ def test_worse_than_the_mean_by_little_where_the_learner_explodes():
     mixture = SafeMixture.start("counts")
     mixture.learn(np.exp(0.5 * np.arange(300.0))[None].clip(max=1e12), y, np.ones(300))
     assert mixture.loss <= mixture.losses[-1] + y.max() * math.log(10) + 2 * y.max() + 1
+
+
+def test_the_potential_never_falls_when_weights_change():
+    """Heavy rows, then light ones, then heavy ones: the rate of counts may only fall."""
+    rng, twin = np.random.default_rng(3), Twin("counts", 1)
+    mixture, last = SafeMixture.start("counts"), math.inf
+    for weight in (1.0, 0.01, 1.0, 0.01):
+        for _ in range(60):
+            raw = np.exp(rng.normal(scale=3, size=1)) if twin.y else np.ones(1)
+            mixture.learn(raw[:, None], np.array([2.0]), np.array([weight]))
+            twin.learn(raw, 2.0, weight)
+            assert twin.rate <= last
+            last = twin.rate
+    phi, _ = twin.potential()
+    assert mixture.loss == pytest.approx(sum(twin.own), rel=1e-9)
+    row = 2 * 2 + 1 + 2 * math.log(2 * 241 * 2)  # the most that limits allow
+    assert mixture.loss <= phi + 2 * row
+
+
+def test_counts_with_weights_of_any_unit_stay_near_their_labels():
+    """Weights that are no exposures: nothing is far above twice the largest."""
+    rng = np.random.default_rng(4)
+    x, y = rng.normal(size=(300, 2)), rng.poisson(2.0, 300).astype(float)
+    for weight in (1e-20, 1e-4, 1 / 300, 1.0, 1e4):
+        model = nw.OnlineGLM("poisson")
+        assert model.update(x, y, np.full(300, weight)).max() <= 3 * y.max()
+        assert nw.OnlineGLM("poisson").fit(x, y, np.full(300, weight)).predict(9 * x).max() < 30
 
 
 def test_the_unit_of_weights_does_not_matter_to_squares():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..bandits.arms import LONGEST
 from ..inputs import finite, integer, one_of, shown
 from ..protocols import Array
 from . import context_fields
@@ -213,7 +215,14 @@ class Arms:
         """Return the values of the declared fields, checked; others are left out."""
         if self.interactions is None or not self._declared:
             return ()
-        return context_fields.read("context", self._declared, () if context is None else context)
+        given = () if context is None else context
+        return context_fields.read("context", self._declared, given, self._most)
+
+    @cached_property
+    def _most(self) -> float:
+        """The largest number of a context: products with features of actions stay moderate too."""
+        own = np.abs(self._own).max(initial=1.0) if self.interactions == "shared" else 1.0
+        return min(context_fields.LARGEST, float(LONGEST / (10 * own * math.sqrt(self.dim))))
 
     def matrix(self, values: Sequence[Value], actions: Sequence[str] | None = None) -> Array:
         """Return the arms for the values of a context that was read."""

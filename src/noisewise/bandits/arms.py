@@ -178,8 +178,10 @@ def first_best(index: Array) -> int:
 def _within(name: str, rows: Array, bound: float) -> None:
     length = float(np.sqrt(np.einsum("ij,ij->i", rows, rows).max()))
     if length > min(with_slack(bound), LONGEST):
-        limit = "what can be computed with" if bound > LONGEST else f"feature_bound {bound:.8g}"
+        limit, remedy = f"feature_bound {bound:.8g}", " or pass a larger feature_bound"
+        if bound > LONGEST:
+            limit, remedy = f"{LONGEST:g}, beyond which nothing is computed", ""
         raise ValueError(
-            f"{name} holds a vector of norm {length:.8g}, above {limit}; rescale the features or "
-            "pass a larger feature_bound"
+            f"{name} holds a vector of norm {length:.8g}, above {limit}; rescale the "
+            f"features{remedy}"
         )

@@ -14,10 +14,11 @@ from .compile_options import INNER, PART, entry
 
 
 @njit(**INNER)
-def largest(numbers):
-    """Return the largest label of counts, at least one event in a row of mean weight; that rate."""
-    one = numbers[at.ROWS] / numbers[at.TOTAL] if numbers[at.ROWS] > 0.0 else 1.0
-    return max(numbers[at.HIGH], one), one
+def event(numbers):
+    """Return the rate of one event in a row of mean weight, at most Y whatever the weights."""
+    if not numbers[at.ROWS] > 0.0:
+        return 1.0
+    return min(numbers[at.ROWS] / numbers[at.TOTAL], numbers[at.TOP])
 
 
 @njit(**INNER)
@@ -26,8 +27,9 @@ def running_mean(kind, numbers):
     n, total = numbers[at.ROWS], numbers[at.TOTAL]
     if kind == at.SQUARES:
         return numbers[at.MEAN]
-    one = total / n if kind == at.COUNTS and n > 0.0 else 1.0
-    return (total * numbers[at.MEAN] + 0.5) / (total + one)
+    if kind == at.SHARES:
+        return (total * numbers[at.MEAN] + 0.5) / (total + 1.0)
+    return (n * numbers[at.MEAN] + 0.5 * event(numbers)) / (n + 1.0)
 
 
 @njit(**INNER)
@@ -37,8 +39,7 @@ def limit(kind, numbers, raw, t, means):
     each = last // learners
     mean = running_mean(kind, numbers)
     means[last] = mean
-    top, one = largest(numbers)
-    spread = numbers[at.HIGH] - numbers[at.LOW]
+    one, spread = event(numbers), numbers[at.HIGH] - numbers[at.LOW]
     for k in range(learners):
         for j in range(each):
             p = raw[k, t]
@@ -46,7 +47,8 @@ def limit(kind, numbers, raw, t, means):
                 more = at.MARGINS[j] * spread
                 p = min(max(p, numbers[at.LOW] - more), numbers[at.HIGH] + more)
             elif kind == at.COUNTS and numbers[at.ROWS] >= 1.0:
-                p = min(max(p, 0.5 * mean / (numbers[at.ROWS] + 1.0)), at.MULTIPLES[j] * top + one)
+                most = at.MULTIPLES[j] * numbers[at.TOP] + one
+                p = min(max(p, 0.5 * mean / (numbers[at.ROWS] + 1.0)), most)
             means[k * each + j] = p
 
 
@@ -100,14 +102,13 @@ def soft_least(logs, rate, losses):
 def combine(kind, numbers, experts, means, logs, scratch):
     """Return the prediction: fast while the loss so far is at most the potential, else safe."""
     spread = numbers[at.HIGH] - numbers[at.LOW]
-    top, _ = largest(numbers)
     if kind == at.SQUARES:
         if numbers[at.ROWS] < at.BEGIN or not spread * spread > 0.0:
             weigh(experts, at.LOSS, 0.0, logs)
             return average(logs, means)
         rate = 2.0 / (spread * spread)
     else:
-        rate = 1.0 / top if kind == at.COUNTS else 1.0
+        rate = 1.0 / numbers[at.TOP] if kind == at.COUNTS and numbers[at.TOP] > 0.0 else 1.0
     slow = rate / numbers[at.HEAVIEST] if numbers[at.HEAVIEST] > 0.0 else rate
     least = weigh(experts, at.LOSS, slow, logs)
     norm = log_sum(logs)
@@ -156,6 +157,7 @@ def add_row(kind, numbers, experts, means, mean, y, w):
     first = not numbers[at.ROWS] > 0.0
     numbers[at.LOW] = y if first else min(numbers[at.LOW], y)
     numbers[at.HIGH] = y if first else max(numbers[at.HIGH], y)
+    numbers[at.TOP] = max(min(1.0, 1.0 / w) if first else numbers[at.TOP], y)
     numbers[at.HEAVIEST] = max(numbers[at.HEAVIEST], w)
     numbers[at.ROWS] += 1.0
     numbers[at.TOTAL] += w

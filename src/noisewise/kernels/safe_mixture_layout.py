@@ -4,8 +4,8 @@ import numpy as np
 
 SQUARES, COUNTS, SHARES = range(3)  # kinds of loss
 # numbers of a state: rows, their weight, mean and range of their labels, the heaviest row, own
-# loss; rows that count for the fast rate of squares, and their losses, capped
-ROWS, TOTAL, MEAN, LOW, HIGH, HEAVIEST, OWN, ROUNDS, CAPPED, NUMBERS = range(10)
+# loss; rows that count for the fast rate of squares, and their losses, capped; Y of counts
+ROWS, TOTAL, MEAN, LOW, HIGH, HEAVIEST, OWN, ROUNDS, CAPPED, TOP, NUMBERS = range(11)
 # numbers of an expert: prior, loss, loss with capped rows
 PRIOR, LOSS, CAPPED_LOSS, EXPERT = range(4)
 

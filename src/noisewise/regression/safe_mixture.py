@@ -68,7 +68,7 @@ class SafeMixture(OneLine):
         k = self.experts.shape[0] if self.experts.ndim else 0
         check_fields(self, numbers=(at.NUMBERS,), experts=(k, at.EXPERT))
         check_rows("SafeMixture", self.experts)
-        rows, total, _, low, high, heaviest, _, rounds, capped = self.numbers
+        rows, total, _, low, high, heaviest, _, rounds, capped, top = self.numbers
         priors = self.experts[:, at.PRIOR]
         if (
             k < 2
@@ -78,6 +78,7 @@ class SafeMixture(OneLine):
             or (kind != at.SQUARES and low < 0)
             or (kind == at.SHARES and high > 1)
             or (rows > 0) != (heaviest > 0)
+            or (rows > 0 and top < high)
             or abs(priors.sum() - 1) > 1e-9
         ):
             raise ValueError("SafeMixture holds a number that no stream of rows leads to")
@@ -144,6 +145,7 @@ class SafeMixture(OneLine):
         n[at.MEAN] += float((w / total) @ (y - n[at.MEAN]))
         n[at.TOTAL], n[at.HEAVIEST] = total, max(n[at.HEAVIEST], w.max())
         n[at.ROWS] += len(y)
+        n[at.TOP] = max(min(1.0, n[at.ROWS] / total), n[at.HIGH], 0.0 if first else n[at.TOP])
 
     def settled(self, rounds: float = 0.0, squares: float = 0.0) -> "SafeMixture":
         """Return the mixture of the same labels once learners were fitted to all of them.

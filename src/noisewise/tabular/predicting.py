@@ -149,7 +149,7 @@ class Predictions:
             if name in keep:
                 raise ValueError(f"--keep holds {name!r}, a column that is written; rename yours")
         self.model, self.encoding, self.path = model, encoding, path
-        self.delta, self.kind, self.keep = delta, kind, tuple(keep)
+        self.delta, self.kind, self.keep = delta, kind, tuple(dict.fromkeys(keep))
         self.formulas, self.quoted = formulas, 0
         self.rows, self.empty, self.outside = 0, 0, 0
         self.said: list[str] = []
