@@ -272,7 +272,7 @@ def test_products_with_large_features_of_actions_do_not_block(make, visits):
     """As a first context 9e15 became the origin, and every other one was refused."""
     prices = {"basic": {"price": 9900.0}, "pro": {"price": 49900.0}}
     agent = make(arms=nw.Arms(prices, "shared", context={"visits": float}))
-    if abs(visits) > 1e13:
+    if abs(visits) > 2e14:
         with pytest.raises(ValueError, match="context 'visits' is"):
             agent.choose({"visits": visits}, key="odd")
     else:
