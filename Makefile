@@ -37,13 +37,13 @@ reproduce-portable: venv  ## every study as two processors would, compared; abou
 	$(BIN)/python tests/two_processors.py results/portable
 
 test: venv  ## the quick suite
-	$(BIN)/pytest -q -n $(JOBS) -m "not slow"
+	$(BIN)/pytest -q -n $(JOBS) --dist worksteal -m "not slow"
 
 test-slow: venv  ## the long statistical runs and fuzzers alone
-	$(BIN)/pytest -q -n $(JOBS) -m slow --hypothesis-profile=explore
+	$(BIN)/pytest -q -n $(JOBS) --dist worksteal -m slow --hypothesis-profile=explore
 
 test-all: venv  ## with the long statistical runs
-	$(BIN)/pytest -q -n $(JOBS) --hypothesis-profile=explore
+	$(BIN)/pytest -q -n $(JOBS) --dist worksteal --hypothesis-profile=explore
 
 test-portable: venv  ## the quick suite as on this processor and on two old ones
 	$(BIN)/python tests/personalities.py $(PERSONALITIES) -- -n $(JOBS)

@@ -33,8 +33,9 @@ class Estimator:
 
     few, many = 20_000, 60_000
 
-    def __init__(self, dim, family):
-        self.dim, self.model, self.rng = dim, nw.OnlineGLM(family=family), np.random.default_rng(0)
+    def __init__(self, dim, family, nonlinear=False):
+        self.dim, self.rng = dim, np.random.default_rng(0)
+        self.model = nw.OnlineGLM(family, nonlinear=nonlinear)
 
     def grow(self, count):
         """Learn more rows."""
@@ -73,6 +74,7 @@ def subjects(dim):
     shares, numbers = nw.Agent.for_binary_rewards, nw.Agent.for_continuous_rewards
     for family in ("gaussian", "binomial", "poisson"):
         yield f"OnlineGLM, {family}", Estimator(dim, family)
+    yield "OnlineGLM, gaussian, nonlinear", Estimator(dim, "gaussian", nonlinear=True)
     yield "agent, a reward", Decisions(dim, shares)
     yield "agent, a continuous reward", Decisions(dim, numbers)
     yield "agent, a pending decision", Decisions(dim, shares, pending=True)

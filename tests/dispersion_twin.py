@@ -55,6 +55,7 @@ class Twin:
         self.centre = np.average(x[first], axis=0, weights=w[first])
         about = np.column_stack([x[first] - self.centre, np.ones(2 * d + 10)])
         self.M = about.T @ np.diag(w[first]) @ about / len(about)
+        self.unit = 0.25 if family == "binomial" else 1 / np.mean(w[first])
         half = m - 0.5 if family == "binomial" else np.full(n, -0.5)
         events = w @ y if family == "poisson" else min(w @ y, w @ (1 - y))
         self.bias = np.zeros(self.p)
@@ -82,9 +83,8 @@ class Twin:
     def interval(self, a, delta, anytime):
         """Return bounds of the score along a."""
         v0, found = self.variances(a)
-        unit = 0.25 if self.family == "binomial" else 1.0
         around = a - a[-1] * np.append(self.centre, 0.0)
-        u = 10 * unit * v0 / (around @ np.linalg.inv(self.M) @ around)
+        u = 10 * self.unit * v0 / (around @ np.linalg.inv(self.M) @ around)
         best = math.inf
         for v, nu in found:
             if anytime:
@@ -106,7 +106,7 @@ class Twin:
         sizes, turn = np.linalg.eigh(half @ meat @ half)
         shift = np.eye(p)
         shift[:-1, -1] = self.centre  # rows are shift times rows around the centre
-        D = shift @ self.M @ shift.T * (0.25 if self.family == "binomial" else 1.0) / self.phi
+        D = shift @ self.M @ shift.T * self.unit / self.phi
         best = math.inf
         for i, (_, nu) in enumerate(self.variances(a)[1]):
             floored = np.maximum(sizes, self.phi * (1 + i))

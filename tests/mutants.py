@@ -61,14 +61,15 @@ def originals():
 
 
 def estimators():
-    """A linear and a curved model, and three classes."""
+    """A linear and a curved model, three classes, and a nonlinear model."""
     rng = np.random.default_rng(5)
     x, classes = rng.normal(size=(20, 2)), np.array(["a", "b", "c"])[rng.integers(3, size=20)]
     columns = pd.DataFrame(x, columns=["first", "second"])
     return [
         nw.OnlineGLM(noise=nw.SubGaussian(2.0)).fit(columns, x[:, 0]),
         nw.OnlineGLM("poisson").fit(x, rng.poisson(3.0, size=20)),
-        nw.OnlineGLMClassifier().fit(x, classes),
+        nw.OnlineGLMClassifier().partial_fit(x, classes),
+        nw.OnlineGLM(nonlinear=True).fit(x, x[:, 0] ** 2),
     ]
 
 

@@ -75,6 +75,7 @@ class Twin:
         self.ridge, self.intercept = 1.0, 1.0
         self.next = self.since = self.restarts = self.recent_rows = 0
         self.evidence = self.origin = 0.0
+        self.residual_pairs = []  # of both learners, standardised, since the last restart
 
     @property
     def count(self):
@@ -176,6 +177,7 @@ class Twin:
     def restart(self):
         """Start over with the rows from which on the forgetting learner is likeliest."""
         self.evidence, self.since, self.restarts = 0.0, 0, self.restarts + 1
+        self.residual_pairs = []
         gains = [self.gain(*row[:3]) for row in self.rows]
         kept = 1 + int(np.argmax(np.cumsum(gains[::-1])))
         self.rows, again = [], self.rows[-kept:]
@@ -254,14 +256,40 @@ class Twin:
         self.phi = self.dispersion()
         if not before > 0:
             return 1.0
-        scale = 2 * before * (1 / w + max(q, recent_q))
-        return ((1 + r * r / scale) / (1 + recent * recent / scale)) ** 1.5
+        sd = math.sqrt(before * (1 / w + max(q, recent_q)))
+        expected = self.expected()
+        self.residual_pairs.append((r / sd, recent / sd))
+        squares = sum(min(a * a, 1e6) for a, _ in self.residual_pairs)
+        scale = 2 * max(1.0, (3 + squares) / (3 + self.since))
+        x, y = np.array(self.residual_pairs[-1]) - expected
+        return math.exp(min(1.5 * math.log((1 + x * x / scale) / (1 + y * y / scale)), 3.0))
+
+    def expected(self):
+        """What the last residuals, within 3, predict of the next."""
+        if not self.residual_pairs:
+            return np.zeros(2)
+        return self.correlation() * np.clip(self.residual_pairs[-1], -3, 3)
+
+    def correlation(self):
+        """The lag correlation of residuals of the forgetting learner, a clear one with a margin."""
+        a, n = np.clip(self.residual_pairs, -3, 3).reshape(-1, 2)[:, 1], self.since
+        last = a[:-1]
+        rho = a[1:] @ last / (3 + last @ last)
+        if rho > 3 / math.sqrt(1 + n):
+            rho = 1.1 * rho + 2 * math.sqrt((1 - rho * rho) / (1 + n))
+        return min(max(rho, 0.0), 0.95)
 
     def binomial_round(self, z, y, n):
         recent = self.recent.learn_binomial(z, y, n)
         score = self.full.learn_binomial(z, y, n)
         self.rows.append((z, y, n, 1.0))
-        return math.exp(min(log_likelihood(recent, y, n) - log_likelihood(score, y, n), 3.0))
+        p = np.array([sigmoid(score), sigmoid(recent)])
+        sd = np.sqrt(p * (1 - p))
+        rho = self.correlation()
+        old, new = np.clip(p + sd * self.expected(), p / 4, 1 - (1 - p) / 4)
+        self.residual_pairs.append(tuple((y - p) / sd * math.sqrt(n)))
+        gain = y * math.log(new / old) + (1 - y) * math.log((1 - new) / (1 - old))
+        return math.exp(min(n * gain * (1 - rho) / (1 + rho), 3.0))
 
     def expect(self, x, sigma):
         z, w = np.append(x, 1.0), sigma**-2.0

@@ -46,9 +46,14 @@ def weighted(family):
     return x, y, w, rng.normal(size=n) if family in ("gaussian", "poisson") else None
 
 
+NONLINEAR = "gaussian", "binomial", "poisson"
 CASES = {
     **{family: ({"family": family}, (*world(family), None, None)) for family in FAMILIES},
     **{f"{family}, weighted": ({"family": family}, weighted(family)) for family in FAMILIES},
+    **{
+        f"{family}, nonlinear": ({"family": family, "nonlinear": True}, weighted(family))
+        for family in NONLINEAR
+    },
     "gaussian": ({}, (*world("gaussian"), None, None)),
     "gaussian, weights and offsets": ({}, weighted("gaussian")),
     "gaussian, no forgetting": ({"forgetting": 1.0}, weighted("gaussian")),
@@ -322,7 +327,7 @@ def test_a_gaussian_stream_goes_on_from_the_batch():
     means = np.array([x[200] @ coef + intercept for coef, intercept in means])
     assert model.update(x[200:201], y[200:201])[0] == before == pytest.approx(means[0])
     losses = (y[200] - means) ** 2
-    expected = [0.8, 0.1, 0.1] * np.exp(-losses / 2 / noise)
+    expected = [0.95, 0.025, 0.025] * np.exp(-losses / 2 / noise)
     np.testing.assert_allclose(state.experts[:, at.LOSS], losses)
     np.testing.assert_allclose(state.shares, expected / expected.sum(), rtol=0.05)
     model.partial_fit(x[201:], y[201:])

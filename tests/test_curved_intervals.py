@@ -10,7 +10,15 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 import noisewise as nw
-from noisewise.regression import candidate_mixture, curved_intervals, level_sets, new_labels, replay
+from noisewise.evaluation import textbook as textbook_fits
+from noisewise.regression import (
+    candidate_mixture,
+    curved_intervals,
+    level_sets,
+    maximum_likelihood,
+    new_labels,
+    replay,
+)
 from noisewise.regression.linear_intervals import GRID
 
 RNG = np.random.default_rng
@@ -496,3 +504,42 @@ def test_streams_hold_the_truth_at_all_times(name):
     assert (missed[:2] <= stats.binom.ppf(1 - 1e-4, RUNS, DELTA)).all()
     assert (missed[2:] <= 1.5 * DELTA * RUNS).all()
     assert (missed[2:] > 0).all()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_sets_of_many_parameters_hold_those_of_newtons_method(family, monkeypatch):
+    """Also what they are made of: estimates without eigenvalues, and the growth of the loss."""
+    x, y, _ = world(family, 120, 3, [8, 0])
+    narrow = fitted(family, x, y)
+    rows = RNG(9).normal(size=(6, 3))
+    b, _ = narrow.fit.design.project(narrow._directions(rows))
+    for module in (level_sets, maximum_likelihood):
+        monkeypatch.setattr(module, "WIDE", 0)
+    wide = fitted(family, x, y)
+    np.testing.assert_allclose(wide.fit.scores, narrow.fit.scores, atol=1e-9)
+    omega = candidate_mixture.growth(narrow.fit)
+    J = np.linalg.inv(narrow.fit.inverse)
+    for e in RNG(10).normal(size=(200, 4)) * RNG(11).uniform(0, 3, size=(200, 1)):
+        rise = narrow.fit.rise(narrow.fit.scores + narrow.fit.design.u @ e)
+        assert rise >= omega(np.sqrt(e @ J @ e)) * (1 - 1e-9)
+    for height in (1e-4, 0.1, 3.0, 30.0):
+        monkeypatch.setattr(level_sets, "WIDE", 100)
+        inner = level_sets.bounds(narrow.fit, b, height)
+        monkeypatch.setattr(level_sets, "WIDE", 0)
+        outer = level_sets.bounds(wide.fit, b, height)
+        slack = 1e-6 * (inner[1] - inner[0])
+        assert (outer[0] <= inner[0] + slack).all()
+        assert (outer[1] >= inner[1] - slack).all()
+        if height < 1e-3:  # where the loss is quadratic they are the same
+            np.testing.assert_allclose(outer[1] - outer[0], inner[1] - inner[0], rtol=0.05)
+
+
+def test_a_textbook_fit_of_many_columns_needs_no_eigenvalues(monkeypatch):
+    x, y, _ = world("binomial", 300, 3, [8, 1])
+    z = np.column_stack([x, np.ones(300)])
+    found = textbook_fits.newton(z, y, np.ones(300), np.zeros(4), "binomial")
+    monkeypatch.setattr(textbook_fits, "WIDE", 0)
+    again = textbook_fits.newton(z, y, np.ones(300), np.zeros(4), "binomial")
+    np.testing.assert_allclose(again, found, rtol=1e-6)
+    doubled = textbook_fits.newton(z[:, [0, 1, 2, 3, 0]], y, np.ones(300), np.zeros(5), "binomial")
+    np.testing.assert_allclose(z[:, [0, 1, 2, 3, 0]] @ doubled, z @ found, atol=1e-5)

@@ -1,5 +1,6 @@
 """Dispersion of shares and counts: the rule by a twin, statsmodels, notes, and streams."""
 
+import itertools
 import math
 import warnings
 from pathlib import Path
@@ -82,6 +83,26 @@ def test_intervals_are_those_of_a_plain_twin(case, dummy):
         found = fit._scores_within(z, noise, 0.05, True, True)
         half = [twin.everywhere(a, 0.05) for a in directions]
         np.testing.assert_allclose((found.upper - found.lower) / 2, half, rtol=1e-2)
+
+
+def test_the_unit_of_exposure_does_not_matter():
+    """Months or millennia: intervals of rates are the same, and equal ones are as none."""
+    rng = RNG(24)
+    x, years = rng.normal(size=(60, 2)), np.exp(rng.normal(size=60))
+    y = rng.poisson(years * np.exp(1 + x @ [0.3, -0.2]))
+    ask = {"X": x[:3], "offset": np.log(years[:3])}
+    for noise, every in itertools.product(("auto", "likelihood", "asymptotic"), (False, True)):
+        found = []
+        for unit in (1.0, 1000.0, 1e-4):
+            model = nw.OnlineGLM("poisson", noise=noise).fit(x, y, offset=np.log(years / unit))
+            shifted = {**ask, "offset": ask["offset"] - math.log(unit)}
+            found.append(np.array(model.predict_interval(**shifted, simultaneous=every)))
+        assert np.isfinite(found[0]).all()
+        np.testing.assert_allclose(found[1:], np.array([found[0]] * 2), rtol=1e-6)
+    none = nw.OnlineGLM("poisson").fit(x, y)
+    equal = nw.OnlineGLM("poisson").fit(x, y, offset=np.full(60, math.log(5000)))
+    for mine, theirs in zip(none.summary().anytime, equal.summary().anytime, strict=True):
+        np.testing.assert_allclose(mine - [0, 0, math.log(5000)], theirs, rtol=1e-6)
 
 
 def test_degrees_of_freedom_of_many_rows_are_within_one_per_cent():
@@ -208,6 +229,33 @@ def test_quantiles_of_shares_by_scipy():
     many = new_labels.success_quantile(0.975, np.array([1e6]), np.array([0.3]), np.array([1e-3]))
     want = stats.norm.ppf(0.975, 3e5, math.sqrt(1e6 * 0.21 * (1 + 1e-3 * (1e6 - 1))))
     assert many[0] == pytest.approx(want, rel=0.01)
+
+
+@pytest.mark.parametrize("family", ["poisson", "binomial"])
+def test_a_new_label_far_from_the_data_may_be_of_any_mean(family):
+    """Not surely 0, or surely huge, as it would be if the estimate were believed there."""
+    rng = RNG(25)
+    x = rng.normal(size=(40, 1))
+    y, w = labels(rng, family, 1 + 0.1 * x[:, 0], 0.0, np.full(40, 20.0))
+    model = nw.OnlineGLM(family).fit(x, y, w)
+    far = np.array([[-300.0], [300.0]])
+    mean = model.predict_interval(far, anytime=False)
+    size = 20 if family == "binomial" else 1
+    label = model.predict_interval(far, kind="observation", trials=size)
+    assert (label.lower <= mean.lower + 1e-9).all()
+    assert (size * label.upper + 1e-9 >= np.floor(size * mean.upper * (1 - 1e-9))).all()
+    assert curved_intervals.UNCERTAIN in label.note
+
+
+def test_infinite_ends_are_noted_on_one_side_too():
+    rng = RNG(26)
+    x = (rng.random((25, 1)) < 0.2) * 1.0
+    y = np.where(x[:, 0] > 0, 0.0, rng.poisson(2.0, 25))
+    model = nw.OnlineGLM("poisson", noise="likelihood").fit(x, y)
+    found = model.predict_interval([[-1.0], [1.0], [0.0]], simultaneous=True)
+    assert np.isinf(found.upper[0])
+    assert np.isfinite(found.upper[1:]).all()
+    assert f"2 of 3 rows: {curved_intervals.SEPARATED}" in found.note
 
 
 def test_new_labels_of_shares_and_counts_know_trials_and_exposure():
@@ -389,6 +437,10 @@ def worlds_of_notes():
         curved_intervals.ONE_TIME: ask(p, x, counts, how={"kind": "observation"}),
         curved_intervals.ONE_TRIAL: ask(b, x, coins, how={"kind": "observation"}),
         curved_intervals.FAR: ask(b, x, coins, 1e4 * lone),
+        curved_intervals.UNCERTAIN: ask(p, x, counts, 1e4 * lone, how={"kind": "observation"}),
+        curved_intervals.SURE: ask(
+            p, x, (np.arange(400) % 50 == 0) * 1.0, how={"kind": "observation"}
+        ),
         curved_intervals.SCATTERLESS: ask(p, x, np.full(400, 3.0), noise="asymptotic"),
         curved_intervals.ROUGH: ask(b, x, (np.arange(400) < 2) * 1.0, how={"anytime": False}),
     }  # fmt: skip

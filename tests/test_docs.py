@@ -2,6 +2,7 @@
 
 import doctest
 import json
+import math
 import re
 import runpy
 import shlex
@@ -92,6 +93,45 @@ def test_the_page_of_tools_shows_the_figures_of_its_run(monkeypatch):
         losses = {name: each["loss"] for name, each in row["peers"].items()}
         assert row["best"] == min(losses, key=losses.get)
         assert row["ratio"] == pytest.approx(row["ours"] / min(losses.values()))
+
+
+def test_readme_and_page_show_the_run_of_all_tasks(monkeypatch):
+    """`python -m benchmarks.real_pictures` writes both from the losses of all tasks."""
+    monkeypatch.syspath_prepend(ROOT)
+    pictures, real = (import_module(f"benchmarks.real_{name}") for name in ("pictures", "data"))
+    found = real.read(pictures.RUN)
+    readme, page = pictures.README.read_text(), pictures.PAGE.read_text()
+    assert pictures.fill(readme, pictures.sentence(found)) == readme
+    assert pictures.fill(page, pictures.section(found)) == page
+    assert found["half"] in real.HALVES
+    assert found["versions"].keys() == set(real.PACKAGES)
+    assert len({row["task"] for row in found["tasks"]}) == len(found["tasks"]) > 800
+
+
+def test_standings_are_those_of_their_definition(monkeypatch, tmp_path):
+    """Three tasks by hand: ahead, level, and behind a peer that is not the one that diverges."""
+    monkeypatch.syspath_prepend(ROOT)
+    real = import_module("benchmarks.real_data")
+    row = {"family": "gaussian", "rows": 100, "dim": 2, "running mean": 2.0}
+    losses = [(1.0, 0.5, 2.0, 4.0), (2.0, 1.0, 2.0, math.inf), (3.0, 1.0, 2.0, 2.0)]
+    names = "noisewise", "noisewise nonlinear", "river BLR", "vowpalwabbit"
+    rows = [
+        {"task": f"t{i}", **row, **dict(zip(names, each, strict=True))}
+        for i, each in enumerate(losses)
+    ]
+    found = real.standing(rows, "noisewise")
+    assert (found.tasks, found.first, found.worst, found.over_mean) == (3, 2 / 3, 1.5, 1.5)
+    assert found.mean == pytest.approx(0.75 ** (1 / 3))
+    assert real.standing(rows, "noisewise nonlinear").worst == 0.5
+    assert [real.ratio(each, "river BLR") for each in rows] == [2.0, 1.0, 1.0]
+    assert real.ratio(rows[1], "vowpalwabbit") == math.inf
+    diverged = rows[0] | dict.fromkeys(names[2:], math.inf)
+    assert real.ratio(diverged, "noisewise") == 0.5  # of the running mean
+    assert [each["task"] for each in real.worst(rows, "noisewise")] == ["t2", "t1", "t0"]
+    assert real.groups(rows).keys() == {"all", "gaussian", "80-149 rows"}
+    run = {"half": "open", "date": "today", "versions": {}, "tasks": rows}
+    real.write(tmp_path / "run.json", run)
+    assert real.read(tmp_path / "run.json") == run
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

@@ -46,6 +46,7 @@ SPECS = [
     nw.OnlineGLM(),
     nw.OnlineGLM(forgetting=0.99, fit_intercept=False),
     nw.OnlineGLM("poisson"),
+    nw.OnlineGLM(nonlinear=True),
     nw.OnlineGLMClassifier(),
 ]
 
@@ -99,7 +100,8 @@ sys.modules["sklearn"] = None
 import noisewise as nw
 model = nw.OnlineGLM(ridge=2.0)
 assert repr(model) == "OnlineGLM(ridge=2.0)", model
-assert list(model.get_params()) == ["family", "ridge", "forgetting", "fit_intercept", "noise"]
+names = ["family", "ridge", "forgetting", "fit_intercept", "noise", "nonlinear", "hashed"]
+assert list(model.get_params()) == names
 assert model.set_params(ridge="auto", forgetting=1.0).forgetting == 1.0
 for wrong in (lambda: model.set_params(rigde=1.0), lambda: model.predict([[1.0]])):
     try:

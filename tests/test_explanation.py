@@ -109,7 +109,7 @@ def test_the_interval_by_hand():
     policy, rng = nw.SelfTunedUCB(), RNG(1)
     state, x = policy.start(1), np.array([[2.0]])
     for _ in range(50):
-        policy.update(state, rng.normal(size=1), float(rng.normal()))
+        policy.update(state, rng.normal(size=1), float(rng.uniform(-1, 1)))  # no outliers
     z = np.array([2.0, 1.0])
     h, phi = z @ state.matrices[at.INVERSE] @ z, state.dispersion
     novel = max(state.numbers[at.NOVEL_RESIDUALS] / state.numbers[at.NOVELTY] - phi, 0)
@@ -125,6 +125,45 @@ def test_the_interval_by_hand():
     narrow = policy.interval(state, x, delta=0.5)
     assert narrow.upper - narrow.lower < upper - lower
     assert "50 %" in narrow.promise
+
+
+def test_outliers_count_in_full_in_intervals():
+    """Ridge regression of all rewards by hand, and up to the estimate, where they count less."""
+    policy, rng = nw.SelfTunedUCB(), RNG(2)
+    state, x = policy.start(1), rng.normal(size=(60, 1))
+    y = x[:, 0] + rng.uniform(-1, 1, size=60) + 50 * (np.arange(60) % 12 == 11)
+    for row, reward in zip(x, y, strict=True):
+        policy.update(state, row, float(reward))
+    assert state.numbers[at.SINCE] == 60  # no restart
+    a, z = np.c_[x, np.ones(60)], np.array([2.0, 1.0])
+    s = state.numbers
+    R = np.diag([s[at.RIDGE] * state.vectors[at.SCALE, 0], s[at.INTERCEPT]])
+    P = np.linalg.inv(a.T @ a + R)
+    theta = P @ a.T @ (y - y[0])
+    r2, h = (y - y[0] - a @ theta) ** 2, z @ P @ z
+    phi = max(r2.sum() / 59, z @ P @ (a.T * r2) @ a @ P @ z / h)
+    half = math.sqrt(phi * h * (1 + h) * (math.log(1 + 1 / h) + 2 * math.log(20)))
+    (lower,), (upper,) = policy.interval(state, np.array([[2.0]]))
+    centre, estimate = y[0] + z @ theta, policy.mean(state, np.array([[2.0]]))[0]
+    assert lower == pytest.approx(min(centre - half, estimate))
+    assert upper == pytest.approx(max(centre + half, estimate))
+    assert abs(estimate - centre) > 0.5
+
+
+def test_rewards_that_follow_each_other_tell_less():
+    """A clear lag correlation r widens intervals by the root of (1 + r)/(1 - r)."""
+    policy, rng, noise = nw.SelfTunedUCB(), RNG(3), 0.0
+    state, x = policy.start(1), np.array([[1.0]])
+    for _ in range(400):
+        noise = 0.7 * noise + rng.uniform(-1, 1)
+        policy.update(state, rng.normal(size=1), noise)
+    s = state.numbers
+    r = s[at.LAG_PRODUCTS] / (3 + s[at.LAG_SQUARES])
+    assert 0.5 < r < 0.9  # about five standard errors of 0.036 on either side of 0.7
+    (lower,), (upper,) = policy.interval(state, x)
+    s[at.LAG_PRODUCTS] = 0.1 * s[at.LAG_SQUARES]  # within chance
+    (low,), (high,) = policy.interval(state, x)
+    assert (upper - lower) / (high - low) == pytest.approx(math.sqrt((1 + r) / (1 - r)))
 
 
 @pytest.mark.slow

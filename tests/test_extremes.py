@@ -265,3 +265,35 @@ def test_weights_too_large_for_a_file_are_refused(weight, rows, tmp_path):
     assert pickle.dumps(nw.load(path).predict(X)) == before
     with pytest.raises(ValueError, match="too large to compute with"):
         nw.OnlineGLM().partial_fit(10 * X[:rows], Y[:rows], sample_weight=np.full(rows, weight))
+
+
+@pytest.mark.parametrize("weight", [1e12, 1e20, 1e30, 1e50, 1e97])
+def test_heavy_rows_behind_light_ones_are_learnt(weight, tmp_path):
+    """What is left are the heavy rows' least squares; from 1e40 on the state was NaN at times."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=(30, 2))
+        z, y = np.c_[x, np.ones(30)], x[:, 0] + rng.normal(size=30)
+        wanted = z @ np.linalg.lstsq(z, y, rcond=None)[0]
+        tuned = nw.SelfTuned(ridge=1.0, forgetting=1.0)
+        state = tuned.start(2)
+        tuned.update(state, x, rng.normal(size=30))
+        tuned.update(state, x, y, weight)
+        np.testing.assert_allclose(tuned.predict(state, x), wanted, atol=1e-9)
+        model = nw.OnlineGLM().partial_fit(x, rng.normal(size=30))
+        model.partial_fit(x, y, np.full(30, weight))
+        nw.save(tmp_path / "model.npz", model)  # refuses what could not be loaded
+        assert np.isfinite(model.predict(x)).all()
+
+
+def test_a_curvature_that_is_lost_altogether_ends_no_step():
+    """It was a ZeroDivisionError, in a file with edited numbers (fuzzer, seed 241111691)."""
+    ftrl = nw.FTRL(nw.GLM("logistic"))
+    state = ftrl.start(2)
+    ftrl.update(state, 0.1 * X, LABELS["binomial"])
+    for block in state.blocks():
+        block.trial[:] = block.curvature
+    state.head.stale_low = 0.0
+    state.solver._renew(state)
+    assert np.isfinite(state.head.leverage)
+    assert np.isfinite(ftrl.update(state, 0.1 * X[0], 1.0))

@@ -90,12 +90,27 @@ def test_the_summary_of_two_classes_is_that_of_the_regression():
 def test_the_summary_of_three_classes_has_lines_for_each():
     labels = np.digitize(Y, [-0.7, 0.7])
     frame = pd.DataFrame(X, columns=["u", "v"])
-    model = nw.OnlineGLMClassifier(fit_intercept=False).fit(frame, labels)
+    model = nw.OnlineGLMClassifier(fit_intercept=False, multi_class="ovr").fit(frame, labels)
     found = model.summary()
     assert found.names == ("0: u", "0: v", "1: u", "1: v", "2: u", "2: v")
     assert_allclose(np.reshape(found.coefficients, (3, 2)), model.coef_)
     alone = nw.OnlineGLM("binomial", fit_intercept=False).fit(X, labels == 2).summary()
     assert_allclose(found.anytime.lower[4:], alone.anytime.lower)
+
+
+def test_the_summary_of_three_classes_is_against_the_first():
+    labels = np.digitize(Y, [-0.7, 0.7])
+    model = nw.OnlineGLMClassifier().fit(X, labels)
+    found = model.summary()
+    assert found.names == tuple(
+        f"{k}: {name}" for k in (1, 2) for name in ("x0", "x1", "intercept")
+    )
+    own = np.column_stack([model.coef_, model.intercept_])
+    assert_allclose(np.reshape(found.coefficients, (2, 3)), own[1:] - own[0])
+    two = labels != 1
+    alone = nw.OnlineGLM("binomial").fit(X[two], labels[two] == 2).summary()
+    assert_allclose(found.textbook.lower[3:], alone.textbook.lower, rtol=1e-6)
+    assert "each class against 0, multinomial model" in repr(found)
 
 
 def invoke(*words):

@@ -96,7 +96,7 @@ def test_events_of_trials_are_shares():
     rows, share = FRAME[some], (SHARES["clicked"] / SHARES["seen"])[some]
     ours = nw.OnlineGLM("binomial").fit(rows, share, SHARES["seen"][some])
     assert_allclose(model.coef_, ours.coef_, rtol=1e-7)
-    assert f"{(~some).sum()} of 200 rows lack a value or have weight 0" in words
+    assert f"{(~some).sum()} of 200 rows lack a value or have 0 trials" in words
     assert "new labels" in words
     given, _ = predicted(SHARES[some], "--kind", "observation")
     label = ours.predict_interval(rows, kind="observation", trials=SHARES["seen"][some])

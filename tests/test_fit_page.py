@@ -245,12 +245,20 @@ def test_pictures_have_what_their_captions_say():
         "means of rows of about the same fitted value, with two standard errors; they should lie "
         "near 0."
     )
-    few = made(world(16))
-    assert fit_pictures.caption(few) == "About 95 % of the dots should lie in the grey band."
+    for rows in (16, 60):  # rows of one or of three groups are not of about the same fitted value
+        few = made(world(rows))
+        assert fit_pictures.caption(few) == "About 95 % of the dots should lie in the grey band."
     classes = made(world(40, family="binomial"), family="binomial")
     assert fit_pictures.caption(classes) == (
         "Each dot is a row: 0 or 1, over its fitted probability."
     )
+
+
+def test_no_row_of_a_few_is_beyond_the_picture():
+    values = np.append(np.arange(30.0), [1000.0, -500.0])
+    assert fit_pictures._ends(values, 0.005) == (-500.0, 1000.0)
+    low, high = fit_pictures._ends(np.append(np.arange(10_000.0), 1e9), 0.005)
+    assert (low, high) == (50.0, 9950.0)
 
 
 @pytest.mark.parametrize(("rows", "pictures"), [(2, 1), (4, 1), (6, 3), (80, 4)])

@@ -20,7 +20,7 @@ from noisewise.tabular.survey import Column
 N = 60
 X = np.random.default_rng(0).normal(size=N)
 Y = 2 * X + np.random.default_rng(1).normal(size=N)
-NASTY = "a\x1b[31m\x00\u202egnp\r$x$"  # colours, a null, a change of direction, half a formula
+NASTY = "a\x1b[31m\x00\u202egnp\r$x$\uffff"  # colours, a null, a change of direction
 
 
 @pytest.fixture(autouse=True)
@@ -124,7 +124,19 @@ def test_a_level_that_stands_twice_in_the_columns_of_a_model():
     )  # fmt: skip
 
 
-RUN = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "=\n1"]
+RUN = [
+    "=1+1",
+    "+cmd|' /C calc'!A0",
+    "-2+3",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    "\n=1",
+    "=\n1",
+    "=1:9",
+    "\t7",
+]
+RUN += ["\uff1d1+1", "\uff0b1+A1", "\uff0dA1", "\uff20SUM(A1)"]  # of double width
 KEPT = ["-5", "+49 30 123", "-1.5e-3", "-", "=", "@", "1-2", "a=b", "", "-12,5", "-3 %", "a\r=1"]
 
 
@@ -153,9 +165,44 @@ def test_kept_words_that_a_spreadsheet_would_run_are_quoted():
     assert found["=name"].tolist() == read_back
 
 
+@pytest.mark.parametrize("cell", ["a;=1+1;b", "a\t=1+1\tb"])
+@pytest.mark.parametrize("head", [False, True])
+def test_kept_words_are_one_cell_wherever_cells_end(cell, head):
+    """Spreadsheets of many countries end cells at semicolons: what follows would be run."""
+    name = cell if head else "word"
+    written(**{"x": X, name: ["b"] * N if head else [cell] * N, "y": Y})
+    assert said("fit", "f.csv", "--target", "y", "--features", "x").exit_code == 0
+    done = said("predict", "f-fit", "f.csv", "--keep", name, "--out", "p.csv")
+    assert done.exit_code == 0, done.output
+    with open("p.csv", encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    for separator in ",;\t":
+        cells = [each for row in csv.reader(lines, delimiter=separator) for each in row]
+        assert not any(each.startswith("=") for each in cells)
+
+
+@pytest.mark.parametrize("first", [2**53, 10**18, 10**20])
+def test_actions_of_many_digits_are_told_apart(first):
+    """The integers differ, the floats next to them do not."""
+    log = {"action": [str(first), str(first + 1)] * 30, "reward": [0, 1] * 30, "probability": 0.5}
+    written("log.csv", **log)
+    done = said("evaluate", "log.csv", "--policy", first + 1)
+    assert done.exit_code == 0, done.output
+    found = re.findall(rf"^({first}|{first + 1}) +snips +([01]) ", done.output, re.MULTILINE)
+    assert sorted(found) == [(str(first), "0"), (str(first + 1), "1")]
+    for dtype in (object, *([] if first > 2**63 else [np.int64])):
+        whole = np.array([first, first + 1] * 30, dtype)
+        value = nw.off_policy_value({**log, "action": whole, "probability": np.full(60, 0.5)})
+        assert {str(first), str(first + 1)} <= {each.policy for each in value.estimates}
+
+
 def harmless(text, what):
     lines = text.replace("\n", "")
-    bad = {c for c in lines if category(c) in CONTROLS or bidirectional(c) in DIRECTIONS}
+    bad = {
+        c
+        for c in lines
+        if category(c) in CONTROLS or bidirectional(c) in DIRECTIONS or c == "\uffff"
+    }
     assert not bad, (what, bad)
 
 

@@ -52,6 +52,10 @@ def test_every_warning_and_note():
         "decisions may be missing from the log; pass reward_range if there is one": {
             **hits, "reward": [5.0, 5, 0, 0] * 100, "probability": [0.8] * 400
         },
+        "a: the anytime interval says nothing, since no value explains these rewards; the recorded "
+        "probabilities are wrong": {
+            "action": ["a"] * 400, "reward": [1.0, 0.0] * 200, "probability": [0.1] * 400
+        },
         "unreliable: the line has no interval, for the reason in the warnings; use the anytime "
         "one.": {name: column[:10] for name, column in hits.items()},
     }  # fmt: skip

@@ -132,10 +132,21 @@ def streams(kind, seed):
             y = float(rng.poisson(4 * np.exp(truth))) / (w if weighted else 1)
             raw = 4 * np.exp([truth, 3 * np.clip(rng.standard_cauchy(), -8, 8)])
         else:
-            y = float(rng.random() < 0.5 + truth / 3)
+            w = float(rng.integers(1, 30)) if weighted else 1.0  # trials
+            y = float(rng.binomial(int(w), 0.5 + truth / 3)) / w
             raw = np.array([0.5 + truth / 3, np.clip(rng.beta(0.1, 0.1), 1e-6, 1 - 1e-6)])
         choice = (lambda low, high, p: high if p < (low + high) / 2 else low) if hostile else None
         yield raw, y, w, choice
+
+
+def cost(twin, raw, y):
+    """The most that a row of weight 1 may cost above its best expert, records apart."""
+    p, n = twin.experts(raw), len(twin.y)
+    if twin.kind == "squares":
+        return 25 / 16 * np.ptp(twin.y) ** 2 if n else math.inf
+    if twin.kind == "counts":
+        return twin.top * max(3.0, math.log(2 * (n + 1) * twin.top / p[-1]))
+    return -math.log(min(p.min(), 1 - p.max()))
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -151,6 +162,7 @@ def test_never_far_behind_any_expert(kind, seed):
             y = choose(min(twin.y), max(twin.y), before)
         mean = mixture.learn(row, np.array([y]), np.array([w]))[0]
         assert mean == before
+        allowed = w * cost(twin, raw, y)
         expected, excess = twin.learn(raw, y, w)
         assert mean == pytest.approx(expected, rel=1e-8, abs=1e-12 * (1 + abs(y)))
         low, high, heaviest = range_seen
@@ -160,6 +172,7 @@ def test_never_far_behind_any_expert(kind, seed):
         if kind == "shares":
             beyond = w > heaviest
         records += beyond or early
+        assert beyond or early or excess <= allowed + 1e-9 * (1 + allowed)
         most = max(most, excess)
         range_seen = [min(low, y), max(high, y), max(heaviest, w)]
     phi, _ = twin.potential()
@@ -168,6 +181,22 @@ def test_never_far_behind_any_expert(kind, seed):
     bounds = mixture.losses + max(twin.w) / twin.rate * np.log(1 / mixture.priors)
     assert (phi <= bounds + slack).all()
     assert mixture.losses == pytest.approx(np.sum(twin.losses, axis=0), rel=1e-9)
+    if kind == "shares" and max(twin.w) == 1:  # no row costs more than the potential grows by
+        assert mixture.loss <= phi + slack
+
+
+def test_an_exposure_is_a_weight_of_the_rate():
+    """The loss of counts is that of rates, weighted by exposure, up to labels alone."""
+    rng = np.random.default_rng(5)
+    x, e = rng.normal(size=(150, 2)), rng.uniform(0.1, 10, 150)
+    y, w = rng.poisson(e * np.exp(x[:, 0])).astype(float), rng.choice([0.5, 1.0, 2.0], 150)
+    counts, rates = nw.OnlineGLM("poisson"), nw.OnlineGLM("poisson")
+    means = counts.update(x, y, w, np.log(e))
+    np.testing.assert_allclose(means, e * rates.update(x, y / e, w * e), rtol=1e-9)
+    mixture = counts._model.mixture
+    own = w @ (means - y * np.log(means / e))
+    assert mixture.loss == pytest.approx(own, rel=1e-9)
+    assert mixture.losses[-1] + mixture.numbers[at.TOP] * (w * e).max() * math.log(10) > own
 
 
 @pytest.mark.parametrize("kind", KINDS)

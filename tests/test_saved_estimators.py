@@ -80,7 +80,9 @@ def test_the_file_is_plain(tmp_path):
         assert {file[name].dtype.kind for name in file.files} <= set("Ufi")
         header = json.loads(str(file["header"]))
     assert header["spec"] == {
-        "type": "OnlineGLMClassifier", "fields": {"ridge": "auto", "fit_intercept": True},
+        "type": "OnlineGLMClassifier", "fields": {
+            "ridge": "auto", "fit_intercept": True, "multi_class": "auto",
+        },
     }  # fmt: skip
 
 
@@ -137,10 +139,54 @@ def fields(header):
 def test_crafted_files_are_refused(edit, words, tmp_path):
     X, _ = table()
     path = tmp_path / "model.npz"
-    nw.save(path, nw.OnlineGLMClassifier().fit(X, np.array(["a", "b", "c"])[np.arange(120) % 3]))
+    model = nw.OnlineGLMClassifier(multi_class="ovr")
+    nw.save(path, model.fit(X, np.array(["a", "b", "c"])[np.arange(120) % 3]))
     edited(path, edit)
     with pytest.raises(ValueError, match=f"damaged.*{words}"):
         nw.load(path)
+
+
+def of_several(header):
+    return fields(header)["several"]["fields"]
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (lambda h, m: fields(h).update(classes=["a", "b"]), "not those of 2 classes"),
+        (lambda h, m: fields(h).update(classes=["a", "b", "c", "d"]), "not those of 4 classes"),
+        (lambda h, m: fields(h).update(classes=None), "without classes"),
+        (lambda h, m: fields(h).update(several=None), "no model, or none"),
+        (lambda h, m: of_several(h).update(count=3), "interrupted half-way"),
+        (lambda h, m: of_several(h)["rest"].pop(), "not 3 regressions"),
+        (lambda h, m: of_several(h)["method"]["fields"].update(classes=4), "belongs there"),
+        (lambda h, m: of_several(h)["method"]["fields"].update(fit_intercept=False),
+         "this spec started"),
+    ],
+)  # fmt: skip
+def test_crafted_files_of_several_classes_are_refused(edit, words, tmp_path):
+    X, _ = table()
+    path, y = tmp_path / "model.npz", np.array(["a", "b", "c"])[np.arange(120) % 3]
+    nw.save(path, nw.OnlineGLMClassifier().partial_fit(X, y))
+    edited(path, edit)
+    with pytest.raises(ValueError, match=f"damaged.*{words}"):
+        nw.load(path)
+
+
+def test_an_earlier_classifier_stays_one_versus_rest(tmp_path):
+    """Files of several classes once had no multi_class, and a model for each class."""
+    X, _ = table()
+    path, y = tmp_path / "model.npz", np.array(["a", "b", "c"])[np.arange(120) % 3]
+    model = nw.OnlineGLMClassifier(multi_class="ovr").partial_fit(X, y)
+    nw.save(path, model)
+
+    def earlier(header, members):
+        del header["spec"]["fields"]["multi_class"], fields(header)["several"]
+
+    edited(path, earlier)
+    again = nw.load(path)
+    assert again.multi_class == "auto"
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
 GLM = {"family": "gaussian", "ridge": "auto", "forgetting": "auto", "fit_intercept": True,

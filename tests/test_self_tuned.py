@@ -293,6 +293,8 @@ def test_forgetting_is_kept_where_it_can_pay():
     assert kept == {16: [1, 0.99, 0.97], 17: [1, 0.99], 50: [1, 0.99], 51: [1]}
     assert nw.SelfTuned(forgetting=(0.9, 1)).start(99).shares.tolist() == pytest.approx([0.2, 0.8])
     assert nw.SelfTuned(forgetting=(0.9, 0.8)).start(1).shares.tolist() == [0.5, 0.5]
+    assert nw.SelfTuned().start(1).shares.tolist() == [0.8, 0.1, 0.1]
+    assert nw.SelfTuned(steady=0.95).start(1).shares == pytest.approx([0.95, 0.025, 0.025])
 
 
 @pytest.mark.parametrize(
@@ -305,6 +307,8 @@ def test_forgetting_is_kept_where_it_can_pay():
         {"forgetting": ()},
         {"forgetting": (1.0, 1)},
         {"forgetting": "never"},
+        {"steady": 0.0},
+        {"steady": 1.0},
         {"fit_intercept": 1},
     ],
     ids=repr,

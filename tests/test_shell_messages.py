@@ -1,5 +1,6 @@
 """Every message and note of `noisewise fit` and `noisewise predict`, word by word, once."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from click.testing import CliRunner
 
 from noisewise.cli import main
 from noisewise.report import sentences
+from noisewise.tabular import predict
 from noisewise.tabular.choosing import Options
 from noisewise.tabular.fitting import fit
 
@@ -199,7 +201,7 @@ def test_notes_on_columns():
         "'day' counts as days since 1970-01-01, read as day.month.year.",
         "'due' counts as days since 1970-01-01.",
     ]
-    assert found.notes == ("1 of 60 rows lacks a value or has weight 0: left out.",)
+    assert found.notes == ("1 of 60 rows lacks a value: left out.",)
     assert found.order == (
         "Rows are in order of 'day': errors are those of predicting later rows from earlier ones. "
         "If that order means nothing, add --shuffle 0."
@@ -242,8 +244,9 @@ def test_notes_on_a_fit():
     assert made(ones, target="y").notes == ("'y' is always 0 or 1: consider --family binomial.",)
     apart = ones.assign(y=1 * (TABLE["Area"] > 70))
     assert made(apart, target="y", family="binomial").notes == (
-        "The features separate the labels completely, or rows are too few: without ridge no "
-        "coefficient is finite, so that intervals are infinite. Predictions use a ridge.",
+        "The features separate the labels, or labels are all alike, or rows are too few: without "
+        "ridge no coefficient is finite, and textbook intervals are infinite. Predictions use a "
+        "ridge.",
     )
     few = made(TABLE[["Area", "rooms", "rent"]][:3], target="rent")
     assert few.notes == ()
@@ -252,6 +255,42 @@ def test_notes_on_a_fit():
     doubts = made(wild, target="y", family="poisson", noise="likelihood").doubts
     assert len(doubts) == 1
     assert doubts[0].endswith("and will miss. Fit with --noise auto.")
+
+
+def test_levels_that_are_equally_frequent_are_said_to_be():
+    even = TABLE[["Area", "rent"]].assign(side=np.tile(["left", "right"], N // 2))
+    assert made(even, target="rent", categorical=["side"]).column_notes == (
+        "'side' has 2 levels, compared with 'left', none is more frequent.",
+    )
+
+
+def test_rows_without_trials_are_said_to_have_none():
+    none = TABLE[["Area"]].assign(n=np.where(np.arange(N) == 3, 0, 5), k=np.arange(N) % 3)
+    none.loc[3, "k"] = 0
+    assert made(none, events="k", trials="n").notes == (
+        "1 of 60 rows lacks a value or has 0 trials: left out.",
+    )
+
+
+def test_predictions_repeat_what_contradicts_the_likelihood():
+    """And a mean that is no count is not said to be outside the interval of a new count."""
+    wild = TABLE[["Area", "rooms"]].assign(y=50 * (np.arange(N) % 30 == 0))
+    wild.to_csv("data/wild.csv", index=False)
+    done = said("fit", "data/wild.csv", "--target", "y", "--family", "poisson", "--noise",
+                "likelihood")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    done = said("predict", "wild-fit", "data/wild.csv", "--kind", "observation", "--out", "p.csv")
+    first, *others = done.stderr.splitlines()
+    assert re.fullmatch(
+        r"note: labels scatter \S+ times as much as poisson counts would; these intervals assume "
+        "they do not and will miss. Fit with --noise auto",
+        first,
+    )
+    assert others == ["note: the interval of a new label holds at one time"]
+    with pytest.warns(UserWarning, match="and will miss"):
+        found = predict("wild-fit", wild)
+    assert list(found) == ["prediction", "lower", "upper"]
+    assert "note" in found.attrs
 
 
 def test_notes_on_predictions():

@@ -24,8 +24,12 @@ def forecasts(x, y, family):
 
 
 def _play(predict, model, rows, y):
-    means = np.empty(len(y))
+    """Return the means, NaN from where a model that diverges leaves what a float can hold."""
+    means = np.full(len(y), np.nan)
     for t, (row, label) in enumerate(zip(rows, y.tolist(), strict=True)):
-        means[t] = predict(row)
-        model.learn_one(row, label)
+        try:
+            means[t] = predict(row)
+            model.learn_one(row, label)
+        except OverflowError:
+            break
     return means

@@ -19,6 +19,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
+from .interruptible import interruptible
 from .protocols import Array
 
 P = ParamSpec("P")
@@ -31,6 +32,7 @@ PTHREADS = 1  # what `openblas_get_parallel` says of a pool of its own
 # entries of a matrix up to which nothing is shared: OpenBLAS begins with an inverse of 5 rows (Zen
 # 4), a Cholesky factor of 64 rows, a product of 9216 entries and a vector, or of 64 x 64 x 64
 TINY, SMALL, SMALL_PRODUCT = 16, 256, 4000
+LONG_PRODUCT = 5e9  # products of numbers during which an interrupt should be heard
 
 
 def _pools() -> Iterator[Pool]:
@@ -132,11 +134,15 @@ def one_thread_beyond(entries: int) -> Callable[[OfMatrix[P, R]], OfMatrix[P, R]
 
 
 _matmul = one_thread(np.matmul)
+_patient_matmul = one_thread(interruptible(np.matmul))
 
 
 def matmul(a: Array, b: Array) -> Array:
     """Return ``a @ b``, one of them a matrix, on one thread."""
-    return a @ b if a.size <= SMALL_PRODUCT and b.size <= SMALL_PRODUCT else _matmul(a, b)
+    if a.size <= SMALL_PRODUCT and b.size <= SMALL_PRODUCT:
+        return a @ b
+    long = a.size * (b.size // len(b)) > LONG_PRODUCT
+    return (_patient_matmul if long else _matmul)(a, b)
 
 
 def _after_fork() -> None:

@@ -65,6 +65,11 @@ DELTA = click.option(
     "or any.",
 )
 @click.option(
+    "--nonlinear",
+    is_flag=True,
+    help="Predict also from functions of the columns; effects and intervals stay linear.",
+)
+@click.option(
     "--features",
     multiple=True,
     callback=_names,
@@ -95,8 +100,8 @@ def fit(file: Path, out: Path | None, **asked: Any) -> None:
     Prints effects with intervals, and how well each row was predicted from those before it in the
     file, compared with the running mean and a textbook fit. Writes the model of all rows, which
     does not depend on their order and which noisewise predict uses, and a page (index.html). The
-    file is read twice, by chunks; a gaussian model needs no more memory for a larger file. The
-    files of a folder are read in the order of their names.
+    file is read twice, by chunks; a gaussian model needs no more memory for a larger file,
+    unless it is nonlinear. The files of a folder are read in the order of their names.
     """
     fitting = _tabular("noisewise.tabular.fitting")
     saving = _tabular("noisewise.tabular.saving")
@@ -261,8 +266,9 @@ def evaluate(
     try:
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # in the table
             found = off_policy_value(
-                page.read(log), policy, context=context or None, action=action, reward=reward,
-                probability=probability, greedy=True, reward_range=reward_range, delta=delta,
+                page.read(log, action), policy, context=context or None, action=action,
+                reward=reward, probability=probability, greedy=True, reward_range=reward_range,
+                delta=delta,
             )  # fmt: skip
         writable(folder)
         written = page.write(folder, log.name, found, f"noisewise evaluate {log}")

@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .blas import SMALL, SMALL_PRODUCT, TINY, matmul, one_thread_beyond
+from .interruptible import interruptible
 from .protocols import Array
 
 EPS = float(np.finfo(np.float64).eps)
+LARGE = 500  # rows of a matrix whose decomposition is worth a thread
 DOUBT = 1e-8  # relative error of an inverse above which it is widened
 
 
@@ -40,6 +42,23 @@ def factor(H: Array) -> Array:
 def solve(c: Array, v: Array) -> Array:
     """Solve ``H u = v`` from the factor ``c`` of H."""
     return np.asarray(lapack().dpotrs(c, v, lower=1)[0])
+
+
+@one_thread_beyond(SMALL)
+def solve_safely(H: Array, v: Array, least: float = 1e-8) -> Array | None:
+    """Solve ``H u = v``; None if the condition of H is above 1/``least``, as far as can be seen.
+
+    A tenth of the time that eigenvalues take.
+
+    >>> solve_safely(np.diag([2.0, 4.0]), np.ones(2))
+    array([0.5 , 0.25])
+    >>> solve_safely(np.diag([1.0, 1e-9]), np.ones(2)) is None
+    True
+    """
+    c, info = lapack().dpotrf(H, lower=1, clean=1)
+    if info or not lapack().dpocon(c, float(np.abs(H).sum(axis=0).max()), uplo="L")[0] > least:
+        return None
+    return solve(c, v)
 
 
 @one_thread_beyond(TINY)
@@ -194,6 +213,15 @@ def gains(x: Array, ridge: float, slope: float = 1.0) -> Array:
     return g
 
 
+_patient_eigh = interruptible(np.linalg.eigh)
+
+
+def eigh(H: Array) -> tuple[Array, Array]:
+    """Return eigenvalues and vectors; of a large matrix so that an interrupt is heard."""
+    values, vectors = (np.linalg.eigh if H.shape[-1] < LARGE else _patient_eigh)(H)
+    return values, vectors
+
+
 @one_thread_beyond(SMALL)
 def scaled_spectrum(G: Array, cut: float = 1e-10) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
     """Return scales s = sqrt(diag G), and the eigenvalues, vectors and span of G/ss'.
@@ -203,7 +231,7 @@ def scaled_spectrum(G: Array, cut: float = 1e-10) -> tuple[Array, Array, Array, 
     """
     s = np.sqrt(np.diagonal(G, axis1=-2, axis2=-1))
     s = np.where(s > 0, s, 1.0)
-    values, vectors = np.linalg.eigh(G / s[..., None] / s[..., None, :])
+    values, vectors = eigh(G / s[..., None] / s[..., None, :])
     return s, values, vectors, values > cut * values[..., -1:]
 
 

@@ -6,6 +6,7 @@ from unicodedata import bidirectional, category
 
 LONGEST = 100  # characters of a repr
 CONTROLS = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of characters, line separators
+NOT_XML = "\ufffe\uffff"  # no characters, and a picture that holds one is damaged
 DIRECTIONS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
 _ABSENT = object()
 
@@ -84,7 +85,7 @@ def clean(text: str) -> str:
     """
     return "".join(
         char.encode("unicode_escape").decode()
-        if category(char) in CONTROLS or bidirectional(char) in DIRECTIONS
+        if category(char) in CONTROLS or bidirectional(char) in DIRECTIONS or char in NOT_XML
         else char
         for char in text
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from hashlib import blake2b
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
@@ -48,7 +48,7 @@ def word(where: str, value: object) -> str:
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
     if isinstance(value, Real) and _finite(value) and float(value).is_integer():
-        return str(int(float(value)))
+        return str(int(value) if isinstance(value, Integral) else int(float(value)))
     raise ValueError(f"{where} is {shown(value)}; pass a word or a whole number, a category")
 
 

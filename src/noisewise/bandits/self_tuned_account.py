@@ -6,34 +6,69 @@ import numpy as np
 
 from ..blas import matmul
 from ..kernels import self_tuned_ucb_layout as at
+from ..linalg import factor, invert
 from ..protocols import Array
 from .self_tuned_ucb_state import SelfTunedUCBState
 
 
-def half_widths(state: SelfTunedUCBState, x: Array, delta: float) -> Array:
-    r"""Return how far the score of each arm may be from its estimate.
+def score_bounds(state: SelfTunedUCBState, x: Array, delta: float) -> tuple[Array, Array]:
+    r"""Return bounds of the score of each arm around its estimate.
 
     .. math:: \phi h\,(1 + wh)\,\bigl(\log(1 + 1/wh) + 2\log(1/\delta)\bigr)
 
-    is its square, w the mean weight of a reward: the interval for all times of a normal mixture
-    whose precision is that of one reward, as if 1/h were the information about the arm.
+    is the square of the distance, w the mean weight of a reward: the interval for all times of a
+    normal mixture whose precision is that of one reward, as if 1/h were the information about the
+    arm. Rewards whose residuals have a clear lag correlation r tell less: :math:`\phi` is
+    :math:`(1 + r)/(1 - r)` times as large. Where rewards without sds have outliers, which count
+    less in the estimate and so bias it, bounds are those of the plain mean, with
+    :math:`\phi` from plain residuals, and reach to the estimate.
     """
     s, d = state.numbers, state.dim
     z = np.hstack([x, np.ones((len(x), 1))])
-    h = np.maximum(np.einsum("ij,ij->i", matmul(z, state.matrices[at.INVERSE]), z), 0.0)
-    gaussian = s[at.FAMILY] == at.GAUSSIAN
+    score, gaussian = matmul(z, state.vectors[at.THETA]), s[at.FAMILY] == at.GAUSSIAN
+    score = score + s[at.ORIGIN]
+    h = _forms(z, state.matrices[at.INVERSE])
     phi = s[at.DISPERSION] if gaussian else 1.0
     if state.count == 0 or not phi > 0:
-        return np.full(len(x), math.inf if gaussian else 0.0) + _mixed(h, 1.0, 1.0, delta)
+        half = np.full(len(x), math.inf if gaussian else 0.0) + _mixed(h, 1.0, 1.0, delta)
+        return score - half, score + half
+    r = at.clear_correlation(*s[[at.LAG_PRODUCTS, at.LAG_SQUARES, at.SINCE]].tolist())
+    more = (1 + r) / (1 - r)
+    rows, sure = state.rows[: int(s[at.STORED])], gaussian and s[at.GIVEN] == 0
+    if sure and len(rows) > d + 1 and rows[:, d + 2].min() < 1:
+        centre, h, phi = _plain_fit(state, rows, z)
+        half = _mixed(h, more * phi, 1.0, delta)
+        return np.minimum(centre - half, score), np.maximum(centre + half, score)
     u = s[at.WEIGHT] * h / (d + 1)
-    if gaussian and s[at.GIVEN] == 0 and s[at.NOVELTY] > 0:
+    if sure and s[at.NOVELTY] > 0:
         novel = s[at.NOVEL_RESIDUALS] / s[at.NOVELTY]
         phi = phi + max(novel - phi, 0.0) * u / (1 + u)
-        f = np.einsum("ij,ij->i", matmul(z, state.matrices[at.SANDWICH]), z)
-        own = np.divide(f, h, out=np.zeros_like(h), where=h > 0)
+        own = np.divide(_forms(z, state.matrices[at.SANDWICH]), h, np.zeros_like(h), where=h > 0)
         phi = np.maximum(phi, (own + h * phi) / (1 + h))
-    rows = max(s[at.STORED], 1.0)
-    return _mixed(h, phi, float(s[at.WEIGHT] / rows), delta)
+    half = _mixed(h, more * phi, float(s[at.WEIGHT] / max(len(rows), 1)), delta)
+    return score - half, score + half
+
+
+def _plain_fit(state: SelfTunedUCBState, rows: Array, z: Array) -> tuple[Array, Array, Array]:
+    """Return score, h and phi of each arm with all rewards counted in full.
+
+    phi is the larger of the mean squared residual and the arm's own, by a sandwich.
+    """
+    s, d = state.numbers, state.dim
+    a = np.hstack([rows[:, :d], np.ones((len(rows), 1))])
+    penalty = np.append(s[at.RIDGE] * state.vectors[at.SCALE, :d], s[at.INTERCEPT])
+    inverse = invert(factor(matmul(a.T, a) + np.diag(penalty)))
+    theta = matmul(inverse, matmul(a.T, rows[:, d]))
+    square = (rows[:, d] - matmul(a, theta)) ** 2
+    h, pz = _forms(z, inverse), matmul(z, inverse)
+    own = np.divide(_forms(pz, matmul(a.T * square, a)), h, np.zeros_like(h), where=h > 0)
+    phi = np.maximum(square.sum() / (len(rows) - 1), own)
+    return matmul(z, theta) + s[at.ORIGIN], h, phi
+
+
+def _forms(z: Array, matrix: Array) -> Array:
+    """Return z'Az of each row, at least 0."""
+    return np.maximum(np.einsum("ij,ij->i", matmul(z, matrix), z), 0.0)
 
 
 def _mixed(h: Array, phi: float | Array, w: float, delta: float) -> Array:

@@ -36,6 +36,8 @@ class SelfTunedUCBState(OneLine):
         name, d = type(self).__name__, dimension(self.dim)
         for each in ("rows", "keys"):
             check_type(f"{name}.{each}", getattr(self, each), np.ndarray)
+        if np.shape(self.numbers) == (at.EARLIER,):
+            raise ValueError(f"{name} is of an earlier version; learn its rewards again")
         room, places = np.size(self.rows) // (d + 3), np.size(self.keys)
         check_fields(self, numbers=(at.SIZE,), vectors=(at.VECTORS, d + 1))
         check_fields(self, matrices=(at.MATRICES, d + 1, d + 1), rows=(room, d + 3))

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
@@ -13,8 +13,9 @@ from ..ownership import Owned
 from ..printing import OneLine
 from ..protocols import Array
 from ..regression import curved_intervals
-from ..regression.batch_mixture import batch_state
+from ..regression.batch_mixture import fit_batch
 from ..regression.collinearity import Tie
+from ..regression.nonlinear_learners import CAUTION, NonlinearLearners
 from ..regression.replay import kept_rows
 from ..regression.ridge_mixture import LIGHTEST, RidgeMixture
 from ..regression.ridge_mixture_state import RidgeMixtureState
@@ -44,18 +45,22 @@ LARGEST_OFFSET = 200.0  # of a logarithm: its exponential is still a weight
 class CurvedModel(OneLine):
     """What `OnlineGLM` and `OnlineGLMClassifier` ask of a model with a curved link.
 
-    ``mixture`` is None if a ridge was given.
+    ``mixture`` is None if a ridge was given, ``nonlinear`` are learners of functions of the
+    features, or None.
     """
 
     method: RidgeMixture
     state: RidgeMixtureState
     mixture: SafeMixture | None = field(default=None, metadata=ADDED)
+    nonlinear: NonlinearLearners | None = field(default=None, metadata=ADDED)
 
     def __post_init__(self) -> None:
         check_type("CurvedModel.method", self.method, RidgeMixture)
         check_type("CurvedModel.state", self.state, RidgeMixtureState)
         if self.mixture is not None:
             check_type("CurvedModel.mixture", self.mixture, SafeMixture)
+        if self.nonlinear is not None:
+            check_type("CurvedModel.nonlinear", self.nonlinear, NonlinearLearners)
         self.check()
         self._gathered: list[tuple[Array, Array, Array]] = []
 
@@ -67,6 +72,7 @@ class CurvedModel(OneLine):
         forgetting: str | float | tuple[float, ...],
         fit_intercept: bool,
         dim: int,
+        nonlinear: bool = False,
     ) -> "CurvedModel":
         """Return a model that has learnt nothing."""
         if not (forgetting == "auto" if isinstance(forgetting, str) else forgetting in (1, (1,))):
@@ -80,12 +86,15 @@ class CurvedModel(OneLine):
             flag("fit_intercept", fit_intercept),
             None if auto else ridge,  # type: ignore[arg-type]
         )
-        return cls(method, method.start(dim), _mixture(method) if auto else None)
+        learners = NonlinearLearners.start(method, dim) if nonlinear else None
+        mixture = _mixture(method, learners) if auto else None
+        return cls(method, method.start(dim), mixture, learners)
 
     def check(self) -> None:
-        """Raise unless the state is the method's, and the mixture has learnt the same rows."""
+        """Raise unless the state is the method's, and all parts have learnt the same rows."""
         self.method.check_state(self.state)
-        if self.mixture is not None and self.mixture.count != self.state.count:
+        others = self.mixture, self.nonlinear
+        if any(each is not None and each.count != self.state.count for each in others):
             raise ValueError("an update of this estimator was interrupted half-way; fit it again")
 
     def check_noise(self, noise: object) -> Likelihood | str:
@@ -115,11 +124,14 @@ class CurvedModel(OneLine):
         """
         exposure = np.ones(1) if offset is None else self._exposure(offset)
         y, w = y / exposure, w * exposure
-        means = np.asarray(self.method.update(self.state, x, y, w))
-        if self.mixture is not None:
-            w = np.where(w > 0, np.maximum(w, LIGHTEST), 0.0)
-            means = self._label(self.mixture.learn(self._share(means)[None], self._share(y), w))
-        return means * exposure
+        means = np.atleast_2d(self.method.update(self.state, x, y, w))
+        if self.nonlinear is not None:
+            means = np.vstack([means, self.nonlinear.learn(x, y, w)])
+        if self.mixture is None:
+            return means[0] * exposure
+        w = np.where(w > 0, np.maximum(w, LIGHTEST), 0.0)
+        mixed = self.mixture.learn(self._share(means), self._share(y), w)
+        return self._label(mixed) * exposure
 
     def _share(self, y: Array) -> Array:
         """Return labels as shares, where they are of one of two; counts as they are."""
@@ -149,12 +161,16 @@ class CurvedModel(OneLine):
             found = x - x[0], y, w, x[0]
             if not self.method.fit_intercept:
                 found = x, y, w, np.zeros(x.shape[1])
+        fitted, nonlinear, weights = fit_batch(self.method, *found), self.nonlinear, np.ones(1)
+        z, y, w, origin = found
+        if nonlinear is not None:
+            nonlinear, weights = nonlinear.of_labels(fitted, z + origin, y, w)
         mixture = self.mixture
         if mixture is not None:
-            mixture = _mixture(self.method)
-            mixture.count_rows(self._share(found[1]), found[2])
-            mixture = mixture.settled()
-        return CurvedModel(self.method, batch_state(self.method, *found), mixture)
+            mixture = _mixture(self.method, nonlinear)
+            mixture.count_rows(self._share(y), w)
+            mixture = mixture.settled(learners=weights)
+        return CurvedModel(self.method, fitted.state, mixture, nonlinear)
 
     def _exposure(self, offset: Array) -> Array:
         if self.method.family != "poisson":
@@ -172,10 +188,13 @@ class CurvedModel(OneLine):
 
     def predict(self, x: Array, offset: Array | None = None) -> Array:
         """Return the mean at each row."""
-        means = np.asarray(self.method.predict(self.state, x))
+        means = np.atleast_2d(self.method.predict(self.state, x))
+        if self.nonlinear is not None:
+            means = np.vstack([means, self.nonlinear.predict(x)])
+        mixed = means[0]
         if self.mixture is not None:
-            means = self._label(self.mixture.predict(self._share(means)[None]))
-        return means if offset is None else means * self._exposure(offset)
+            mixed = self._label(self.mixture.predict(self._share(means)))
+        return mixed if offset is None else mixed * self._exposure(offset)
 
     def spreads(self) -> Array:
         """Return the standard deviation of each feature."""
@@ -189,7 +208,10 @@ class CurvedModel(OneLine):
 
     def __getstate__(self) -> dict[str, object]:
         """Return the fields alone."""
-        return {"method": self.method, "state": self.state, "mixture": self.mixture}
+        return {each.name: vars(self)[each.name] for each in fields(self)}
+
+    def __setstate__(self, held: dict[str, object]) -> None:
+        vars(self).update(held, _gathered=[])
 
     def fitted(self) -> curved_intervals.CurvedFit:
         """Return the unregularised fit, kept until more rows are learnt."""
@@ -213,9 +235,11 @@ class CurvedModel(OneLine):
         assumed, fit = self.check_noise(noise), self.fitted()
         self._warn(assumed, fit)
         exposure = 1.0 if offset is None else self._exposure(offset)
-        return fit.interval(
+        found = fit.interval(
             x, assumed, delta, anytime, simultaneous, kind, trials=trials, exposure=exposure
         )
+        found.note = "; ".join(filter(None, (found.note, self.caution)))
+        return found
 
     @staticmethod
     def _warn(noise: Likelihood | str, fit: curved_intervals.CurvedFit) -> None:
@@ -290,11 +314,14 @@ class CurvedModel(OneLine):
         bias = ", its first-order bias removed where there are enough events"
         return "the fit without ridge" + bias * (self.method.family in PROVED)
 
-    caution = ""
+    @property
+    def caution(self) -> str:
+        """What to keep in mind when an interval is read."""
+        return "" if self.nonlinear is None else CAUTION
 
 
-def _mixture(method: RidgeMixture) -> SafeMixture:
+def _mixture(method: RidgeMixture, nonlinear: NonlinearLearners | None) -> SafeMixture:
     """Return the mixture of a family that has learnt nothing."""
-    return SafeMixture.start(
-        "counts" if method.family == "poisson" else "shares", method.fit_intercept
-    )
+    priors = (1.0,) if nonlinear is None else nonlinear.priors
+    kind = "counts" if method.family == "poisson" else "shares"
+    return SafeMixture.start(kind, method.fit_intercept, priors)

@@ -1,12 +1,13 @@
 """What an estimator has learnt, and what a file holds of it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..printing import OneLine
-from ..states import check_list, check_type
+from ..states import ADDED, COUNT, check_fields, check_list, check_type
+from .class_model import ClassModel
 from .models import AnyModel
 
 Label = str | bool | int | float
@@ -16,29 +17,37 @@ Label = str | bool | int | float
 class EstimatorState(OneLine):
     """Models, the names of columns and of classes.
 
-    ``models`` has one entry, or one for each of three or more classes. ``columns`` is None where
-    features have no names. ``classes`` is None for a regressor; ``label_type`` is numpy's name for
-    the type of the labels.
+    ``models`` has one entry, or one for each of three or more classes, or none where these have one
+    model together, ``several``. ``columns`` is None where features have no names. ``classes`` is
+    None for a regressor; ``label_type`` is numpy's name for the type of the labels. ``given`` is
+    the number of columns that are hashed, 0 where none are.
     """
 
     models: list[AnyModel]
     columns: list[str] | None = None
     classes: list[Label] | None = None
     label_type: str = ""
+    given: int = field(default=0, metadata=ADDED)
+    several: ClassModel | None = field(default=None, metadata=ADDED)
 
     def __post_init__(self) -> None:
         check_type("EstimatorState.models", self.models, list)
-        if not self.models or not all(isinstance(each, AnyModel) for each in self.models):
+        if self.several is not None:
+            check_type("EstimatorState.several", self.several, ClassModel)
+        if bool(self.models) == (self.several is not None) or not all(
+            isinstance(each, AnyModel) for each in self.models
+        ):
             raise ValueError("EstimatorState.models holds what is no model, or none")
         self.check()
-        d = self.dim
+        check_fields(self, given=COUNT)
+        d = self.width
         if self.columns is not None:
             check_list("EstimatorState.columns", self.columns, str)
             if not len(self.columns) == len(set(self.columns)) == d:
                 raise ValueError(f"EstimatorState.columns are not {d} different names")
         if self.classes is not None:
             self._check_classes(self.classes)
-        elif len(self.models) > 1:
+        elif len(self.models) > 1 or self.several is not None:
             raise ValueError("EstimatorState.models are more than one, without classes")
 
     def _check_classes(self, classes: list[Label]) -> None:
@@ -49,7 +58,8 @@ class EstimatorState(OneLine):
         k = len(set(classes)) if words or numbers else 0
         if k < 2 or sorted(set(classes)) != classes:
             raise ValueError("EstimatorState.classes are not two or more different labels in order")
-        if len(self.models) != (1 if k == 2 else k):
+        together = 0 if self.several is None else self.several.method.classes
+        if (together or len(self.models)) != (1 if k == 2 else k):
             raise ValueError(f"EstimatorState.models are not those of {k} classes")
         try:
             kept = self.labels.tolist() == classes
@@ -62,18 +72,38 @@ class EstimatorState(OneLine):
         """Raise unless all models have learnt the same rows."""
         for each in self.models:
             each.check()
-        if len({(each.state.dim, each.state.count) for each in self.models}) != 1:
+        if self.several is not None:
+            self.several.check()
+        elif len({(each.state.dim, each.state.count) for each in self.models}) != 1:
             raise ValueError("an update of this estimator was interrupted half-way; fit it again")
 
     def refitted(self) -> "EstimatorState":
         """Return the state of the same rows fitted as a batch."""
         self.check()
-        return replace(self, models=[each.refitted() for each in self.models])
+        several = None if self.several is None else self.several.refitted()
+        return replace(self, models=[each.refitted() for each in self.models], several=several)
 
     @property
     def dim(self) -> int:
         """The number of features."""
-        return self.models[0].state.dim
+        return (self.several or self.models[0]).state.dim
+
+    @property
+    def count(self) -> int:
+        """The number of rows learnt."""
+        return (self.several or self.models[0]).state.count
+
+    @property
+    def width(self) -> int:
+        """The number of columns, which are the features unless they are hashed."""
+        return self.given or self.dim
+
+    @property
+    def feature_words(self) -> list[str] | None:
+        """The names of the features: of columns, or buckets; None where they have none."""
+        if not self.given:
+            return self.columns
+        return [f"bucket {i}" for i in range(self.dim)]
 
     @property
     def labels(self) -> NDArray[np.generic]:

@@ -10,7 +10,7 @@ that?); ``centre``, ``quality`` and ``caution`` are words for a table. Estimator
 
 import math
 
-from ..inputs import one_of
+from ..inputs import flag, one_of, shown
 from ..regression.families import BY_LINK, FAMILIES
 from .curved_model import CurvedModel
 from .linear_model import LinearModel
@@ -29,10 +29,21 @@ def start_model(
     forgetting: str | float | tuple[float, ...],
     fit_intercept: bool,
     dim: int,
+    nonlinear: bool = False,
 ) -> AnyModel:
     """Return the model of a family that has learnt nothing."""
     kind = KINDS[one_of("family", family, tuple(KINDS))]
-    return kind.start(family, ridge, forgetting, fit_intercept, dim)
+    if flag("nonlinear", nonlinear):
+        for name, given, wanted in (
+            ("ridge", ridge, "auto"),
+            ("fit_intercept", fit_intercept, True),
+        ):
+            if not isinstance(given, type(wanted)) or given != wanted:
+                raise ValueError(
+                    f"nonlinear is True and {name} {shown(given)}; functions of the features need "
+                    f"{name}={wanted!r}: leave one of the two out"
+                )
+    return kind.start(family, ridge, forgetting, fit_intercept, dim, nonlinear)
 
 
 def least_label(family: object) -> float:

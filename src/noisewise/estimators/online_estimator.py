@@ -10,8 +10,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..inputs import integer
 from ..protocols import Array
 from .estimator_state import EstimatorState
+from .hashing import hashed_rows
 from .scikit_learn import BaseEstimator, NotFittedError
 from .tables import column_names, column_order, rows_of
 
@@ -39,8 +41,8 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def n_features_in_(self) -> int:
-        """The number of features."""
-        return self._learnt.dim
+        """The number of features, of those that are hashed the number of columns."""
+        return self._learnt.width
 
     @property
     def feature_names_in_(self) -> NDArray[np.object_]:
@@ -51,8 +53,8 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _names(self, given: Sequence[str] | None) -> list[str] | None:
         """Return the names of features, those that are given or those of the columns."""
-        if given is None:
-            return self._learnt.columns
+        if given is None or self._learnt.given:
+            return self._learnt.feature_words
         names = [str(each) for each in given]
         if len(names) != self.n_features_in_:
             raise ValueError(
@@ -72,7 +74,15 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
         if not afresh:
             return self._rows(X, stacklevel=6), None
         names = column_names(X)
-        return rows_of(X, names), names
+        if self._buckets is None:
+            return rows_of(X, names), names
+        return hashed_rows(X, self._buckets, names)[0], names
+
+    @property
+    def _buckets(self) -> int | None:
+        """How many buckets columns are hashed into."""
+        given = vars(self).get("hashed")
+        return None if given is None else integer("hashed", given)
 
     def _rows(self, X: ArrayLike, stacklevel: int = 3) -> Array:
         """Return the rows of ``X``, its columns in the order of the first fit."""
@@ -85,13 +95,16 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
             words = f"X has feature names, but {name} was fitted without feature names"
             warnings.warn(words, stacklevel=stacklevel)
         order = column_order(known, given) if known and given else None
-        x = rows_of(X, given)
-        if x.shape[1] != fitted.dim:
+        if fitted.given:
+            x, width = hashed_rows(X, fitted.dim, given, order)
+        else:
+            x = rows_of(X, given)
+            width = x.shape[1]
+        if width != fitted.width:
             raise ValueError(
-                f"X has {x.shape[1]} features, but {name} is expecting "
-                f"{fitted.dim} features as input."
+                f"X has {width} features, but {name} is expecting {fitted.width} features as input."
             )
-        return x if order is None else x[:, order]
+        return x if order is None or fitted.given else x[:, order]
 
     def _saved_state(self) -> EstimatorState:
         """Return what `noisewise.save` writes beside the parameters."""

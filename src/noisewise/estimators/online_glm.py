@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,6 +20,7 @@ from ..printing import count_of
 from ..protocols import Array
 from ..regression.collinearity import words as tie_words
 from ..regression.linear_intervals import OUTSIDE as ROWS_OUTSIDE
+from ..states import ADDED
 from .estimator_state import EstimatorState
 from .models import AnyModel, least_label, start_model
 from .online_estimator import OnlineEstimator
@@ -27,9 +28,15 @@ from .pictures import plot_coefficients
 from .scikit_learn import RegressorMixin
 from .summary import Summary, summarise
 from .tables import any_weight, labels_of, offsets_of, weights_of
+from .width import warning
 
 OUTSIDE = "{} outside their intervals"
 LYING = "of the predictions lies", "of the predictions lie"
+WHY_OUTSIDE = (
+    "predictions use a ridge, may forget and stay near the range of the labels seen, and intervals "
+    "do not"
+)
+FEWER = "pass hashed=1024, which adds them up in 1,024 buckets, or fewer columns"
 SHARES = "binomial", "logistic", "probit"
 SCORES = {  # what a coefficient changes
     "gaussian": "mean",
@@ -70,6 +77,14 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         "gaussian") is noise of known scale. For the others, "likelihood" says that labels scatter
         just as the family's do, `Likelihood` that they do so times a dispersion, and "asymptotic"
         that they may scatter less, too.
+    nonlinear : bool
+        Whether predictions also use two functions of each feature: asinh z and z^2, at most 9, with
+        z the standardised feature. They then follow means that bend or saturate, at two to five
+        times the cost. All else stays that of the linear model: coefficients, intervals, `summary`.
+    hashed : int, optional
+        Add up columns, each with a random sign, in so many buckets, which are the features then:
+        for thousands of sparse columns in like units, such as words or levels. Coefficients and
+        their intervals are those of buckets. 1024 is a good number.
 
     Attributes
     ----------
@@ -82,7 +97,8 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         Only after a data frame whose columns have names. Later frames may have them in any order.
     method_, state_
         The learner, `SelfTuned` or `RidgeMixture`, and its state. Predictions are those of the
-        learner within limits, and in a stream combined with the running mean.
+        learner within limits, and in a stream combined with the running mean; with ``nonlinear``
+        also with learners of functions of the features.
 
     Examples
     --------
@@ -99,10 +115,12 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
     ``ridge`` or ``noise`` is given. It is not a number of copies: two equal rows say more about the
     noise than one of weight 2. So scikit-learn's ``check_sample_weight_equivalence_on_dense_data``
     and ``..._on_sparse_data`` do not hold. A row of weight 0 is ignored. Most of its checks use
-    labels outside [0, 1], which families other than "gaussian" and "poisson" refuse. Sparse
-    matrices are converted to dense arrays. Weights and labels below 1e-100 in size, and features
-    below 1e-50, count as 0: rescale a column of such numbers. Memory does not grow with the number
-    of rows for "gaussian"; other families keep the rows.
+    labels outside [0, 1], which families other than "gaussian" and "poisson" refuse. Weights and
+    labels below 1e-100 in size, and features below 1e-50, count as 0: rescale a column of such
+    numbers. Memory does not grow with the number of rows for "gaussian", unless ``nonlinear``;
+    other families keep the rows. The time of a row grows with the square of the number of columns;
+    beyond 2,000 of them a warning says how long it will be. Sparse matrices are converted to dense
+    arrays, after hashing if ``hashed`` is given, and take as long as these.
 
     `fit` is a batch: the order of rows does not matter. `partial_fit` is a stream, and `refit` fits
     the rows of a stream as a batch. Predictions and coefficients after `fit` are free of the order
@@ -115,6 +133,8 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
     forgetting: str | float | tuple[float, ...] = "auto"
     fit_intercept: bool = True
     noise: str | SubGaussian | Likelihood = "auto"
+    nonlinear: bool = field(default=False, metadata=ADDED)
+    hashed: int | None = field(default=None, metadata=ADDED)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -131,13 +151,14 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         """Start again, and fit all rows as a batch: their order does not matter.
 
         Nothing is forgotten, features are scaled by their variances over all rows, and the ridge is
-        chosen, or ridges are weighed, by the evidence of all rows. With a forgetting factor below 1
+        chosen, or ridges are weighed, by the evidence of all rows; so are linear and nonlinear
+        learners. With a forgetting factor below 1
         given, rows are learnt in the order given instead, as by `partial_fit`. Dask arrays or data
         frames are computed and taken in block by block, with the same result.
         """
         fresh, given = self._fresh(), (X, y, sample_weight, offset)
         for block in blocks_in_turn(*given) if hasattr(X, "to_delayed") else [given]:
-            fitted, rows = fresh._take(*block)
+            fitted, rows = fresh._take(*block, batch=True)
             fitted.models[0].gather(*rows)
             fresh._fitted = fitted
         self._fitted = fresh._learnt.refitted()
@@ -192,6 +213,8 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         y: ArrayLike,
         sample_weight: ArrayLike | None,
         offset: ArrayLike | None,
+        *,
+        batch: bool = False,
     ) -> tuple[EstimatorState, tuple[Array, Array, Array, Array | None]]:
         """Return what has been learnt, or a fresh state, and rows to learn, checked."""
         afresh = "_fitted" not in vars(self)
@@ -202,9 +225,14 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         if not afresh:
             return self._learnt, (x, labels, w, o)
         any_weight(w)
-        model = start_model(self.family, self.ridge, self.forgetting, self.fit_intercept, d)
+        model = start_model(
+            self.family, self.ridge, self.forgetting, self.fit_intercept, d, self.nonlinear
+        )
         model.check_noise(self.noise)
-        return EstimatorState([model], names), (x, labels, w, o)
+        if said := warning(n, d, self.family, batch, FEWER):
+            warnings.warn(said, stacklevel=4)
+        given = 0 if self._buckets is None else np.shape(X)[1]
+        return EstimatorState([model], names, given=given), (x, labels, w, o)
 
     @property
     def _model(self) -> AnyModel:
@@ -285,8 +313,9 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         delta : float in (0, 1)
             The probability that an interval may miss.
         anytime : bool
-            Whether to hold at all times at once, however often you look. False gives textbook
-            intervals, for one row at one sample size fixed in advance.
+            Whether to hold at all times at once, however often you look; such intervals depend on
+            the order in which rows were learnt. False gives textbook intervals, for one row at one
+            sample size fixed in advance.
         simultaneous : bool
             Whether to hold for all rows and all times at once, so also for rows chosen by looking
             at the data. False is for rows fixed in advance, and narrower, but for labels 0 and 1
@@ -319,13 +348,15 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         found = self._model.interval(x, self.noise, delta, anytime, simultaneous, kind, o, k)
         means = self._model.predict(x, o)
         outside = int(((means < found.lower) | (means > found.upper)).sum())
+        if kind == "observation" and SCORES.get(self.family) != "mean":
+            outside = 0  # the mean of counts, or of 0 and 1, need not be near one of them
         notes = [found.note]
         if ROWS_OUTSIDE in found.note:
-            names = self._learnt.columns or [f"x{i}" for i in range(x.shape[1])]
+            names = self._learnt.feature_words or [f"x{i}" for i in range(x.shape[1])]
             notes += [tie_words(each, names) for each in self._model.ties if each.dropped]
         if outside:
             lying = OUTSIDE.format(count_of(outside, *LYING))
-            notes.append(f"{lying}: predictions use ridge, forgetting and clipping")
+            notes.append(f"{lying}: {WHY_OUTSIDE}")
         found.note = "; ".join(filter(None, notes))
         return found
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..confidence import Interval
 from ..forking import Inside
+from ..inputs import flag, one_of, probability
 from ..printing import count_of
 from ..protocols import Array
+from ..states import ADDED
+from .class_model import ClassModel
 from .estimator_state import EstimatorState
 from .models import AnyModel, start_model
 from .online_estimator import OnlineEstimator
@@ -18,14 +22,19 @@ from .scikit_learn import ClassifierMixin
 from .summary import Summary, summarise
 from .tables import any_weight, classes_of, weights_of
 
+SEVERAL = "auto", "multinomial", "ovr"
+LINEAR, AGAINST = ", and log odds linear in the features", "of each class against the rest"
+
 
 @dataclass(eq=False, repr=False)
 class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[misc]
     """Logistic regression that learns rows as they come and chooses its own ridge.
 
-    A scikit-learn classifier based on `RidgeMixture`. Two classes need one mixture, for the
-    probability of the second class. With three or more, each class has a mixture against the rest,
-    and the probabilities are divided by their sum; this is not multinomial regression.
+    A scikit-learn classifier. Two classes need one mixture of ridges, for the probability of the
+    second class. Three or more have multinomial regression with a mixture of ridges; in a stream it
+    is mixed with logistic regressions of each class against the rest and with the frequencies of
+    classes, and the log loss of all rows is at most 0.60 above that of the first, 0.92 above the
+    second and 3.0 above the third.
 
     Parameters
     ----------
@@ -33,14 +42,20 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
         A number is the ridge for features scaled to variance 1.
     fit_intercept : bool
         Whether to add an intercept.
+    multi_class : {"auto", "multinomial", "ovr"}
+        For three or more classes: the mixture, where ``ridge`` is "auto"; multinomial regression
+        alone; or one-versus-rest alone, whose probabilities are divided by their sum.
 
     Attributes
     ----------
     classes_ : (k,) array
         The labels, in order; words, numbers or True and False.
     coef_ : (1, d) array, or (k, d) for k > 2 classes
-        Coefficients of the log odds, averaged over the mixture.
+        Coefficients of the log odds, averaged over the ridges. Those of several classes are of the
+        multinomial model and add up to 0, so that the log odds of two classes have the difference
+        of theirs; with "ovr" they are of each class against the rest.
     intercept_ : (1,) or (k,) array
+        Likewise.
     n_features_in_ : int
     feature_names_in_ : (d,) array of str
         Only after a data frame whose columns have names. Later frames may have them in any order.
@@ -64,13 +79,16 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
 
     ridge: str | float = "auto"
     fit_intercept: bool = True
+    multi_class: str = field(default="auto", metadata=ADDED)
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> OnlineGLMClassifier:
         """Start again, and fit all rows as a batch: their order does not matter."""
-        fitted, x, shares, w = self._fresh()._take(X, y, None, sample_weight)
-        for model, share in zip(fitted.models, shares, strict=True):
+        fitted, x, places, w = self._fresh()._take(X, y, None, sample_weight)
+        if fitted.several is not None:
+            fitted.several.gather(x, places, w)
+        for model, share in zip(fitted.models, _own(fitted, places), strict=True):
             model.gather(x, share, w)
         self._fitted = fitted.refitted()
         return self
@@ -111,13 +129,16 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
         classes: ArrayLike | None,
         sample_weight: ArrayLike | None,
     ) -> Array:
-        fitted, x, shares, w = self._take(X, y, classes, sample_weight)
+        fitted, x, places, w = self._take(X, y, classes, sample_weight)
         with Inside(self):
-            means = [
-                model.learn(x, share, w) for model, share in zip(fitted.models, shares, strict=True)
-            ]
+            if fitted.several is not None:
+                found = fitted.several.learn(x, places, w)
+            else:
+                pairs = zip(fitted.models, _own(fitted, places), strict=True)
+                means = [model.learn(x, share, w) for model, share in pairs]
+                found = _probabilities(np.column_stack(means))
             self._fitted = fitted
-        return _probabilities(np.column_stack(means))
+        return found
 
     def _take(
         self,
@@ -125,8 +146,8 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
         y: ArrayLike,
         classes: ArrayLike | None,
         sample_weight: ArrayLike | None,
-    ) -> tuple[EstimatorState, Array, list[Array], Array]:
-        """Return what has been learnt, or a fresh state; rows, labels of each model, weights."""
+    ) -> tuple[EstimatorState, Array, Array, Array]:
+        """Return what has been learnt, or a fresh state; rows, places of classes, weights."""
         afresh = "_fitted" not in vars(self)
         x, names = self._read(X, afresh)
         labels = classes_of(y, len(x), type(self).__name__)
@@ -138,9 +159,7 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
             fitted = self._learnt
             self._check_classes(classes)
         fitted.check()
-        places, several = _places(fitted, labels), len(fitted.models) > 1
-        own = range(len(fitted.models)) if several else (1,)
-        return fitted, x, [1.0 * (places == k) for k in own], w
+        return fitted, x, _places(fitted, labels), w
 
     def _start(
         self,
@@ -157,11 +176,15 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
                 f"contains only one class: {known.tolist()[0]!r}; partial_fit takes all of them as "
                 "classes="
             )
-        models: list[AnyModel] = [
-            start_model("binomial", self.ridge, "auto", self.fit_intercept, d)
-            for _ in range(1 if len(known) == 2 else len(known))
-        ]
-        return EstimatorState(models, names, known.tolist(), known.dtype.str)
+        K, kind = len(known), one_of("multi_class", self.multi_class, SEVERAL)
+        if K == 2 or kind == "ovr":
+            models = [
+                start_model("binomial", self.ridge, "auto", self.fit_intercept, d)
+                for _ in range(1 if K == 2 else K)
+            ]
+            return EstimatorState(models, names, known.tolist(), known.dtype.str)
+        several = ClassModel.start(K, self.ridge, self.fit_intercept, d, kind == "auto")
+        return EstimatorState([], names, known.tolist(), known.dtype.str, several=several)
 
     def _check_classes(self, classes: ArrayLike | None) -> None:
         if classes is None:
@@ -175,7 +198,7 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
 
     def _suits(self, state: EstimatorState) -> bool:
         families = {getattr(each.method, "family", "") for each in state.models}
-        return state.classes is not None and families == {"binomial"}
+        return state.classes is not None and families <= {"binomial"}
 
     @property
     def classes_(self) -> NDArray[np.generic]:
@@ -185,33 +208,104 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
     @property
     def coef_(self) -> Array:
         """The coefficients of the log odds."""
+        if (several := self._learnt.several) is not None:
+            return several.state.coefficients
         return np.array([each.coefficients()[0] for each in self._learnt.models])
 
     @property
     def intercept_(self) -> Array:
         """The intercepts of the log odds."""
+        if (several := self._learnt.several) is not None:
+            return several.state.intercepts
         return np.array([each.coefficients()[1] for each in self._learnt.models])
 
     def summary(self, delta: float = 0.05, feature_names: Sequence[str] | None = None) -> Summary:
         """Return a table of coefficients of the log odds, with their intervals.
 
-        Of two classes, it is for the second. Of several, each has lines of its own, for that class
-        against the rest. ``feature_names`` are as in `OnlineGLM.summary`.
+        Of two classes, it is for the second. Of several, each but the first has lines of its own:
+        the log odds against the first in the multinomial model, fitted to the rows of the two. With
+        ``multi_class="ovr"`` each has lines for that class against the rest. ``feature_names`` are
+        as in `OnlineGLM.summary`.
         """
-        columns = self._names(feature_names)
-        fitted, classes = self._learnt, self.classes_.tolist()
-        odds, keys = f"the log odds of {classes[1]!r} against {classes[0]!r}", [""]
-        if len(fitted.models) > 1:
+        columns, fitted, classes = self._names(feature_names), self._learnt, self.classes_.tolist()
+        odds = f"the log odds of {classes[1]!r} against {classes[0]!r}"
+        models: dict[str, AnyModel] = {}
+        if fitted.several is not None:
+            odds = f"the log odds of each class against {classes[0]!r}, multinomial model"
+            for k, pair in fitted.several.against_first().items():
+                models[f"{classes[k]}: "] = pair
+        elif len(classes) > 2:
             odds = "the log odds of each class against the rest"
             keys = [f"{name}: " for name in classes]
-        models = dict(zip(keys, fitted.models, strict=True))
-        title = f"{self!r}, {count_of(fitted.models[0].state.count, 'row')}"
+            models = dict(zip(keys, fitted.models, strict=True))
+        else:
+            models = {"": fitted.models[0]}
+        title = f"{self!r}, {count_of(fitted.count, 'row')}"
         return summarise(title, models, columns, "auto", delta, f"Coefficients of {odds}.")
+
+    def predict_interval(
+        self,
+        X: ArrayLike,
+        delta: float = 0.05,
+        *,
+        anytime: bool = True,
+        simultaneous: bool = False,
+    ) -> Interval:
+        r"""Return intervals for the probability of each class at each row, (n, k) arrays.
+
+        Intervals are around maximum likelihood without ridge, so a prediction may lie outside. Of
+        several classes they rest on the multinomial model. There rows of two classes alone are a
+        logistic regression, with an interval for their log odds; those of a class and each other
+        one, at :math:`\delta/(k-1)`, bound its probability. They are wider than need be, by a
+        third for three classes and twice as wide for ten. With ``multi_class="ovr"`` they rest on
+        the logistic regression of that class against the rest. That may hold for some classes, but
+        hardly for all at once.
+
+        Parameters
+        ----------
+        delta : float in (0, 1)
+            The probability that an interval may miss.
+        anytime : bool
+            Whether to hold at all times at once, however often you look. False gives textbook
+            intervals, for one row at one sample size fixed in advance.
+        simultaneous : bool
+            Whether to hold for all rows, classes and times at once.
+
+        Returns
+        -------
+        Interval
+            Unpacks into lower and upper, and says what it promises and what that rests on.
+        """
+        x, fitted = self._rows(X), self._learnt
+        fitted.check()
+        probability("delta", delta)
+        if flag("simultaneous", simultaneous) and not flag("anytime", anytime):
+            raise ValueError(
+                "simultaneous is True and anytime False; textbook intervals are for one row: leave "
+                "one of the two out"
+            )
+        if fitted.several is not None:
+            return fitted.several.pairs().interval(x, delta, anytime, simultaneous, fitted.classes)
+        part = delta / len(fitted.models) if simultaneous else delta
+        found = [
+            each.interval(x, "auto", part, anytime, simultaneous, "mean") for each in fitted.models
+        ]
+        low, high = (np.column_stack(each) for each in zip(*found, strict=True))
+        rests_on = "; ".join(dict.fromkeys(each.rests_on for each in found))
+        if len(found) == 1:
+            low, high = np.hstack([1 - high, low]), np.hstack([1 - low, high])
+            return Interval(low, high, found[0].promise, rests_on + LINEAR, found[0].note)
+        named = zip(self.classes_.tolist(), found, strict=True)
+        note = "; ".join(f"{name}: {each.note}" for name, each in named if each.note)
+        return Interval(low, high, found[0].promise, f"{rests_on}{LINEAR} {AGAINST}", note)
 
     def _shares(self, x: Array) -> Array:
         """Return the probability that each model gives to its class."""
-        self._learnt.check()
-        return np.column_stack([each.predict(x) for each in self._learnt.models])
+        fitted = self._learnt
+        fitted.check()
+        if fitted.several is not None:
+            return fitted.several.predict(x)
+        return np.column_stack([each.predict(x) for each in fitted.models])
 
     def decision_function(self, X: ArrayLike) -> Array:
         """Return the log odds of the second class, or of each of several against the rest."""
@@ -246,7 +340,13 @@ def _probabilities(p: Array) -> Array:
     return p / p.sum(axis=1, keepdims=True) if p.shape[1] > 1 else np.hstack([1 - p, p])
 
 
-def _places(fitted: EstimatorState, labels: NDArray[np.generic]) -> NDArray[np.int64]:
+def _own(fitted: EstimatorState, places: Array) -> list[Array]:
+    """Return the labels of each model: is it its class?"""
+    own = (1,) if len(fitted.models) == 1 else range(len(fitted.models))
+    return [1.0 * (places == k) for k in own]
+
+
+def _places(fitted: EstimatorState, labels: NDArray[np.generic]) -> Array:
     """Return the place of each label among the classes."""
     place = {label: i for i, label in enumerate(fitted.classes or ())}
     found = [place.get(label, -1) for label in labels.tolist()]
@@ -256,4 +356,4 @@ def _places(fitted: EstimatorState, labels: NDArray[np.generic]) -> NDArray[np.i
             f"y has the class {labels.tolist()[at]!r} at row {at}, not among {fitted.classes!r}; "
             "name all classes in the first call of partial_fit, as classes="
         )
-    return np.array(found)
+    return np.array(found, dtype=float)

@@ -19,8 +19,8 @@ WIDTH = 110  # letters of a line of notes
 ORDER = "Anytime intervals follow the order in which rows were learnt."
 ABOUT = (
     "estimate: {}, with its standard error; intervals are around it. prediction: with ridge, what "
-    "predict uses. {} intervals for each coefficient; anytime: at all times at once; textbook: at "
-    "one time fixed in advance."
+    "predictions rest on. {} intervals for each coefficient; anytime: at all times at once; "
+    "textbook: at one time fixed in advance."
 )
 
 

@@ -53,7 +53,8 @@ def interval(z: Array, rest: Array, delta: float) -> tuple[float, float, float]:
     """Return the lower end, the centre and the upper end of an interval for m, in [0, 1].
 
     The mean of ``z`` is at most m and that of ``rest`` at most 1 - m. The centre is where the two
-    bets, against smaller and against larger m, have won the same.
+    bets, against smaller and against larger m, have won the same. Where both exclude every m, the
+    ends are NaN.
 
     >>> one, none = np.ones(50), np.zeros(50)
     >>> [round(each, 2) for each in interval(np.r_[one, none], np.r_[none, one], 0.05)]
@@ -67,7 +68,9 @@ def interval(z: Array, rest: Array, delta: float) -> tuple[float, float, float]:
     def ahead(m: float) -> float:
         return _wealth(*up, m) - _wealth(*down, 1 - m)
 
-    if lower >= upper or ahead(lower) <= 0:
+    if lower > upper:
+        return math.nan, 0.5, math.nan
+    if lower == upper or ahead(lower) <= 0:
         return lower, lower, upper
     centre = upper if ahead(upper) >= 0 else float(brentq(ahead, lower, upper, xtol=1e-12))
     return lower, centre, upper

@@ -11,6 +11,7 @@ from . import betting, reliability
 from .decision_table import DecisionTable
 
 Limits = tuple[float, float] | None
+Ends = tuple[float, float, float]  # lower, centre, upper
 Ways = dict[str, tuple[float, Array]]  # estimator -> estimate, and terms with its error
 START = 100.0  # effective sample size from which the asymptotic sequence holds
 FIXED = "one policy, at one time fixed in advance; approximate"
@@ -27,6 +28,8 @@ RESTS_ON = {
     "dr": f"{SUPPORT}; {NORMAL}; no prediction needs to be right",
 }
 BOUNDED = f"rewards within [{{:g}}, {{:g}}]; {SAMPLED}"
+NO_VALUE = "no value explains these rewards; the recorded probabilities are wrong"
+CONTRADICTED = f"nothing: {NO_VALUE}"
 UNBOUNDED = f"{SUPPORT}; {SAMPLED}; rewards and weights of finite variance, no range being known"
 
 
@@ -84,6 +87,8 @@ class Judged:
         always = self.anytime(delta, limits)
         if math.isinf(always.lower):
             said.append(self.unlimited)
+        elif always.rests_on == CONTRADICTED:
+            said.append(f"{self.name}: the anytime interval says nothing, since {NO_VALUE}")
         return [*found, always], said
 
     def approximate(
@@ -117,8 +122,16 @@ class Judged:
         low, high = limits
         s = (self.r - low) / (high - low)
         found = betting.interval(self.w * s, self.w * (1 - s), delta)
-        lower, value, upper = (low + (high - low) * each for each in found)
-        words = f"{RECORDED}; {BOUNDED.format(low, high)}"
+        return self._within(found, low, high, limits, size)
+
+    def _within(
+        self, ends: Ends, low: float, high: float, limits: tuple[float, float], size: float
+    ) -> Estimate:
+        """Return the anytime estimate of bounds in [0, 1], on a scale from ``low`` to ``high``."""
+        words = f"{RECORDED}; {BOUNDED.format(*limits)}"
+        if math.isnan(ends[0]):
+            ends, words = (0.0, ends[1], 1.0), CONTRADICTED
+        lower, value, upper = (low + (high - low) * each for each in ends)
         return Estimate(self.name, "anytime", value, lower, upper, ANYTIME, words, size)
 
     def gain(self, delta: float, limits: Limits) -> tuple[Estimate, list[str]]:
@@ -135,10 +148,7 @@ class Judged:
         s = (self.r - low) / (high - low)
         more = self.w - 1  # E[(w - 1) s] is the gain, less that of the reverse
         ends = betting.interval((1 + more * s) / 2, (1 + more * (1 - s)) / 2, delta)
-        lower, middle, upper = ((high - low) * (2 * each - 1) for each in ends)
-        words = f"{RECORDED}; {BOUNDED.format(low, high)}"
-        size = effective(self.w)
-        return Estimate("gain", "anytime", middle, lower, upper, ANYTIME, words, size), said
+        return own._within(ends, low - high, high - low, limits, effective(self.w)), said
 
     @property
     def unlimited(self) -> str:

@@ -65,7 +65,7 @@ class EstimatorPlayer:
     @property
     def has_intervals(self) -> bool:
         """Whether it can be asked for intervals by now."""
-        return self.learnt and hasattr(self.model, "predict_interval")
+        return self.learnt and self.classes is None and hasattr(self.model, "predict_interval")
 
     def interval(
         self, x: Array, delta: float, kind: str, offset: Array | None = None, **more: Any

@@ -17,7 +17,7 @@ from .running_mean import RunningMean
 from .textbook import NAMES, Textbook
 from .validation import Validation
 
-BLOCK = 1000  # rows between two steps of the progress bar
+BLOCK, WORK = 1000, 2e8  # rows between two steps of the progress bar, and these times columns^2
 
 
 def evaluate(
@@ -85,8 +85,9 @@ def evaluate(
         players[title] = other or player(baseline, x, w, classes, columns)
     validation = Validation(players, family, delta)
     means = np.empty(labels.shape)
-    for at in _steps(len(x), progress):
-        here = slice(at, at + BLOCK)
+    block = min(BLOCK, 10 + int(WORK / x.shape[1] ** 2))
+    for at in _steps(len(x), block, progress):
+        here = slice(at, at + block)
         means[here] = validation.update(x[here], labels[here], w[here])
     return validation.result(repr(model), means)
 
@@ -114,7 +115,7 @@ def _classes(y: ArrayLike, count: int) -> tuple[Sequence[object], Array]:
     return list(classes), labels
 
 
-def _steps(count: int, progress: bool | None) -> Iterator[int]:
+def _steps(count: int, block: int, progress: bool | None) -> Iterator[int]:
     """Yield where each block begins, beside a progress bar."""
     try:
         from tqdm import tqdm
@@ -123,9 +124,9 @@ def _steps(count: int, progress: bool | None) -> Iterator[int]:
             raise ImportError(
                 f"a progress bar needs {error.name}; install it with: pip install tqdm"
             ) from None
-        yield from range(0, count, BLOCK)
+        yield from range(0, count, block)
         return
     with tqdm(total=count, unit=" rows", disable=None if progress is None else not progress) as bar:
-        for at in range(0, count, BLOCK):
+        for at in range(0, count, block):
             yield at
-            bar.update(min(BLOCK, count - at))
+            bar.update(min(block, count - at))

@@ -8,6 +8,7 @@ from ..blas import matmul, one_thread
 from ..printing import percent
 from ..protocols import Array
 from ..regression.linear_intervals import solve
+from ..regression.maximum_likelihood import WIDE
 from ..regression.normal_equations import NormalEquations
 
 GROWTH = {"gaussian": 1.1, "binomial": 1.25, "poisson": 1.25}  # of the rows between two fits
@@ -73,7 +74,7 @@ class Textbook:
             )
         return (
             f"{name} is not compared: without ridge it had no finite fit for most rows, since "
-            "features separate the labels."
+            "features separate the labels, or these are all alike."
         )
 
     def _add(self, x: Array, y: Array, w: Array) -> None:
@@ -124,9 +125,8 @@ def newton(z: Array, y: Array, w: Array, theta: Array, family: str) -> Array:
         mean = _mean(z @ theta, family)
         slope = w * (mean * (1 - mean) if family == "binomial" else mean)
         gradient = z.T @ (w * (y - mean))
-        s, values, vectors, kept = linalg.scaled_spectrum((z * slope[:, None]).T @ z, 1e-12)
-        inside = (gradient / s) @ vectors[:, kept]
-        step = vectors[:, kept] @ (inside / values[kept]) / s
+        half = z * np.sqrt(slope)[:, None]
+        step = _step(half.T @ half, gradient)
         decrease = float(gradient @ step)
         if not decrease > 1e-12 * max(value, 1.0):
             break
@@ -141,6 +141,18 @@ def newton(z: Array, y: Array, w: Array, theta: Array, family: str) -> Array:
             break
         theta, value = tried, found
     return theta
+
+
+def _step(H: Array, gradient: Array) -> Array:
+    """Solve for a step of Newton's method, in the span of H."""
+    if len(H) > WIDE:
+        s = np.sqrt(np.maximum(np.diag(H), 1e-300))
+        found = linalg.solve_safely(H / s[:, None] / s, gradient / s)
+        if found is not None:
+            return found / s
+    s, values, vectors, kept = linalg.scaled_spectrum(H, 1e-12)
+    inside = (gradient / s) @ vectors[:, kept]
+    return np.asarray(vectors[:, kept] @ (inside / values[kept]) / s)
 
 
 @one_thread

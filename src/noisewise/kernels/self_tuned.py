@@ -3,29 +3,33 @@
 Each factor has a row of ``experts`` and its own G = sum w z z', b = sum w y z, P = (G + R)^-1 and
 B = P b, discounted; z is the row less the first one, with 1 for the intercept. Only halves of G and
 P are read, in rows of whole eights: a recursion that forgets blows up unless P is symmetric.
+
+Where the variance of a feature moves by a factor of 2, all is renewed, at d^3. Beyond `at.WIDE`
+features that would happen with nearly every row: there a moved feature alone is changed, by rank
+one, and what takes a factor is left to Python, see regression/wide_ridge.py.
 """
 
 import math
 
 import numpy as np
-from numba import float64, int64, njit, void
+from numba import float64, int64, njit
 
-from . import layout
 from . import self_tuned_layout as at
 from .compile_options import INNER, PART, entry
 from .gram import squares
-from .vectors import sweep
+from .self_tuned_changes import fold, has_moved, heavy, padded, penalty, rescale, rescaled
 
-RENEWAL, GROWTH, CAP, CLIP = 2.0, 0.25, 25.0, 0.25
+GROWTH, CAP, CLIP = 0.25, 25.0, 0.25
 FEWEST, CAPPED = 2.5, 10.0
 LARGEST = 1e100  # square of a number, and that times its weight
 UNMOVED, UNDERFLOW = 1e-14, 1e-100  # a variance below these counts as 0
 TINY = 1e-15
 STEEP = 1e30  # scale at which a factor is computed afresh, whatever the period
+HEAVY = 1e10  # w z'Pz of a row that takes as many digits of P, which is computed afresh
+BUDGET = 1e8  # operations before a call returns, so that an interrupt is heard
 # the grid, filled up to whole fours by a ridge that has no mass
 PADDED_GRID, PADDED_PRIOR = np.append(at.GRID, 1.0), np.append(at.LOG_PRIOR, -math.inf)
 ONE, TWO, THREE, FOUR = [np.uint64(n) for n in range(1, 5)]
-padded = njit(**INNER)(layout.padded)
 
 
 @njit(**INNER)
@@ -35,14 +39,6 @@ def product(a, i, b, j, n):
     for k in range(n):
         total += a[i, k] * b[j, k]
     return total
-
-
-@njit(**INNER)
-def penalty(v, i, ridge):
-    """Return an entry of R: the ridge times a variance, 1 where that is 0."""
-    if i >= v.shape[0]:
-        return at.INTERCEPT_RIDGE
-    return ridge * v[i] if v[i] > 0.0 else 1.0
 
 
 @njit(**PART)
@@ -163,10 +159,10 @@ def renew(expert, fixed, t, G, b, v, P, B):
 
 @njit(**INNER)
 def look(x, i, numbers, moments, z, v):
-    """Set z, and v to the variances with this row; return whether they moved by a factor of 2."""
+    """Set z, and v to the variances with this row; return how many moved by a factor of 2."""
     d, n = v.shape[0], numbers[at.COUNT] + 1.0
-    centred = z.shape[0] > d
-    moved = False
+    centred, used = z.shape[0] > d, moments[at.USED]
+    moved = 0
     for j in range(d):
         z[j] = x[i, j] - moments[at.FIRST, j] if not centred or n > 1.0 else 0.0
         square = (moments[at.SUM_OF_SQUARES, j] + z[j] * z[j]) / n
@@ -174,8 +170,7 @@ def look(x, i, numbers, moments, z, v):
         v[j] = square - mean * mean if centred else square
         if not v[j] > max(UNMOVED * square, UNDERFLOW):
             v[j] = 0.0
-        used = moments[at.USED, j]
-        moved = moved or v[j] > RENEWAL * used or used > RENEWAL * v[j]
+        moved += has_moved(used, v, j)
     if centred:
         z[d] = 1.0
     return moved
@@ -206,7 +201,7 @@ def clipped(numbers, clip, mean):
 @njit(**PART)
 def peek(numbers, experts, gram, moment, theta, fixed, clip, z, v, moved, means):
     """Return what would be predicted for a row; the state is only read."""
-    if not moved:
+    if moved == 0:
         return clipped(numbers, clip, combine(numbers, experts, theta, z, means))
     (k, p), ld = theta.shape, padded(theta.shape[1])
     P, B = np.empty((at.VECTORS + ld) * ld), np.empty((k, p))
@@ -218,30 +213,21 @@ def peek(numbers, experts, gram, moment, theta, fixed, clip, z, v, moved, means)
 
 @njit(**INNER)
 def add_row(expert, z, y, w, G, b, P, B):
-    """Add a row to the matrices of a forgetting factor."""
-    p, gamma, scale = z.shape[0], expert[at.GAMMA], expert[at.SCALE]
+    """Add a row to the matrices of a forgetting factor; return w |z'Pz| before it."""
+    p, gamma = z.shape[0], expert[at.GAMMA]
     ld = np.uint64(padded(p))
-    row, old = np.uint64(at.ROW) * ld, np.uint64(expert[at.SLOT]) * ld
-    new = ld - old
-    for i in range(p):
-        P[row + np.uint64(i)] = z[i]
-    first = np.uint64(at.VECTORS) * ld
-    (q,) = sweep(P, np.uint64(p), ld, first, old, row, new, -expert[at.PENDING])
-    score = 0.0
-    for i in range(p):
-        score += B[i] * z[i]
-    share = scale * w / (gamma + w * scale * max(q, 0.0))
-    expert[at.PENDING], expert[at.SLOT] = share, 1.0 - expert[at.SLOT]
-    scale /= gamma
+    row = np.uint64(at.ROW) * ld
+    q = fold(expert, gamma, z, y, w, P, B)
+    scale = expert[at.SCALE] / gamma
     expert[at.SCALE] = scale
-    step, root = share * (y - score), math.sqrt(w * scale)
+    root = math.sqrt(w * scale)
     for i in range(p):
-        B[i] += step * P[new + np.uint64(i)]
         b[i] = gamma * b[i] + w * y * z[i]
         P[row + np.uint64(i)] = root * z[i]
     squares(P, G, np.uint64(p), ld, row, ONE)
     expert[at.LABELS] = gamma * expert[at.LABELS] + w * y * y
     expert[at.SIZE] = gamma * expert[at.SIZE] + 1.0
+    return w * scale * abs(q)
 
 
 @njit(**INNER)
@@ -284,34 +270,63 @@ TABLE, LINE = float64[:, ::1], float64[::1]
 
 
 @entry(
-    int64(LINE, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, float64, int64, TABLE, LINE, LINE, LINE)
-)
-def learn(numbers, moments, experts, gram, moment, inverse, theta, fixed, clip, x, y, w, out):
-    """Learn rows in order; ``out`` takes the mean predicted for each before its label.
+    int64(
+        LINE, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, float64, int64, int64, TABLE, LINE, LINE,
+        LINE,
+    )
+)  # fmt: skip
+def learn(
+    numbers, moments, experts, gram, moment, inverse, theta, fixed, clip, start, x, y, w, out
+):  # fmt: skip
+    """Learn rows from ``start`` on; ``out`` takes the mean predicted for each before its label.
 
     ``fixed`` is the ridge in units of the variances, 0 where it is chosen; ``clip`` says whether
-    predictions stay near the labels seen. Returns the first row
-    that is too large to compute with, and then nothing is learnt, or -1.
+    predictions stay near the labels seen. Returns the row that is next: after some work; or of a
+    wide table where a factor is due (one that does not wait for its row has `at.FACTORED` -1), or
+    at a row of weight 0. If row i is too large to compute with, nothing is learnt, and it is -1-i.
     """
     (k, p), d = moment.shape, x.shape[1]
-    for i in range(y.shape[0]):
+    for i in range(y.shape[0] if start == 0 else 0):
         most = abs(y[i])
         for j in range(d):
             most = max(most, abs(x[i, j]))
         if not max(w[i], 1.0) * most * most <= LARGEST:
+            return -1 - i
+    z, v, means, unit = np.empty(p), np.empty(d), np.empty(k), np.zeros(p)
+    wide, work, used = d > at.WIDE, 0.0, moments[at.USED]
+    renewal = 16.0 / 3.0 * k * d * d * d
+    for i in range(start, y.shape[0]):
+        if work > BUDGET:
             return i
-    z, v, means = np.empty(p), np.empty(d), np.empty(k)
-    for i in range(y.shape[0]):
         moved = look(x, i, numbers, moments, z, v)
+        work += k * d * d
         if not w[i] > 0.0:
+            if wide:
+                return i
             out[i] = peek(numbers, experts, gram, moment, theta, fixed, clip, z, v, moved, means)
+            work += renewal if moved > 0 else 0.0
             continue
         t = numbers[at.COUNT]
-        if moved:
-            for j in range(d):
-                moments[at.USED, j] = v[j]
+        if moved > 0:
+            many = False
+            if wide:
+                count = heavy(used, v, p, gram[0])
+                work += k * count * d * d
+                many = count > 1 + d // at.CHANGES
             for e in range(k):
-                renew(experts[e], fixed, t, gram[e], moment[e], v, inverse[e], theta[e])
+                if many:
+                    experts[e, at.FACTORED] = -1.0
+                elif wide:
+                    rescale(experts[e], used, v, unit, gram[e], inverse[e], theta[e])
+            for j in range(d):
+                if not wide or has_moved(used, v, j):
+                    used[j] = v[j]
+            if many:
+                return i
+            if not wide:
+                work += renewal
+                for e in range(k):
+                    renew(experts[e], fixed, t, gram[e], moment[e], v, inverse[e], theta[e])
         mean = combine(numbers, experts, theta, z, means)
         out[i] = clipped(numbers, clip, mean)
         if t == 0.0:
@@ -322,26 +337,55 @@ def learn(numbers, moments, experts, gram, moment, inverse, theta, fixed, clip, 
         for j in range(d):
             moments[at.SUM, j] += z[j]
             moments[at.SUM_OF_SQUARES, j] += z[j] * z[j]
-            v[j] = moments[at.USED, j]
+            v[j] = used[j]
         t += 1.0
         numbers[at.COUNT] = t
+        due = False
         for e in range(k):
             expert, G, b, P, B = experts[e], gram[e], moment[e], inverse[e], theta[e]
-            add_row(expert, z, y[i] - numbers[at.ORIGIN], w[i], G, b, P, B)
+            leverage = add_row(expert, z, y[i] - numbers[at.ORIGIN], w[i], G, b, P, B)
             # forgetting shrinks the ridge, which a new factor restores
             period = max(1.0, 0.1 * d, 0.2 / max(1.0 - expert[at.GAMMA], 1e-99))
-            if t >= expert[at.NEXT]:
+            stale = t - expert[at.FACTORED] >= period or expert[at.SCALE] > STEEP
+            stale = stale or leverage > HEAVY
+            if wide:
+                due = due or stale or t >= expert[at.NEXT]
+                if stale:
+                    expert[at.FACTORED] = -1.0
+            elif t >= expert[at.NEXT]:
+                work += renewal
                 renew(expert, fixed, t, G, b, v, P, B)
-            elif t - expert[at.FACTORED] >= period or expert[at.SCALE] > STEEP:
+            elif stale:
                 refactor(expert, t, G, b, v, P, B)
-    return -1
+        if due:
+            return i + 1
+    return y.shape[0]
 
 
-@entry(void(LINE, TABLE, TABLE, TABLE, TABLE, TABLE, float64, int64, TABLE, LINE))
-def predict(numbers, moments, experts, gram, moment, theta, fixed, clip, x, out):
-    """Set the mean of each row, as `learn` would predict it next; the state is only read."""
-    z, v = np.empty(moment.shape[1]), np.empty(x.shape[1])
-    means = np.empty(moment.shape[0])
-    for i in range(x.shape[0]):
+@entry(int64(LINE, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, float64, int64, int64, TABLE, LINE))
+def predict(numbers, moments, experts, gram, moment, inverse, theta, fixed, clip, start, x, out):
+    """Set the mean of each row from ``start`` on, as `learn` would predict it next.
+
+    The state is only read. Returns the row that is next: after some work, or of a wide table where
+    a factor is needed, and then -1-i.
+    """
+    (k, p), d = moment.shape, x.shape[1]
+    z, v, means, B = np.empty(p), np.empty(d), np.empty(k), np.empty((k, p))
+    used, work = moments[at.USED], 0.0
+    for i in range(start, x.shape[0]):
+        if work > BUDGET:
+            return i
         moved = look(x, i, numbers, moments, z, v)
-        out[i] = peek(numbers, experts, gram, moment, theta, fixed, clip, z, v, moved, means)
+        work += k * d
+        if d > at.WIDE and moved > 0:
+            count = heavy(used, v, p, gram[0])
+            if count > 1 + d // at.CHANGES:
+                return -1 - i
+            work += k * d * count * (8.0 + count)
+            for e in range(k):
+                rescaled(experts[e], used, v, gram[e], inverse[e], theta[e], count, B[e])
+            out[i] = clipped(numbers, clip, combine(numbers, experts, B, z, means))
+        else:
+            work += 16.0 / 3.0 * k * d * d * d if moved > 0 else 0.0
+            out[i] = peek(numbers, experts, gram, moment, theta, fixed, clip, z, v, moved, means)
+    return x.shape[0]

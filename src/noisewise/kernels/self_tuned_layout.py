@@ -19,3 +19,6 @@ GRID = 10.0 ** np.arange(-3.0, 4.25, 0.5)
 LOG_PRIOR = -np.log(1.0 + np.log10(GRID) ** 2)
 PRIOR_RIDGE = math.exp(float(np.log(GRID) @ np.exp(LOG_PRIOR) / np.exp(LOG_PRIOR).sum()))
 INTERCEPT_RIDGE = 1e-8
+
+WIDE = 64  # features beyond which a moved variance changes its own feature alone
+CHANGES = 64  # features for each that is changed by rank one before a factor is quicker

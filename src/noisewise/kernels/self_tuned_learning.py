@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from . import self_tuned_ucb_layout as at
+from .change_evidence import number_evidence, share_evidence
 from .compile_options import INNER, PART
 from .dense import invert, times
 from .self_tuned_noise import count_noise, renew_noise
@@ -29,7 +30,6 @@ CERTAIN = 2.0  # standard errors before given sds are distrusted
 FLATTEST = 2e-9  # slope of the logistic mean at a score of 20
 STEEP = 1e10  # weight times z'Pz, from which on an update of P by rank one loses its digits
 MOST_RIDGE = 1e30  # over the sum of weighted squares: coefficients are 0 then
-SURPRISE = 3.0  # most log L of a share: one that the model rules out is no change yet
 PASSES, ENOUGH = 12, 1e-4  # Newton's method: at most; and the squared step in standard errors
 
 
@@ -407,10 +407,7 @@ def store(s, rows, z, y, w, part):
 
 @njit(**PART)
 def gaussian_round(s, v, m, rows, z, y, given, gamma):
-    """Learn a continuous reward, less the origin; return what it weighs and L of the restart test.
-
-    L is the ratio of t densities with two degrees of freedom, of a scale that suits both learners.
-    """
+    """Learn a continuous reward, less the origin; return its weight and L of the restart test."""
     w = trusted(given, s[at.TYPICAL], s[at.DISTRUST])
     k, before = np.empty(z.shape[0]), s[at.DISPERSION]
     most = OUTLIER * dispersion(s) if s[at.RESIDUAL_COUNT] >= TRUSTING else math.inf
@@ -430,8 +427,8 @@ def gaussian_round(s, v, m, rows, z, y, given, gamma):
     s[at.DISPERSION] = dispersion(s)
     if not before > 0.0:
         return u, 1.0
-    scale = 2.0 * before * (1.0 / w + max(q, recent_q))
-    return u, ((1.0 + r * r / scale) / (1.0 + recent * recent / scale)) ** 1.5
+    sd = math.sqrt(before * (1.0 / w + max(q, recent_q)))  # that suits both learners
+    return u, math.exp(number_evidence(s, r / sd, recent / sd))
 
 
 @njit(**PART)
@@ -470,5 +467,6 @@ def binomial_round(s, v, m, rows, z, y, n, gamma):
     s[at.WEIGHT] += c
     renew_if_steep(s, max(leverage, recent_leverage))
     store(s, rows, z, y, n, 1.0)
-    log_ratio = log_likelihood(recent, y, n) - log_likelihood(score, y, n)
-    return c, math.exp(min(log_ratio, SURPRISE))
+    p, other = sigmoid(score), sigmoid(recent)
+    sd, other_sd = math.sqrt(slope(p)), math.sqrt(slope(other))
+    return c, math.exp(share_evidence(s, p, other, sd, other_sd, y, n))

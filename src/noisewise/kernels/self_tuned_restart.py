@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from . import self_tuned_ucb_layout as at
+from .change_evidence import forget_residuals
 from .compile_options import PART
 from .dense import invert, set_line
 from .self_tuned_learning import (
@@ -90,6 +91,7 @@ def learn_again(s, v, m, rows):
 def drop_before_change(s, v, rows, family):
     """Count a restart, and drop the rows of before the change."""
     s[at.EVIDENCE] = s[at.SINCE] = 0.0
+    forget_residuals(s)
     s[at.RESTARTS] += 1.0
     s[at.LAST_RESTART] = s[at.COUNT]
     drop_rows(s, rows, first_after_change(s, v, rows, family))

@@ -4,10 +4,13 @@ D is the number of features and one more, the intercept, which stands last. The 
 Gaussian, and 1, binomial.
 """
 
+import math
 from typing import TYPE_CHECKING
 
 GAUSSIAN, BINOMIAL = 0, 1
 TIE = 1e-12  # indices equal to this, relatively, are
+PRIOR_SQUARES = 3.0  # of residuals, drawing their correlation towards 0
+CERTAIN = 3.0  # standard errors from which on that is beyond chance
 
 FIELDS = {
     "FAMILY": "0 or 1, see above",
@@ -27,6 +30,9 @@ FIELDS = {
     "LOG_SQUARES": "sum of log r^2 w over the same rows as the following",
     "LOG_SPREAD": "sum of log w over rows that tell whether the given sds are right",
     "LOG_PRODUCTS": "sum of the product of both",
+    "LAG_PRODUCTS": "of residuals in a row of the learner that forgets, capped, summed",
+    "LAST": "residual, standardised and capped",
+    "LAST_RECENT": "residual of the learner that forgets",
     "NEXT": "count at which the ridge is chosen again",
     "RIDGE": "2 lambda",
     "INTERCEPT": "ridge of the intercept",
@@ -47,6 +53,8 @@ FIELDS = {
     "RESIDUAL_COUNT": "how many they are",
     "DISPERSION": "phi",
     "EVIDENCE": "E of the restart test",
+    "LAG_SQUARES": "of the first ones of these products, summed",
+    "TAILS": "squared standardised residuals since the last restart, not capped, summed",
 }
 AT = {name: place for place, name in enumerate(FIELDS)}
 globals().update(AT)
@@ -56,8 +64,9 @@ if TYPE_CHECKING:
 
 
 SIZE = len(FIELDS)
+EARLIER = 37  # the size before residuals in a row were counted
 COUNTS = range(10)  # the whole numbers among them
-SIGNED = range(10, 17)  # those that may be negative
+SIGNED = range(10, 20)  # those that may be negative
 
 (
     THETA,
@@ -80,3 +89,9 @@ SIGNED = range(10, 17)  # those that may be negative
     SANDWICH,  # P M P
     MATRICES,
 ) = range(9)
+
+
+def clear_correlation(products: float, squares: float, count: float) -> float:
+    """Return the lag correlation of residuals where that is beyond chance, else 0."""
+    rho = products / (PRIOR_SQUARES + squares)
+    return rho if rho * math.sqrt(1.0 + count) > CERTAIN else 0.0

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from .state import FTRLState
 
 GROWTH = 2.0  # of the count, between two bounds of the eigenvalues
+NARROW = 64  # features up to which they are bounded with every factor, too
+LEAST_STRETCH = 0.03  # below, too many digits of an inverse would be lost
 
 
 class AnchoredNewton(CompiledSolver):
@@ -53,7 +55,7 @@ class AnchoredNewton(CompiledSolver):
             return
         h = state.head
         self._move(glm, state, 0.0)
-        h.stale_low = 1.0  # what was measured against curvatures that may be torn
+        h.stale_low, h.smallest = 1.0, h.ridge  # what was measured may be torn
         self._renew(state)
         h.leverage = _largest_leverage(state, state.inverse())
         self.kernels.restep(state.array)
@@ -84,6 +86,39 @@ class AnchoredNewton(CompiledSolver):
         # H + D I >= (1 + D / least) H for D < 0, and at least the new ridge over the old
         h.leverage /= min(1.0, max(1 + D / least, ridge / old))
         h.smallest = max(1 / linalg.largest_eigenvalue_bound(P), ridge)
+        self.kernels.restep(state.array)
+        if h.pass_due:
+            self._refresh(glm, state)
+
+    @one_thread
+    def stretch(self, glm: GLM, state: "FTRLState", e: Array, t: float) -> None:
+        r"""Change the inverse by two ranks; passes follow while the gap is too large.
+
+        Scores at the anchor stay: it becomes :math:`T^{-1}m,\ T = I + (t - 1)ee^\top`. The Hessian
+        becomes :math:`THT + \rho(1 - t^2)ee^\top`, whose inverse is that of THT less one of rank
+        one; bounds of rows hold as before, since t is at most 1.
+        """
+        if t < LEAST_STRETCH:
+            super().stretch(glm, state, e, t)
+            return
+        h, v = state.head, state.views
+        rho, P, back = h.ridge, state.inverse(), 1 / t - 1
+        k = P @ e
+        q = float(e @ k)
+        s = rho * (1 - t * t) / (t * t + rho * (1 - t * t) * q)
+        both, one = np.array([e, k]), back * (1 - s * q)
+        P += both.T @ (np.array([[back * q * one, one], [one, -s]]) @ both)
+        pull = v.gradient - rho * v.anchor
+        before = float(v.anchor @ v.anchor)
+        v.anchor += back * float(e @ v.anchor) * e
+        after = float(v.anchor @ v.anchor)
+        v.gradient[:] = pull + (t - 1) * float(e @ pull) * e + rho * v.anchor
+        v.inverse[:] = P
+        h.pending = 0.0
+        h.value += 0.5 * rho * (after - before)
+        h.length = math.sqrt(after)
+        h.loss = max(h.loss, (h.curved + state.dim * rho) / (t * t * h.smallest))
+        h.smallest = rho + t * t * (h.smallest - rho)
         self.kernels.restep(state.array)
         if h.pass_due:
             self._refresh(glm, state)
@@ -121,8 +156,10 @@ class AnchoredNewton(CompiledSolver):
                 self._renew(state)
             if not exact and not h.pass_due:
                 return
-            # what is left is rounding: of the gradient, or of the value that guards the steps
-            if h.gap <= 1.01 * h.blur or (attempt > 2 and not h.value < value):
+            # what is left is rounding: of the gradient, which the gap of a link whose slopes
+            # differ by many orders overstates, or of the value that guards the steps
+            proved = exact or not h.calibrated
+            if (proved and h.gap <= 1.01 * h.blur) or (attempt > 2 and not h.value < value):
                 return
 
     def _move(self, glm: GLM, state: "FTRLState", s: float = 1.0) -> int:
@@ -160,11 +197,16 @@ class AnchoredNewton(CompiledSolver):
                 H += root.T @ root
         P = linalg.invert(linalg.factor(H))
         state.views.inverse[:] = P
-        h.leverage /= h.stale_low  # the new H is at least that share of the old one
+        # the new H is at least that share of the old one; curvatures may be lost altogether
+        h.leverage /= max(h.stale_low, 1e-100)
+        if state.dim > NARROW:
+            known = h.stale_low * h.smallest
+            h.smallest = max(known, 1 / float(np.linalg.norm(P)), h.ridge)
+        else:
+            h.smallest = max(1 / linalg.largest_eigenvalue_bound(P), h.ridge)
+            h.bounding = GROWTH * h.count
         h.stale_low = h.stale_high = 1.0
         h.stale_sum = 0.0
-        h.smallest = max(1 / linalg.largest_eigenvalue_bound(P), h.ridge)
-        h.bounding = GROWTH * h.count
         h.loss = 0.0
         h.factors += 1
         self.kernels.restep(state.array)

@@ -2,17 +2,16 @@
 
 import numpy as np
 
+from .. import linalg
 from ..blas import one_thread
 from ..kernels import self_tuned_layout as at
 from ..kernels.layout import padded
 from ..protocols import Array
 from .normal_equations import NormalEquations
 from .self_tuned import SelfTuned, SelfTunedState
+from .wide_ridge import FEWEST, GROWTH, variances
 
-FEWEST = 2.5  # rows before the evidence counts
-GROWTH = 0.25  # of the rows, before a ridge is chosen again
 LARGEST = 1e100  # square of a number, and that times its weight
-UNMOVED, UNDERFLOW = 1e-14, 1e-100  # a variance below these counts as 0
 
 
 def check_sums(x: Array, y: Array, w: Array) -> None:
@@ -84,13 +83,13 @@ def batch_state(
     numbers[:] = state.numbers
     numbers[at.ORIGIN] = level + sums.label_origin
     moved = sums.origin + mean - before[at.FIRST]
-    variances = _variances(before, n, sums.intercept)
+    v = variances(before, n, sums.intercept)
     moments[at.FIRST] = before[at.FIRST] + moved
     moments[at.SUM] = before[at.SUM] - n * moved
     squares = before[at.SUM_OF_SQUARES] - moved * (2 * before[at.SUM] - n * moved)
     moments[at.SUM_OF_SQUARES] = np.maximum(squares, 0.0)
-    moments[at.USED] = variances
-    basis = Basis(G[:d, :d], b[:d], max(q, 0.0), variances)
+    moments[at.USED] = v
+    basis = Basis(G[:d, :d], b[:d], max(q, 0.0), v)
     for e, expert in enumerate(fresh.experts):
         gamma, ld = expert[at.GAMMA], padded(p)
         size = n if gamma == 1 else (1 - gamma**n) / (1 - gamma)
@@ -115,12 +114,17 @@ def batch_state(
     return SelfTunedState(**{name: getattr(fresh, name) for name in fresh.__dataclass_fields__})
 
 
-def _variances(moments: Array, n: float, intercept: bool) -> Array:
-    """Return the variances of features, 0 where they are rounding, as a stream has them."""
-    square = moments[at.SUM_OF_SQUARES] / n
-    v = square - (moments[at.SUM] / n) ** 2 if intercept else square.copy()
-    v[~(v > np.maximum(UNMOVED * square, UNDERFLOW))] = 0.0
-    return np.asarray(v)
+def log_evidence(state: SelfTunedState) -> float:
+    """Return the logarithm of the evidence of all ridges together, after `batch_state`.
+
+    Up to what states of the same labels and weights have in common, whatever their features. The
+    state has an intercept.
+    """
+    e, d, p = int(np.argmax(state.experts[:, at.GAMMA])), state.dim, state.moment.shape[1]
+    G = state.gram[e].reshape(padded(p), padded(p))[:d, :d]
+    G, squares = G + np.tril(G, -1).T, float(state.experts[e, at.LABELS])
+    basis = Basis(G, state.moment[e, :d], squares, state.moments[at.USED])
+    return float(np.logaddexp.reduce(basis.evidence(1.0, state.count - 1.0)))
 
 
 class Basis:
@@ -130,7 +134,7 @@ class Basis:
         self.squares, self.moving, self.dim = squares, variances > 0, len(b)
         self.units = 1 / np.sqrt(variances[self.moving])
         scaled = G[np.ix_(self.moving, self.moving)] * np.outer(self.units, self.units)
-        values, self.vectors = np.linalg.eigh(scaled)
+        values, self.vectors = linalg.eigh(scaled)
         self.values = np.maximum(values, 0.0)
         self.u = (self.units * b[self.moving]) @ self.vectors
         floor = np.finfo(float).eps * self.dim * self.values.max(initial=0.0)
@@ -148,12 +152,16 @@ class Basis:
         cost = float(self.explained @ (ridge / (share * self.values + ridge)))
         return share * max(rest + cost, 1e-12 * self.squares)
 
-    def ridge(self, share: float, freedom: float) -> float:
-        """Return the geometric mean of c under its posterior on the grid."""
+    def evidence(self, share: float, freedom: float) -> Array:
+        """Return the logarithm of the evidence of each c of the grid, with its prior."""
         ridges = self.dim * at.GRID[:, None]
         log_det = np.log1p(share * self.values / ridges).sum(axis=1)
         left = np.array([max(self.left(share, r), 1e-300) for r in ridges[:, 0]])
-        evidence = at.LOG_PRIOR - 0.5 * log_det - 0.5 * freedom * np.log(left)
+        return np.asarray(at.LOG_PRIOR - 0.5 * log_det - 0.5 * freedom * np.log(left))
+
+    def ridge(self, share: float, freedom: float) -> float:
+        """Return the geometric mean of c under its posterior on the grid."""
+        evidence = self.evidence(share, freedom)
         mass = np.exp(evidence - evidence.max())
         return float(np.exp(mass @ np.log(at.GRID) / mass.sum()))
 

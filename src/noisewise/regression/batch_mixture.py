@@ -15,6 +15,7 @@ from .newton import minimise
 from .ridge_mixture import UNIT_RIDGE, RidgeMixture
 from .ridge_mixture_state import LEAST_WEIGHT, RidgeMixtureState
 from .rows import Block
+from .wide_mixture import see_rows
 
 
 class Found(NamedTuple):
@@ -30,10 +31,32 @@ class Found(NamedTuple):
         return self.value / dispersion - 0.5 * self.log_det
 
 
-@one_thread
+class BatchFit(NamedTuple):
+    """A state fitted as a batch, and what the rows say of every ridge of the grid."""
+
+    state: RidgeMixtureState
+    log_priors: Array
+    found: list[Found]
+    dispersion: float
+
+    def log_evidence(self, dispersion: float) -> float:
+        """Return the logarithm of the evidence of all ridges together.
+
+        Up to what fits to the same labels and weights have in common, whatever their features.
+        """
+        logs = self.log_priors + [each.log_evidence(dispersion) for each in self.found]
+        return float(np.logaddexp.reduce(logs))
+
+
 def batch_state(
     mixture: RidgeMixture, z: Array, y: Array, w: Array, origin: Array
 ) -> RidgeMixtureState:
+    """Return the state of rows ``origin + z`` fitted as a batch, see `fit_batch`."""
+    return fit_batch(mixture, z, y, w, origin).state
+
+
+@one_thread
+def fit_batch(mixture: RidgeMixture, z: Array, y: Array, w: Array, origin: Array) -> BatchFit:
     r"""Return the state of rows ``origin + z``, checked and of positive weight, fitted as a batch.
 
     Rows are taken less their mean, and scaled by their variances. Every ridge c of the grid has its
@@ -54,6 +77,7 @@ def batch_state(
         z = origin + z
     state.total, state.squares = z.sum(axis=0), (z * z).sum(axis=0)
     state.variances = mixture.variance(n, state.total, state.squares)
+    see_rows(mixture, state, z)
     if state.prior_rows:
         z, w = np.vstack([np.zeros((1, d)), z]), np.append(1.0, w)
         y = np.append(float(family.middle or 0.0), y)
@@ -63,7 +87,7 @@ def batch_state(
     dispersion = float(weights @ [each.dispersion for each in found])
     logs = _log_weights(state, found, max(dispersion, 1.0))
     kept = np.flatnonzero(logs >= math.log(LEAST_WEIGHT)).tolist()
-    return replace(
+    fitted = replace(
         state,
         experts=[
             state_of_rows(mixture.expert, state.scaled(z, i), numbers, found[i].theta) for i in kept
@@ -73,6 +97,7 @@ def batch_state(
         count=n,
         batch=True,
     )
+    return BatchFit(fitted, state.log_weights, found, dispersion)
 
 
 def _log_weights(state: RidgeMixtureState, found: list[Found], dispersion: float) -> Array:

@@ -50,12 +50,13 @@ the ratio is :math:`\int(\tau - t)_+\ell''/\int(1 - t)\ell''`, where :math:`\ell
 which gives a smaller R by :math:`\Omega`, and so on. A quadratic L with J a multiple of D has the
 exact set for its limit.
 
-D comes from the features of the first 2d + 10 rows, so these must not depend on labels; all others
-may.
+D comes from the features and weights of the first 2d + 10 rows, so these must not depend on labels;
+all others may.
 """
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -76,7 +77,7 @@ def level(fit: Estimate, delta: float, dispersion: float = 1.0) -> float:
     """Return an upper bound of L - min L over the set, infinite where there is none."""
     if not fit.exists or not fit.design.rank or not fit.design.sums.frozen:
         return math.inf
-    unit = float(fit.design.link.slope(np.zeros(1))[0]) / dispersion
+    unit = fit.design.unit / dispersion
     c, growth = math.log(len(GRID) / delta), _growth(fit, dispersion)
     found = [_level(fit, rho * unit, c, dispersion, growth) for rho in GRID]
     return dispersion * min(found) * (1 + ROUNDING)
@@ -157,9 +158,12 @@ def _smoothed(fit: Estimate, S: Array, dispersion: float) -> Smoothed:
 
 def _added(design: Design, scores: Array, sd: Array, count: int) -> Array:
     """Return the mean of the potential around scores, less that at them, by quadrature."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(count)
+    nodes, weights = _quadrature(count)
     mean = matmul(design.potential(scores[:, None] + sd[:, None] * nodes), weights / weights.sum())
     return np.asarray(mean - design.potential(scores))
+
+
+_quadrature = cache(np.polynomial.hermite_e.hermegauss)  # by the number of nodes
 
 
 def _cover(design: Design, least: Array) -> Array | None:
@@ -207,7 +211,15 @@ class _Growth:
 
 
 def _growth(fit: Estimate, dispersion: float) -> _Growth:
-    """Return Omega, made of the rows of largest leverage whose leverages sum to 1."""
+    """Return Omega as a function of |e|_D, which |e|_J exceeds by the root of lambda at least."""
+    c = linalg.factor(fit.design.prior)
+    half = np.linalg.solve(c, (fit.basis * np.sqrt(fit.values / dispersion)))
+    least = max(float(np.linalg.eigvalsh(half @ half.T)[0]), 0.0)
+    return growth(fit, dispersion, math.sqrt(least))
+
+
+def growth(fit: Estimate, dispersion: float = 1.0, root: float = 1.0) -> _Growth:
+    """Return Omega of ``root`` |e|_J, of the rows of largest leverage that sum to 1."""
     design = fit.design
     a = design.w * design.link.slope(fit.scores) / dispersion
     eta = np.sqrt(dispersion * np.einsum("ij,ij->i", matmul(design.u, fit.inverse), design.u))
@@ -218,11 +230,7 @@ def _growth(fit: Estimate, dispersion: float) -> _Growth:
     a = a[: last + 1].copy()
     before = float(total[last - 1]) if last else 0.0
     a[last] = min(a[last], (1 - before) / eta[last] ** 2) if eta[last] > 0 else 0.0
-    D = design.prior
-    c = linalg.factor(D)
-    half = np.linalg.solve(c, (fit.basis * np.sqrt(fit.values / dispersion)))
-    least = max(float(np.linalg.eigvalsh(half @ half.T)[0]), 0.0)
-    return _Growth(a, eta[: last + 1], math.sqrt(least))
+    return _Growth(a, eta[: last + 1], root)
 
 
 def _crossing(function: Callable[[float], float], low: float, high: float) -> float:

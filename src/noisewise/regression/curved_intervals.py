@@ -25,7 +25,7 @@ from . import candidate_mixture, level_sets
 from .dispersion import MANY, Dispersion
 from .families import FAMILIES, model
 from .linear_intervals import BEGIN, GRID, ORIGIN, OUTSIDE, ROUNDING
-from .maximum_likelihood import Design, maximise
+from .maximum_likelihood import WIDE, Design, maximise
 from .new_labels import new_labels
 from .normal_equations import NormalEquations
 from .quadratic_intervals import Half, half_width, simultaneous
@@ -54,11 +54,19 @@ AT_MOST_TWICE = ", and a dispersion of at most twice the average where few rows 
 FEW_EVENTS = "fewer than {:.6g} {} so far ({:.3g})"
 ROUGH = "; a textbook interval is rough then"
 SCATTERLESS = "labels lie on the fit up to rounding: their scatter can't be estimated"
-FAR = "so far from the data, or so near to collinear columns, that the interval holds every mean"
+FAR = (
+    "so far from the data, or so near to collinear columns, that the interval holds nearly every "
+    "mean"
+)
+UNCERTAIN = "the mean is so uncertain that a new label may be of any in its textbook interval"
+SURE = "of zero width, since another new label has a probability of less than delta"
 ONE_TRIAL = "one trial is 0 or 1; pass trials for a share of more"
-SEPARATED = "labels are separated there: the estimate lies at infinity until both kinds are seen"
+SEPARATED = (
+    "labels are separated there (all alike, or split by the features): the estimate lies at "
+    "infinity until one contradicts that"
+)
 FEW_TELL = (
-    "too few rows tell of the dispersion there (about {:.0f}): the interval is infinite until "
+    "too few rows tell of the dispersion there (about {}): the interval is infinite until "
     'about {:.0f} do. If labels are known to be {}, pass noise="likelihood"'
 )
 SPARE = (
@@ -67,7 +75,7 @@ SPARE = (
 )
 NOTHING = "nothing can be said yet"
 EXACT_SET = "the interval is that of the exact set for all rows"
-POOLED = "only about {:.0f} rows tell of this direction; twice the average dispersion is assumed"
+POOLED = "only about {} of this direction; twice the average dispersion is assumed"
 SCATTER = (
     "labels scatter {:.2g} times as much as {} would, more than chance explains; the interval "
     "allows for it"
@@ -180,7 +188,8 @@ class CurvedFit(UnregularisedFit):
         found = self._scores_within(z, noise, delta, anytime, simultaneous, method)
         lower, upper = self._means(found)
         low, high = self.fit.design.link.ends
-        every = (lower <= low) & (upper >= high) & np.isfinite(found.lower)
+        every = (upper >= high) & ((lower <= low) | math.isinf(high))
+        every &= np.isfinite(found.lower) | np.isfinite(found.upper)
         note = "; ".join(filter(None, (found.note, noted((every, FAR)))))
         lower, upper = np.minimum(lower, LARGEST) * exposure, upper * exposure
         return Interval(lower, upper, found.promise, found.rests_on, note)
@@ -266,8 +275,9 @@ class CurvedFit(UnregularisedFit):
             rests_on += FIRST_ROWS
         lower, upper = level_sets.bounds(self.fit, b, height)
         words = CONTRADICTED if height < 0 else NOTHING
-        infinite = np.isinf(lower) & np.isinf(upper)
-        return _Bounds(lower, upper, "all rows, all times", rests_on, [(infinite, words)])
+        infinite, one = np.isinf(lower) & np.isinf(upper), np.isinf(lower) != np.isinf(upper)
+        reasons = [(infinite, words), (one, SEPARATED)]
+        return _Bounds(lower, upper, "all rows, all times", rests_on, reasons)
 
     def _trusted(self, z: Array, b: Array, noise: Likelihood | str, delta: float) -> "_Bounds":
         """Return the interval of each row where the likelihood is trusted.
@@ -367,13 +377,15 @@ class CurvedFit(UnregularisedFit):
     def _doubts(self, found: Half, known: Mask) -> list[tuple[Mask, str]]:
         """Return what few rows tell of: by the least of their degrees of freedom."""
         few = known & np.isinf(found.width) & ~np.isnan(found.needed)  # a row of 0 needs none
-        doubts = []
+        doubts = [(few & np.isinf(found.telling), FAR)]
+        few = few & np.isfinite(found.telling)
         if few.any():
-            tell, needed = found.telling[few].min(), found.needed[few].max()
+            tell, needed = _least(found.telling[few]), found.needed[few].max()
             doubts.append((few, FEW_TELL.format(tell, np.ceil(needed), self._labels)))
         pooled = known & found.pooled & ~few
         if pooled.any():
-            doubts.append((pooled, POOLED.format(found.telling[pooled].min())))
+            rows = count_of(_least(found.telling[pooled]), "row tells", "rows tell")
+            doubts.append((pooled, POOLED.format(rows)))
         return doubts
 
     @property
@@ -397,6 +409,8 @@ class CurvedFit(UnregularisedFit):
         if dispersion != 1:
             return self._level(delta, dispersion)
         height = self._level((1 - PLAYED) * delta, 1.0)
+        if self.fit.design.rank > WIDE:  # a batch of rows would have to be learnt one by one
+            return height
         return min(height, self._height(1.0, PLAYED * delta, "likelihood"))
 
     def _level(self, delta: float, dispersion: float) -> float:
@@ -429,7 +443,22 @@ class CurvedFit(UnregularisedFit):
         score = (np.asarray(found.lower)[known] + np.asarray(found.upper)[known]) / 2
         sizes = trials[known], exposure[known]
         lower[known], upper[known] = new_labels(self.fit, score, v, law, delta, *sizes)
+        wide = known.copy()
+        wide[known] = v > 1  # the quantiles above would believe the estimate
+        sizes, sure = (trials[wide], exposure[wide]), np.zeros(int(wide.sum()))
+        least, most = (
+            new_labels(self.fit, np.asarray(end)[wide], sure, law, delta, *sizes) for end in found
+        )
+        lower[wide] = np.minimum(lower[wide], least[0])
+        upper[wide] = np.maximum(upper[wide], most[1])
+        words = noted((wide, UNCERTAIN), (known & (lower == upper), SURE))
+        found.note = "; ".join(filter(None, (found.note, words)))
         return lower, upper, found
+
+
+def _least(telling: Array) -> int:
+    """Return the fewest rows that tell of something, at least one."""
+    return max(round(float(telling.min())), 1)
 
 
 class _Bounds(NamedTuple):

@@ -30,7 +30,7 @@ def state_of_sums(ftrl: FTRL, found: Sums, theta: Array) -> FTRLState:
     """
     glm, state = ftrl.glm, ftrl.start(len(theta))
     h, v = state.head, state.views
-    _note(state, [found])
+    note(state, [found])
     if glm.linear:
         v.gradient[:], state.gram[:] = found.gradient, found.gram
         h.total, h.curved = found.total, float(np.trace(found.gram))
@@ -46,7 +46,7 @@ def state_of_sums(ftrl: FTRL, found: Sums, theta: Array) -> FTRLState:
         total=found.total,
     )
     x, numbers = standing_rows(glm, known, found.gradient)
-    return _of_rows(glm, state, [(x, numbers)], [known], theta)
+    return of_rows(glm, state, [(x, numbers)], [known], theta)
 
 
 @one_thread
@@ -61,7 +61,7 @@ def state_of_rows(ftrl: FTRL, x: Array, numbers: Array, theta: Array) -> FTRLSta
     h.count, h.squares, h.heaviest = len(x), float(pull @ y), float(w.max())
     h.longest = math.sqrt(float(np.vecdot(x, x).max()))
     h.lowest, h.highest = min(h.lowest, float(y.min())), max(h.highest, float(y.max()))
-    state = _of_rows(ftrl.glm, state, [(x, numbers)], [], theta)
+    state = of_rows(ftrl.glm, state, [(x, numbers)], [], theta)
     ftrl.solve(state)
     return state
 
@@ -121,7 +121,7 @@ def merge(spec: FTRL, states: Sequence[FTRLState]) -> FTRLState:
 def _merge(spec: FTRL, states: list[FTRLState]) -> FTRLState:
     glm, fresh = spec.glm, spec.start(states[0].dim)
     h, v = fresh.head, fresh.views
-    _note(fresh, (each.head for each in states))
+    note(fresh, (each.head for each in states))
     if glm.linear:
         played = 0.0
         for each in states:
@@ -153,12 +153,12 @@ def _merge(spec: FTRL, states: list[FTRLState]) -> FTRLState:
             first.append((block.x[:cut], numbers[:, :cut]))
             rest.append((block.x[cut:], numbers[:, cut:]))
             standing -= cut
-    state = _of_rows(glm, fresh, first + rest, condensed, theta)
+    state = of_rows(glm, fresh, first + rest, condensed, theta)
     spec.solve(state)
     return state
 
 
-def _note(state: FTRLState, parts: Iterable[Sums | Header]) -> None:
+def note(state: FTRLState, parts: Iterable[Sums | Header]) -> None:
     """Set what the header knows of rows beside their loss."""
     h = state.head
     for each in parts:
@@ -177,7 +177,7 @@ def _finish_linear(glm: GLM, state: FTRLState, played: float) -> None:
     h.played = played - 0.5 * float(state.theta @ state.views.gradient)
 
 
-def _of_rows(
+def of_rows(
     glm: GLM,
     fresh: FTRLState,
     rows: list[tuple[Array, Array]],

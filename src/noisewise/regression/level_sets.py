@@ -14,7 +14,8 @@ import numpy as np
 from .. import linalg
 from ..blas import matmul, one_thread
 from ..protocols import Array
-from .maximum_likelihood import Estimate
+from .candidate_mixture import growth
+from .maximum_likelihood import WIDE, Estimate
 
 STEPS = 100
 # shares of the height: what a bound may be too wide by, and how far the point may be from the
@@ -28,7 +29,15 @@ def bounds(fit: Estimate, b: Array, height: float) -> tuple[Array, Array]:
     """Return the least and largest score of each direction over L <= min L + ``height``."""
     upper = np.where(b.any(axis=1), math.inf, 0.0)
     lower = -upper
-    if math.isfinite(height) and height >= 0:
+    if not (math.isfinite(height) and height >= 0):
+        return lower, upper
+    if fit.design.rank > WIDE:
+        if fit.exists:
+            r = growth(fit).inverse(height)
+            half = r * np.sqrt(np.einsum("ij,ij->i", matmul(b, fit.inverse), b))
+            middle = matmul(b, fit.beta)
+            lower, upper = middle - half, middle + half
+    else:
         start = _Point(fit, fit.beta, fit.scores, 0.0)
         for i in np.flatnonzero(upper):
             lower[i], upper[i] = -_largest(start, -b[i], height), _largest(start, b[i], height)

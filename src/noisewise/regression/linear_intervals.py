@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -35,14 +36,26 @@ EARLIER = (
 )
 
 
-@one_thread
 def solve(sums: NormalEquations) -> "LeastSquares":
-    """Return the least-squares solution; of several, the shortest in units of the features."""
+    """Return the least-squares solution; of several, the shortest in units of the features.
+
+    It is kept with the sums until they change.
+    """
+    key = sums.count, sums.total
+    if vars(sums).get("_solved", (None,))[0] != key:
+        vars(sums)["_solved"] = key, _solve(sums)
+    return cast(LeastSquares, vars(sums)["_solved"][1])
+
+
+@one_thread
+def _solve(sums: NormalEquations) -> "LeastSquares":
     p = len(sums.moment)
-    C = np.eye(p)
+    C, G, b = np.eye(p), sums.gram, sums.moment
     if sums.intercept:
-        C[:, -1] -= sums.centre if sums.frozen else sums.means()
-    G, b = C @ sums.gram @ C.T, C @ sums.moment
+        mean = sums.centre if sums.frozen else sums.means()
+        C[:, -1] -= mean
+        G = G - np.outer(mean, G[-1])  # C G C', without products of matrices
+        G, b = G - np.outer(G[:, -1], mean), b - mean * b[-1]
     s, values, vectors, kept = linalg.scaled_spectrum(G, LOST)
     tied = ties(values[:-1], vectors[:, :-1], kept[:-1], np.diag(G) > 0, sums.dim)
     V, values = vectors[:, kept], values[kept]

@@ -19,6 +19,7 @@ SETTLED = 1e-9  # a step that moves scores by less
 FLAT = 1e-12  # curvature, as a share of the largest, that is that of labels which are separated
 COARSE = 1e-6  # eigenvalues of a Gram matrix below which rows themselves tell more
 DISTINCT = 1e-20  # eigenvalues that rows still tell from 0, as shares of the largest
+WIDE = 100  # parameters from which on a step is solved for without the eigenvalues, where it can be
 KNOWN = 1e-6  # share of a direction that may lie where labels are separated
 
 
@@ -92,7 +93,19 @@ class Design:
 
     def curvature(self, scores: Array) -> Array:
         """Return the Hessian of the loss in coordinates u: for a likelihood, its information."""
-        return matmul(self.u.T * (self.w * self.link.slope(scores)), self.u)
+        half = self.u * np.sqrt(self.w * self.link.slope(scores))[:, None]
+        return matmul(half.T, half)
+
+    @cached_property
+    def unit(self) -> float:
+        """The information at score 0 of a trial, or of a count of the first rows' mean exposure.
+
+        So the unit of exposures, which moves the score 0 of counts, does not matter.
+        """
+        slope = float(self.link.slope(np.zeros(1))[0])
+        if math.isfinite(self.link.ends[1]):
+            return slope
+        return slope / float(self.w[: 2 * self.sums.dim + 10].mean())
 
     @cached_property
     def prior(self) -> Array:
@@ -177,18 +190,26 @@ def maximise(design: Design) -> Estimate:
         value = design.loss(scores)
     for _ in range(STEPS):
         g, J = design.gradient(scores), design.curvature(scores)
-        values, vectors = np.linalg.eigh(J)
-        kept = values > max(FLAT * float(values[-1]), floor)
-        basis, values = vectors[:, kept], values[kept]
-        step = -matmul(basis, matmul(g, basis) / values)
-        along = matmul(design.u, step)
-        if np.abs(along).max() <= SETTLED * (1 + np.abs(scores).max()):
-            return Estimate(design, beta, scores, values, basis)
+        step = linalg.solve_safely(J, -g) if r > WIDE else None
+        along = np.full(1, math.inf) if step is None else matmul(design.u, step)
+        if step is None or _settled(scores, along):
+            values, vectors = np.linalg.eigh(J)
+            kept = values > max(FLAT * float(values[-1]), floor)
+            basis, values = vectors[:, kept], values[kept]
+            step = -matmul(basis, matmul(g, basis) / values)
+            along = matmul(design.u, step)
+            if _settled(scores, along):
+                return Estimate(design, beta, scores, values, basis)
         size = _length(design, scores, along, value, float(g @ step))
         beta, scores = beta + size * step, scores + size * along
         value = design.loss(scores)
     nothing = np.zeros((r, 0))
     return Estimate(design, beta, scores, np.zeros(0), nothing)
+
+
+def _settled(scores: Array, along: Array) -> bool:
+    """Return whether a step moves scores by rounding only."""
+    return bool(np.abs(along).max() <= SETTLED * (1 + np.abs(scores).max()))
 
 
 def _length(design: Design, scores: Array, along: Array, value: float, slope: float) -> float:

@@ -4,14 +4,17 @@ All work on a copy, which takes the state's place in one step: an interrupt find
 """
 
 import dataclasses
+import math
 
 import numpy as np
 
-from ..blas import one_thread
+from ..blas import matmul, one_thread
 from ..glm import GLM
 from ..inputs import positive
 from ..kernels import layout as at
 from ..protocols import Array
+from .ftrl import FTRL
+from .joining import note, of_rows
 from .rows import Rows
 from .solver import Session
 from .state import FTRLState
@@ -79,6 +82,49 @@ def rescaled(glm: GLM, state: FTRLState, factors: Array) -> FTRLState:
     fresh.solver.rebuild(glm, fresh)
     h.status = at.FINE
     return fresh
+
+
+def transformed(ftrl: FTRL, state: FTRLState, to: Array, back: Array) -> FTRLState:
+    """Return the state of rows whose first features x are replaced by ``x @ to``; curved links.
+
+    The estimate's become ``theta @ back``, with which scores are the same. Other features stay.
+    """
+    glm, k = ftrl.glm, len(to)
+
+    def changed(x: Array, by: Array) -> Array:
+        return np.concatenate([matmul(x[..., :k], by), x[..., k:]], axis=-1)
+
+    with Session(glm, state):
+        rows = [(changed(each.x, to), each.numbers[:, : len(each.x)]) for each in state.blocks()]
+        theta = changed(state.theta, back)
+    fresh, old = ftrl.start(len(theta)), state.head
+    note(fresh, [old])
+    h = fresh.head
+    h.longest = max((math.sqrt(float(np.vecdot(x, x).max())) for x, _ in rows), default=0.0)
+    h.played, h.scale, h.passes, h.factors = old.played, old.scale, old.passes, old.factors
+    return of_rows(glm, fresh, rows, [], theta)
+
+
+@one_thread
+def stretch(glm: GLM, state: FTRLState, direction: Array, factor: float) -> None:
+    """Multiply the part of all rows along a unit vector by a factor of at most 1, in place.
+
+    Other features are those behind the vector's. An interrupt leaves the state torn: `rescaled` and
+    `transformed` work on copies.
+    """
+    if factor == 1:
+        return
+    with Session(glm, state):
+        e = np.zeros(state.dim)
+        e[: len(direction)] = direction
+        part = np.flatnonzero(e)
+        for block in state.blocks():
+            if len(part) == 1:
+                block.x[:, part] *= factor
+            else:
+                block.x[:] += np.outer((factor - 1) * (block.x @ e), e)
+        state.remember(gram=np.zeros_like(state.gram), folded=0, uniform=None)
+        state.solver.stretch(glm, state, e, factor)
 
 
 def rebound(glm: GLM, state: FTRLState) -> None:

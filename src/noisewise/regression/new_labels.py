@@ -24,8 +24,9 @@ def new_labels(
     exposure: Array,
 ) -> tuple[Array, Array]:
     """Return bounds of new counts, or of shares of ``trials``, whose scores have variance v."""
-    slope, shares = np.asarray(fit.design.link.slope(scores)), fit.design.link.ends[1] == 1.0
+    shares = fit.design.link.ends[1] == 1.0
     with np.errstate(over="ignore"):
+        slope = np.asarray(fit.design.link.slope(scores))
         mean = np.minimum(fit.design.link.mean(scores) * exposure, LARGEST)
     if not isinstance(law, float):
         between = np.full(len(scores), law.extra(shares))
@@ -36,7 +37,8 @@ def new_labels(
         spread = np.minimum(v, 1.0) + between  # of more, a gamma variable is nearly always near 0
         lower, upper = (count_quantile(tail, mean, spread) for tail in tails)
         return lower, upper
-    part = np.divide(slope**2 * v, mean * (1 - mean), np.zeros_like(v), where=slope > 0)
+    variance = mean * (1 - mean)
+    part = np.divide(slope**2 * v, variance, np.zeros_like(v), where=variance > 0)
     correlation = np.minimum(between + part, 1.0)
     lower, upper = (success_quantile(tail, trials, mean, correlation) / trials for tail in tails)
     return lower, upper

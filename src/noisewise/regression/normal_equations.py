@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import blas
 
 from .. import linalg
-from ..blas import SMALL_PRODUCT, matmul
+from ..blas import SMALL_PRODUCT, matmul, one_thread
 from ..inputs import dimension
 from ..printing import OneLine
 from ..protocols import Array
@@ -22,7 +22,8 @@ from ..states import (
     restore_writable,
 )
 
-BLOCK = 8192  # rows added at once
+BLOCK, PRODUCTS = 8192, 2e9  # rows added at once, and their products: an interrupt is heard after
+_add_product = one_thread(blas.dger)
 INDISTINCT = 1e-10  # an eigenvalue of the first rows' correlations that is left out
 
 
@@ -73,6 +74,10 @@ class NormalEquations(OneLine):
 
     __setstate__ = restore_writable
 
+    def __getstate__(self) -> dict[str, object]:
+        """Return the fields, without what was computed from them."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
     @classmethod
     def start(cls, dim: int, intercept: bool) -> "NormalEquations":
         """Return the sums of no rows."""
@@ -101,9 +106,10 @@ class NormalEquations(OneLine):
             self._look(y)
             self._add_row(x[0], float(y[0]), float(w[0]))
             return
-        if len(x) > BLOCK:
-            for at in range(0, len(x), BLOCK):
-                here = slice(at, at + BLOCK)
+        most = min(BLOCK, 1 + int(PRODUCTS / self.table.size))
+        if len(x) > most:
+            for at in range(0, len(x), most):
+                here = slice(at, at + most)
                 self.update(x[here], y[here], w[here])
             return
         if not w.all():
@@ -136,7 +142,10 @@ class NormalEquations(OneLine):
 
     def _add(self, z: Array, y: Array, w: Array) -> None:
         u = np.column_stack([z, y])
-        self.table += matmul((u * w[:, None]).T, u)
+        if len(u) == 1:
+            self.table = _add_product(w[0], u[0], u[0], a=self.table.T, overwrite_a=1).T
+        else:
+            self.table += matmul((u * w[:, None]).T, u)
         self.total += float(w.sum())
         self.count += len(z)
 
@@ -169,7 +178,10 @@ class NormalEquations(OneLine):
 
         A feature that moved later, or has not, is uncorrelated there, with its own scale or 1.
         """
-        s, values, vectors, kept = linalg.scaled_spectrum(self.whole_spread(), INDISTINCT)
+        key = self.frozen, int(np.count_nonzero(self.scales))
+        if vars(self).get("_spectrum", (None,))[0] != key:
+            vars(self)["_spectrum"] = key, linalg.scaled_spectrum(self.whole_spread(), INDISTINCT)
+        s, values, vectors, kept = vars(self)["_spectrum"][1]
         inside = matmul(a / s, vectors[:, kept])
         return np.einsum("ij,ij->i", inside / values[kept], inside)
 

@@ -66,7 +66,7 @@ def _relative(fit: Estimate, z: Array, v0: Array) -> Array:
     """Return the mixture's precision of each direction, times the variance of its score."""
     lengths = fit.design.sums.lengths(matmul(z, fit.design.C.T))
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(PRECISION * _unit(fit) * v0 / lengths)
+        return np.asarray(PRECISION * fit.design.unit * v0 / lengths)
 
 
 def _half_width(
@@ -89,11 +89,6 @@ def _half_width(
     return np.where(np.isfinite(half), half, math.inf)
 
 
-def _unit(fit: Estimate) -> float:
-    """Return the information of a row of weight 1, at score 0."""
-    return float(fit.design.link.slope(np.zeros(1))[0])
-
-
 def simultaneous(fit: Estimate, b: Array, law: Dispersion, delta: float) -> Half:
     r"""Return half-widths for all rows at all times: a t-mixture, asymptotic.
 
@@ -109,7 +104,7 @@ def simultaneous(fit: Estimate, b: Array, law: Dispersion, delta: float) -> Half
     rows = matmul(design.u, back) * (law.pull / (1 - law.leverage))[:, None]
     values, vectors = np.linalg.eigh(matmul(rows.T, rows))
     lift = matmul(design.lift, back)
-    D = matmul(matmul(lift.T, design.sums.whole_spread()), lift) * (_unit(fit) / law.average)
+    D = matmul(matmul(lift.T, design.sums.whole_spread()), lift) * (fit.design.unit / law.average)
     least, across = np.linalg.eigh(D)
     D = matmul(across * np.maximum(least, FLAT * least[-1]), across.T)
     a = matmul(matmul(b, back), vectors)

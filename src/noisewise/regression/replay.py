@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..blas import matmul
 from ..ownership import Owned
 from ..protocols import Array
 from .families import model
@@ -18,14 +19,16 @@ def kept_rows(mixture: RidgeMixture, state: RidgeMixtureState) -> tuple[Array, A
 
     They are in the user's units, and from the first expert's.
     """
-    d, first = state.dim, state.experts[0]
+    p, first = state.width, state.experts[0]
     with Session(model(mixture.family), first):
-        blocks = [(each.x[:, :d], each.pull, each.weight) for each in first.blocks()]
+        blocks = [(each.x[:, :p], each.pull, each.weight) for each in first.blocks()]
         x, pull, w = (
-            np.concatenate([each[i] for each in blocks] or [np.zeros((0, d) if i == 0 else 0)])
+            np.concatenate([each[i] for each in blocks] or [np.zeros((0, p) if i == 0 else 0)])
             for i in range(3)
         )
     x, pull, w = (each[state.prior_rows :] for each in (x, pull, w))
+    if state.basis is not None:
+        x = matmul(x, state.basis)
     units = state.units / math.sqrt(state.ridges[0])
     z = np.divide(x, units, np.zeros_like(x), where=units > 0)
     shift = state.shift.copy()

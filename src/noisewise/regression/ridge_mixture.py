@@ -12,11 +12,13 @@ from ..blas import matmul
 from ..inputs import dimension, features, flag, positive, rows
 from ..ownership import Owned, writes
 from ..protocols import Array, FloatOrArray
+from . import wide_mixture as wide
 from .families import FAMILIES, Family, family_name, model
 from .ftrl import FTRL
 from .moving import rescaled
 from .ridge_mixture_state import RidgeMixtureState
 from .solver import Session
+from .wide_mixture import FIRST, NARROW
 
 GRID: Array = 4.0 ** np.arange(-5.0, 6.0)
 PRIOR = (1 + np.log10(GRID) ** 2) ** -0.5
@@ -49,8 +51,10 @@ class RidgeMixture:
     For counts the mean returned is the weighted geometric mean of the experts' means: in the
     arithmetic one a single expert of no weight to speak of, extrapolating early, would be seen.
     Features are shifted by the first row, and rescaled whenever a variance has moved by a factor
-    of 2. Experts of weight below 1e-6 are dropped after 64, 128, 256, ... rows. The units of
-    features do not matter.
+    of 2; more than 50 are so at counts that grow by a quarter, and in between one alone whose
+    variance grows by more than 4. Rows that span fewer directions than there are features are
+    learnt in coordinates of these. Experts of weight below 1e-6 are dropped after 64, 128, 256, ...
+    rows. The units of features do not matter.
 
     Parameters
     ----------
@@ -126,9 +130,13 @@ class RidgeMixture:
         d = dimension(dim)
         ridges: Array = GRID.copy() if self.ridge is None else np.array([2 * self.ridge / d])
         logs = np.log(PRIOR if self.ridge is None else np.ones(1))
-        experts = [self.expert.start(d + self.fit_intercept) for _ in ridges]
-        shift, total, squares, variances = (np.zeros(d) for _ in range(4))
-        state = RidgeMixtureState(d, experts, ridges, logs, shift, total, squares, variances)
+        basis = np.zeros((FIRST, d)) if d > NARROW else None
+        p = (d if basis is None else FIRST) + self.fit_intercept
+        experts = [self.expert.start(p) for _ in ridges]
+        shift, total, squares, used = (np.zeros(d) for _ in range(4))
+        state = RidgeMixtureState(
+            d, experts, ridges, logs, shift, total, squares, used, basis=basis
+        )
         if self.fit_intercept and self._family.middle is not None:
             state.prior_rows = 1
             self._teach(state, np.zeros((1, d)), np.array([self._family.middle]), np.ones(1))
@@ -138,7 +146,7 @@ class RidgeMixture:
         """Raise unless the state is of this family, and has an intercept if this has one."""
         for each in state.experts:
             self.expert.check_state(each)
-            if each.dim != state.dim + self.fit_intercept:
+            if each.dim != state.width + self.fit_intercept:
                 raise ValueError(
                     f"the state is not of fit_intercept={self.fit_intercept}; pass a state that "
                     "this spec started"
@@ -156,6 +164,8 @@ class RidgeMixture:
         """Return the mean of each row as if it were the next."""
         z = x - state.shift if state.count else np.zeros_like(x)
         variance = self.variance(state.count + 1, state.total + z, state.squares + z * z)
+        if state.dim > NARROW:
+            return self._family.mix(state.weights[:, None], wide.scores(state, z, variance))
         mean = self._mean_of(state, z)
         for i in np.flatnonzero(state.outgrown(variance)):
             renewed = self._renewed(state, variance[i])
@@ -219,20 +229,28 @@ class RidgeMixture:
         counts = state.count + np.arange(1.0, len(x) + 1)[:, None]
         variances = self.variance(counts, totals, squares)
         while done < len(x):
-            if state.outgrown(variances[done]):
-                vars(state).update(vars(self._renewed(state, variances[done])))
             next_drop = max(FIRST_DROP, 1 << state.count.bit_length())
-            end = min(len(x), done + next_drop - state.count)
-            outgrown = state.outgrown(variances[done + 1 : end])
-            end = done + 1 + int(np.argmax(outgrown)) if outgrown.any() else end
+            ahead = slice(done, done + next_drop - state.count)
+            ready = wide.ready if state.dim > NARROW else self._ready
+            end = done + ready(self, state, z[ahead], variances[ahead])
             part = slice(done, end)
             out[part] = self._play(state, z[part], y[part], w[part])
             state.total, state.squares = totals[end - 1], squares[end - 1]
             state.count, done = state.count + end - done, end
             if state.count == next_drop:
                 state.drop()
+            if state.dim > NARROW and state.count == state.next_look:
+                wide.look(self, state, variances[end - 1])
         state.total, state.squares = state.total.copy(), state.squares.copy()
         return out
+
+    @staticmethod
+    def _ready(mixture: RidgeMixture, state: RidgeMixtureState, z: Array, variances: Array) -> int:
+        """Scale for the first of some rows; return how many of them that serves."""
+        if state.outgrown(variances[0]):
+            vars(state).update(vars(mixture._renewed(state, variances[0])))
+        outgrown = state.outgrown(variances[1:])
+        return 1 + int(np.argmax(outgrown)) if outgrown.any() else len(z)
 
     def variance(self, count: int | Array, total: Array, squares: Array) -> Array:
         """Return the variances that belong to sums, 0 where they are rounding."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
+from ..blas import matmul
 from ..inputs import dimension
 from ..printing import OneLine
 from ..protocols import Array
@@ -45,6 +46,9 @@ class RidgeMixtureState(OneLine):
     count: int = 0
     prior_rows: int = field(default=0, metadata=ADDED)  # 1 if experts began with a row of their own
     batch: bool = field(default=False, metadata=ADDED)  # whether rows were fitted as a batch
+    basis: Array | None = field(default=None, metadata=ADDED)  # of rows fewer than columns
+    rank: int = field(default=0, metadata=ADDED)  # its directions so far
+    next_look: int = field(default=0, metadata=ADDED)  # the count at which all scales are renewed
 
     def __post_init__(self) -> None:
         check_list("RidgeMixtureState.experts", self.experts, FTRLState)
@@ -52,16 +56,22 @@ class RidgeMixtureState(OneLine):
         check_fields(self, ridges=(k,), log_weights=(k,), count=COUNT, prior_rows=COUNT)
         check_fields(self, batch=FLAG)
         check_fields(self, shift=(d,), total=(d,), squares=(d,), variances=(d,))
+        check_fields(self, rank=COUNT, next_look=COUNT)
+        if self.basis is not None:
+            check_fields(self, basis=(self.basis.size // d, d))
+        p = self.width
+        if self.rank > (0 if self.basis is None else p):
+            raise ValueError(f"RidgeMixtureState.rank is {self.rank}, more than its basis has")
         n = self.count + self.prior_rows
         if not k or any(each.count != n for each in self.experts):
             raise ValueError(f"RidgeMixtureState.experts have not learnt {n} rows each")
-        if self.prior_rows > (self.experts[0].dim > d):
+        if self.prior_rows > (self.experts[0].dim > p):
             raise ValueError(
                 f"RidgeMixtureState.prior_rows is {self.prior_rows}; pass 0 or, with "
                 "an intercept, 1"
             )
-        if len({each.dim for each in self.experts} | {d, d + 1}) > 2:
-            raise ValueError(f"RidgeMixtureState.experts are not of dim {d}, or {d + 1}")
+        if len({each.dim for each in self.experts} | {p, p + 1}) > 2:
+            raise ValueError(f"RidgeMixtureState.experts are not of dim {p}, or {p + 1}")
         if not (self.ridges > 0).all() or min(self.squares.min(), self.variances.min()) < 0:
             raise ValueError("RidgeMixtureState holds a ridge, square or variance that is negative")
 
@@ -87,13 +97,18 @@ class RidgeMixtureState(OneLine):
         return float(self.weights @ [each.gap for each in self.experts])
 
     @property
+    def width(self) -> int:
+        """In how many coordinates experts see the features."""
+        return self.dim if self.basis is None else len(self.basis)
+
+    @property
     def theta(self) -> Array:
         """The estimates, by weight."""
-        d = self.dim
-        return self.units * sum(
-            w / math.sqrt(c) * each.theta[:d]
+        theta: Array = sum(
+            w / math.sqrt(c) * each.theta[: self.width]
             for w, c, each in zip(self.weights, self.ridges, self.experts, strict=True)
         )
+        return self.units * (theta if self.basis is None else matmul(theta, self.basis))
 
     @property
     def constant(self) -> float:
@@ -103,7 +118,7 @@ class RidgeMixtureState(OneLine):
     @property
     def intercept(self) -> float:
         """The intercepts, by weight."""
-        if self.experts[0].dim == self.dim:
+        if self.experts[0].dim == self.width:
             return 0.0
         at_shift = self.constant * self.weights @ [each.theta[-1] for each in self.experts]
         return float(at_shift - self.theta @ self.shift)
@@ -116,9 +131,13 @@ class RidgeMixtureState(OneLine):
 
     def scaled(self, z: Array, expert: int) -> Array:
         """Return shifted rows as an expert sees them."""
-        made = np.empty((len(z), self.experts[expert].dim))
-        made[:, self.dim :] = self.constant
-        np.multiply(z, self.units / math.sqrt(self.ridges[expert]), out=made[:, : self.dim])
+        made, p = np.empty((len(z), self.experts[expert].dim)), self.width
+        made[:, p:] = self.constant
+        units = self.units / math.sqrt(self.ridges[expert])
+        if self.basis is None:
+            np.multiply(z, units, out=made[:, :p])
+        else:
+            made[:, :p] = matmul(z * units, self.basis.T)
         return made
 
     def outgrown(self, variance: Array) -> Array:

@@ -147,17 +147,19 @@ class SafeMixture(OneLine):
         n[at.ROWS] += len(y)
         n[at.TOP] = max(min(1.0, n[at.ROWS] / total), n[at.HIGH], 0.0 if first else n[at.TOP])
 
-    def settled(self, rounds: float = 0.0, squares: float = 0.0) -> "SafeMixture":
+    def settled(
+        self, rounds: float = 0.0, squares: float = 0.0, learners: Sequence[float] | Array = (1.0,)
+    ) -> "SafeMixture":
         """Return the mixture of the same labels once learners were fitted to all of them.
 
         The fit has weighed large ridges against small ones, so the running mean has no weight, and
         of the limits the widest is left. Losses begin at 0. ``squares`` are those that the fit
-        leaves in a number of ``rounds``.
+        leaves in a number of ``rounds``; ``learners`` are the weights that it gives to them.
         """
         numbers, experts = self.numbers.copy(), self.experts.copy()
         numbers[[at.OWN, at.ROUNDS, at.CAPPED]] = 0.0, rounds, squares
-        widest = np.arange(len(experts) - 1) % at.VERSIONS[KINDS[self.kind]] == 0
-        experts[:, at.PRIOR] *= np.append(widest, False)
+        experts[:, at.PRIOR] = 0.0
+        experts[: -1 : at.VERSIONS[KINDS[self.kind]], at.PRIOR] = learners
         experts[:, at.PRIOR] /= experts[:, at.PRIOR].sum()
         experts[:, [at.LOSS, at.CAPPED_LOSS]] = 0.0
         return SafeMixture(self.kind, numbers, experts)

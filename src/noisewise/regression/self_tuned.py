@@ -9,15 +9,30 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..blas import matmul
-from ..inputs import as_contiguous, dimension, features, finite, flag, positive, ready, rows, shown
+from ..inputs import (
+    as_contiguous,
+    dimension,
+    features,
+    finite,
+    flag,
+    positive,
+    probability,
+    ready,
+    rows,
+    shown,
+)
+from ..interruptible import interruptible
 from ..kernels import self_tuned_layout as at
 from ..kernels.layout import padded
+from ..linalg import LARGE
 from ..ownership import writes
 from ..printing import OneLine
 from ..protocols import Array, FloatOrArray
 from ..states import ADDED, check_fields, check_rows, check_type, restore_writable
+from .wide_ridge import is_due, look_ahead, renew
 
-FORGETTING = {1.0: 0.8, 0.99: 0.1, 0.97: 0.1}  # with their prior weights
+patient_renew = interruptible(renew)
+FORGETTING = 1.0, 0.99, 0.97
 
 
 @dataclass(eq=False, repr=False)
@@ -124,11 +139,13 @@ class SelfTuned:
         A number is that ridge on features of variance 1, and nothing is chosen.
     forgetting : "auto", float or tuple of floats, in (0, 1]
         "auto" combines 1, 0.99 and 0.97 where :math:`1/(1-\gamma) \ge 2d`. With others, 1 has
-        prior weight 0.8 and the rest share 0.2; without 1 all are alike.
+        prior weight ``steady`` and they share the rest; without 1 all are alike.
     fit_intercept : bool
         If False, the model goes through the origin and second moments replace variances.
     clip : bool
         Whether predictions stay within the range of the labels seen, widened by a quarter.
+    steady : float in (0, 1)
+        The prior weight that nothing is to be forgotten.
 
     Examples
     --------
@@ -145,7 +162,7 @@ class SelfTuned:
     Notes
     -----
     A heuristic with the parts of theorems: without the choice of c, clipping and caps, and with
-    the noise variance known, the combination loses at most log(1/0.8) against no forgetting.
+    the noise variance known, the combination loses at most log(1/steady) against no forgetting.
     Costs of order :math:`d^2` per row and forgetting factor. Weights are inverse noise variances:
     variances of features and the number of rows do not depend on them.
     """
@@ -154,6 +171,7 @@ class SelfTuned:
     forgetting: str | float | tuple[float, ...] = "auto"
     fit_intercept: bool = True
     clip: bool = field(default=True, metadata=ADDED)
+    steady: float = field(default=0.8, metadata=ADDED)
     not_promised: ClassVar[tuple[str, ...]] = (
         "weight two equals the row twice",
         "rotation leaves predictions alone",
@@ -165,6 +183,7 @@ class SelfTuned:
             object.__setattr__(self, "ridge", positive("ridge", self.ridge))
         flag("fit_intercept", self.fit_intercept)
         flag("clip", self.clip)
+        object.__setattr__(self, "steady", probability("steady", self.steady))
         if isinstance(self.forgetting, tuple):
             object.__setattr__(self, "forgetting", tuple(map(_factor, self.forgetting)))
         elif not _is_auto(self.forgetting):
@@ -173,17 +192,19 @@ class SelfTuned:
 
     def _priors(self, dim: int) -> dict[float, float]:
         """Return the prior weight of each forgetting factor."""
+        rest = round(1 - self.steady, 12)
         if isinstance(self.forgetting, str):
             kept = {
-                gamma: prior
-                for gamma, prior in FORGETTING.items()
+                gamma: self.steady if gamma == 1 else rest / 2
+                for gamma in FORGETTING
                 if (1 - gamma) * (2 * dim - 1e-9) <= 1
             }
         else:
             given = self.forgetting if isinstance(self.forgetting, tuple) else (self.forgetting,)
             if len(set(given)) < max(len(given), 1):
                 raise ValueError(f"forgetting is {given!r}; pass at least one, and none twice")
-            kept = {gamma: 0.8 if gamma == 1 else 0.2 / max(len(given) - 1, 1) for gamma in given}
+            others = rest / max(len(given) - 1, 1)
+            kept = {gamma: self.steady if gamma == 1 else others for gamma in given}
             if 1.0 not in kept:
                 kept = dict.fromkeys(given, 1.0)
         total = sum(kept.values())
@@ -223,15 +244,29 @@ class SelfTuned:
 
     def predict(self, state: SelfTunedState, x: ArrayLike) -> FloatOrArray:
         """Return the predicted mean at each row of ``x``."""
+        x, single = features(x, state.dim)
+        means = self._predict(state, as_contiguous(x))
+        return float(means[0]) if single else means
+
+    def _predict(self, state: SelfTunedState, x: Array) -> Array:
+        """Return the mean at each row; one that moves many of many features takes a factor."""
         from ..kernels import self_tuned
 
-        x, single = features(x, state.dim)
-        means = np.empty(len(x))
-        self_tuned.predict(
-            state.numbers, state.moments, state.experts, state.gram, state.moment, state.theta,
-            self._fixed, self.clip, as_contiguous(x), means,
-        )  # fmt: skip
-        return float(means[0]) if single else means
+        def go_on(start: int, x: Array, out: Array, moments: Array, theta: Array) -> int:
+            return self_tuned.predict(
+                state.numbers, moments, state.experts, state.gram, state.moment, state.inverse,
+                theta, self._fixed, self.clip, start, x, out,
+            )  # fmt: skip
+
+        means, done = np.empty(len(x)), 0
+        while done < len(x):
+            done = go_on(done, x, means, state.moments, state.theta)
+            if done < 0:
+                here = slice(-1 - done, -done)
+                known = state.count, state.moments, state.experts, state.gram, state.moment
+                go_on(0, x[here], means[here], *look_ahead(*known, x[here][0]))
+                done = here.stop
+        return means
 
     @writes
     def update(
@@ -244,15 +279,27 @@ class SelfTuned:
         x = x if ready(x) else as_contiguous(x)
         if not single:  # else they were made here
             y, w = as_contiguous(y), as_contiguous(w)
-        means = np.empty(len(x))
-        bad = self_tuned.learn(
-            state.numbers, state.moments, state.experts, state.gram, state.moment, state.inverse,
-            state.theta, self._fixed, self.clip, x, y, w, means,
-        )  # fmt: skip
-        if bad >= 0:
-            raise ValueError(
-                f"x, y or weight holds a number too large to compute with at row {bad}; rescale it"
-            )
+        means, done, wide = np.empty(len(x)), 0, state.dim > at.WIDE
+        while done < len(x):
+            done = self_tuned.learn(
+                state.numbers, state.moments, state.experts, state.gram, state.moment,
+                state.inverse, state.theta, self._fixed, self.clip, done, x, y, w, means,
+            )  # fmt: skip
+            if done < 0:
+                raise ValueError(
+                    "x, y or weight holds a number too large to compute with at row "
+                    f"{-1 - done}; rescale it"
+                )
+            if not wide:
+                continue
+            if is_due(state.count, state.experts):
+                (patient_renew if state.dim > LARGE else renew)(
+                    state.count, state.moments, state.experts, state.gram, state.moment,
+                    state.inverse, state.theta, self._fixed,
+                )  # fmt: skip
+            if done < len(x) and not w[done]:
+                means[done] = self._predict(state, x[done : done + 1])[0]
+                done += 1
         return float(means[0]) if single else means
 
 

@@ -70,7 +70,7 @@ def caption(fit: Fit) -> str:
     groups = "means of rows of about the same fitted value, with two standard errors"
     if len(fit.residuals.fitted) < FEWEST_DOTS:
         return ""
-    if fit.residuals.of_classes and len(fit.residuals.groups()) < GROUPS:
+    if fit.residuals.of_classes and not fit.residuals.groups():
         return "Each dot is a row: 0 or 1, over its fitted probability."
     if fit.residuals.of_classes:
         return f"Shares observed: {groups}. They should lie near the line."
@@ -87,11 +87,17 @@ def _draw_observed(axis: Any, fit: Fit) -> None:
         axis.set(xlabel="predicted before", ylabel="observed", title="Predicted and observed")
         return
     _dots(axis, means, y)
-    low, high = np.quantile(means, (0.005, 0.995)) if len(means) else (0.0, 1.0)
+    low, high = _ends(means, 0.005) if len(means) else (0.0, 1.0)
     axis.plot([low, high], [low, high], color=BLACK, lw=0.8)
     pad = 0.05 * (high - low) or 1.0
     axis.set_xlim(low - pad, high + pad)
     axis.set(xlabel="predicted before", ylabel="observed", title="Predicted and observed")
+
+
+def _ends(values: Array, share: float) -> tuple[float, float]:
+    """Return quantiles that hold all of a few values, and all but the farthest of many."""
+    low = np.quantile(values, share, method="lower")
+    return float(low), float(np.quantile(values, 1 - share, method="higher"))
 
 
 def _dots(axis: Any, x: Array, y: Array) -> None:
@@ -121,8 +127,8 @@ def _draw_calibration(axis: Any, held: Residuals) -> None:
 
 def _draw_residuals(axis: Any, held: Residuals) -> None:
     """Draw residuals in units of the noise, where about 95 % should lie, and means of groups."""
-    ends = np.quantile(held.scaled, (0.0025, 0.9975))
-    low, high = min(float(ends[0]), -2.5), max(float(ends[1]), 2.5)
+    ends = _ends(held.scaled, 0.0025)
+    low, high = min(ends[0], -2.5), max(ends[1], 2.5)
     pad = 0.04 * (high - low)
     axis.axhspan(-2, 2, color=GREY, alpha=0.12, lw=0)
     axis.axhline(0, color=BLACK, lw=0.8)

@@ -18,9 +18,9 @@ from . import figures, framed, table
 MOST = 24  # policies drawn: those of the largest estimates
 
 
-def read(path: Path) -> pd.DataFrame:
-    """Return the rows of a CSV or Parquet file."""
-    frames = list(reading.chunks(path, reading.names_of(path)))
+def read(path: Path, action: str) -> pd.DataFrame:
+    """Return the rows of a CSV or Parquet file; ``action`` is the column of names of actions."""
+    frames = list(reading.chunks(path, reading.names_of(path), named=[action]))
     if not sum(map(len, frames)):
         raise ValueError(f"{path} has no rows; pass a log of decisions")
     return pd.concat(frames)

@@ -21,6 +21,7 @@ class Options:
     exposure: str | None = None
     offset: str | None = None
     noise: str = "auto"
+    nonlinear: bool = False
     features: Sequence[str] = ()
     categorical: Sequence[str] = ()
     drop_missing: bool = False

@@ -62,9 +62,13 @@ def encode(
         said = _said(column, levels)
         uses.append(Use(column.name, said))
         if column.kind == "category":
+            counts = [count for _, count in column.levels.most_common(2)]
+            which = (
+                "the most frequent" if len({*counts}) == len(counts) else "none is more frequent"
+            )
             notes.append(
                 f"{column.name!r} has {count_of(len(levels), 'level')}, compared with "
-                f"{levels[0]!r}, the most frequent."
+                f"{levels[0]!r}, {which}."
             )
         elif column.kind == "date":
             notes.append(f"{column.name!r} counts as {said.partition(', ')[2]}.")

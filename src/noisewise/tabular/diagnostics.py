@@ -14,6 +14,7 @@ from ..protocols import Array
 MOST = 2000  # rows kept, at least half of them
 LEAST = 1e-12  # variance of a label
 GROUPS, GROUP = 10, 20  # groups of fitted values, and the fewest rows of one
+FEWEST = 4  # groups: rows of fewer would not be of about the same fitted value
 FALSE_ALARM = 1e-3
 MEANS = {"gaussian": np.asarray, "binomial": expit, "poisson": np.exp}
 
@@ -76,15 +77,15 @@ class Residuals:
         return self.family == "binomial" and bool(np.isin(self.labels, (0.0, 1.0)).all())
 
     def groups(self) -> list[Array]:
-        """Return rows of about the same fitted value, as indices, at least 20 in each."""
+        """Return rows of about the same fitted value, as indices, at least 20 in each of 4."""
         order = np.argsort(self.fitted, kind="stable")
         count = min(GROUPS, len(order) // GROUP)
-        return np.array_split(order, count) if count else []
+        return np.array_split(order, count) if count >= FEWEST else []
 
     def bend(self) -> bool:
         """Return whether means of groups differ from 0 by more than chance, at 0.001."""
         groups = self.groups()
-        if len(groups) < 4:
+        if not groups:
             return False
         variance = float(self.scaled.var())
         if not variance > 0:
@@ -98,7 +99,7 @@ class Residuals:
         1 where that is not clear: where mean sizes of residuals are within four standard errors.
         """
         groups = self.groups()
-        if len(groups) < 4 or self.family != "gaussian":
+        if not groups or self.family != "gaussian":
             return 1.0
         third = max(len(groups) // 3, 1)
         ends = [np.abs(self.scaled[np.concatenate(g)]) for g in (groups[:third], groups[-third:])]

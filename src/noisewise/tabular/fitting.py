@@ -1,10 +1,12 @@
 """A model of a file: surveyed in a first pass, learnt row by row in a second, then as a batch."""
 
+import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +14,7 @@ from tqdm import tqdm
 
 from ..estimators.online_glm import OnlineGLM
 from ..estimators.summary import Summary
+from ..estimators.width import warning
 from ..evaluation.players import EstimatorPlayer
 from ..evaluation.result import Evaluation
 from ..evaluation.running_mean import RunningMean
@@ -30,10 +33,12 @@ from .problems import require_usable
 from .reading import chunks, names_of
 from .survey import Column, survey
 
+WORK = 2e8  # squares of columns, times rows, between two steps of a progress bar
+FEWER = "name fewer of them in --features, or hash them: OnlineGLM(hashed=1024) in Python"
 Rows = tuple[Array, Array, Array, Array | None]
 SEPARATED = (
-    "The features separate the labels completely, or rows are too few: without ridge no "
-    "coefficient is finite, so that intervals are infinite. Predictions use a ridge."
+    "The features separate the labels, or labels are all alike, or rows are too few: without ridge "
+    "no coefficient is finite, and textbook intervals are infinite. Predictions use a ridge."
 )
 
 
@@ -83,7 +88,7 @@ def fit(path: Path, asked: Options) -> Fit:
     encoding, uses, column_notes = encode(choice, found, why)
     notes = _family_notes(choice, found[choice.target])
     count = found[choice.target].count
-    model = OnlineGLM(family=choice.family, noise=asked.noise)
+    model = OnlineGLM(family=choice.family, noise=asked.noise, nonlinear=asked.nonlinear)
     validation = Validation(
         {
             "noisewise": EstimatorPlayer(model, None, encoding.names),
@@ -94,11 +99,14 @@ def fit(path: Path, asked: Options) -> Fit:
         asked.delta,
     )
     order, kept = RowOrder(), KeptRows()
-    blocks = _blocks(choice, encoding, count)
+    width = len(encoding.names)
+    if said := warning(count, width, choice.family, False, FEWER):
+        tqdm.write(_sentence(said), file=sys.stderr)
+    blocks = _blocks(choice, encoding)
     if asked.shuffle is not None:
         blocks = _shuffled(blocks, asked.shuffle)
     with warnings.catch_warnings(action="ignore", category=UserWarning):  # said of the batch
-        for x, y, w, offset in blocks:
+        for x, y, w, offset in _in_pieces(blocks, width, count):
             validation.update(x, y, w, offset)
             order.update(_comparable(choice.family, y, offset))
             kept.add(x, y, w, offset)
@@ -107,8 +115,10 @@ def fit(path: Path, asked: Options) -> Fit:
         raise ValueError(f"{path} has {complete}; at least 2 are needed")
     dropped = count - validation.count
     if dropped:
-        lack = "lacks a value or has" if dropped == 1 else "lack a value or have"
-        notes.append(f"{dropped:,} of {count_of(count, 'row')} {lack} weight 0: left out.")
+        lack, have = ("lacks", "has") if dropped == 1 else ("lack", "have")
+        light = "0 trials" if choice.trials else "weight 0" if choice.weight else ""
+        lack += f" a value{f' or {have} {light}' * bool(light)}"
+        notes.append(f"{dropped:,} of {count_of(count, 'row')} {lack}: left out.")
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", UserWarning)
         model.refit()
@@ -163,9 +173,9 @@ def _family_notes(choice: Choice, target: Column) -> list[str]:
     return [f"{name} holds shares, each taken as one trial: if there were more, pass {how}"]
 
 
-def _blocks(choice: Choice, encoding: Encoding, count: int) -> Iterator[Rows]:
+def _blocks(choice: Choice, encoding: Encoding) -> Iterator[Rows]:
     """Yield the complete rows, chunk by chunk."""
-    for frame in _shown(chunks(choice.path, choice.columns, choice.words), "learn", count):
+    for frame in chunks(choice.path, choice.columns, choice.words):
         rows = encoding.labelled(frame)
         if choice.trials is not None and (rows[1] > 1).any():
             at = int(np.argmax(rows[1] > 1))
@@ -188,6 +198,18 @@ def _shuffled(blocks: Iterator[Rows], seed: int) -> Iterator[Rows]:
         yield x[at], y[at], w[at], np.concatenate(offsets)[at] if offsets else None
 
 
+def _in_pieces(blocks: Iterator[Rows], width: int, count: int) -> Iterator[Rows]:
+    """Yield rows, a second's work or so at a time, beside a progress bar."""
+    most = 10 + int(WORK / width**2)
+    with _bar("learn", count) as bar:
+        for x, y, w, offset in blocks:
+            for at in range(0, len(x), most):
+                here = slice(at, at + most)
+                yield x[here], y[here], w[here], None if offset is None else offset[here]
+                bar.update(len(y[here]))
+        bar.update(count - bar.n)  # rows left out
+
+
 def _comparable(family: str, y: Array, offset: Array | None) -> Array:
     """Return labels of the same exposure and offset."""
     if offset is None:
@@ -204,11 +226,14 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
-def _shown(
-    frames: Iterator[pd.DataFrame], word: str, count: int | None = None
-) -> Iterator[pd.DataFrame]:
-    """Pass chunks on beside a progress bar, which only a terminal shows."""
-    with tqdm(total=count, desc=word, unit=" rows", unit_scale=True, disable=None) as bar:
+def _shown(frames: Iterator[pd.DataFrame], word: str) -> Iterator[pd.DataFrame]:
+    """Pass chunks on beside a progress bar."""
+    with _bar(word) as bar:
         for frame in frames:
             yield frame
             bar.update(len(frame))
+
+
+def _bar(word: str, count: int | None = None) -> "tqdm[Any]":
+    """Return a progress bar, which only a terminal shows."""
+    return tqdm(total=count, desc=word, unit=" rows", unit_scale=True, disable=None)

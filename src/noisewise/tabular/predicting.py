@@ -1,6 +1,7 @@
 """Predictions for the rows of a file, as CSV, or of a data frame."""
 
 import csv
+import itertools
 import math
 import re
 import warnings
@@ -13,7 +14,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from ..estimators.online_glm import LYING, OUTSIDE, OnlineGLM
+from ..estimators.online_glm import LYING, OUTSIDE, WHY_OUTSIDE, OnlineGLM
 from ..evaluation.players import NamedRows
 from ..printing import count_of
 from ..protocols import Array
@@ -25,10 +26,13 @@ from .reading import chunks, names_of
 from .survey import floats, survey
 
 WRITTEN = "prediction", "lower", "upper"
-# what a spreadsheet would run: it begins so and is more than a number, a date or a sign
-FORMULA = r"(?s)[=+\-@\t\r\n](?![\d.,:' ]*([eE][-+]?\d+)?%?$).+"
+# what a spreadsheet would run: it begins so, also in characters of double width, and is more than
+# a sign or, behind + and -, a number
+FORMULA = r"(?s)[=@\t\r\n\uff1d\uff20].+|[+\-\uff0b\uff0d](?![\d.,:' ]*([eE][-+]?\d+)?%?\Z).+"
+# csv quotes none of these, though a spreadsheet may take them for the end of a line or a cell
+END = re.compile(r"[\r;\t]")
 MOST_NOTES = 5  # of intervals
-COUNTED = re.compile(rf"(; )?[0-9,]+ ({'|'.join(LYING)})")
+COUNTED = re.compile(rf"(; )?([0-9,]+) ({'|'.join(LYING)})")
 
 
 def predict(
@@ -42,7 +46,8 @@ def predict(
     ``model`` is a folder that ``noisewise fit`` has written. The frame has the columns of the file
     that was fitted, categories and dates as they are; ``delta`` and ``kind`` are those of
     `OnlineGLM.predict_interval`. A row that lacks a value, or has a level that the model has not
-    seen, has NaN. Columns of exposure, offset and trials are used if the frame has them.
+    seen, has NaN. Columns of exposure, offset and trials are used if the frame has them. What the
+    intervals say of themselves is in ``attrs["note"]`` of the result.
     """
     fitted, encoding = saving.load(Path(model))
     missing = [name for name in encoding.columns if name not in frame.columns]
@@ -53,8 +58,10 @@ def predict(
     for name in encoding.categorical:
         held[name] = _as_words(held[name])
     _check("the data frame", encoding, [held])
-    values, _ = _values(fitted, encoding, held, delta, kind)
-    return pd.DataFrame(values, columns=list(WRITTEN), index=frame.index)
+    values, note = _values(fitted, encoding, held, delta, kind)
+    found = pd.DataFrame(values, columns=list(WRITTEN), index=frame.index)
+    found.attrs["note"] = note
+    return found
 
 
 def _as_words(values: pd.Series) -> pd.Series:
@@ -119,8 +126,7 @@ def _values(
     rows = NamedRows(x[whole], encoding.names)
     shift = None if offset is None else offset[whole]
     counts = trials[whole] if kind == "observation" and model.family == "binomial" else 1
-    with warnings.catch_warnings(action="ignore", category=UserWarning):  # said by fit
-        found = model.predict_interval(rows, delta, kind=kind, offset=shift, trials=counts)
+    found = model.predict_interval(rows, delta, kind=kind, offset=shift, trials=counts)
     values[whole] = np.column_stack([model.predict(rows, shift), *found])
     return values, found.note
 
@@ -163,11 +169,10 @@ class Predictions:
     def write(self, file: IO[str]) -> None:
         """Write CSV: kept columns, then prediction, lower and upper."""
         for i, frame in enumerate(self._frames()):
-            # csv quotes no carriage return, though readers take it for the end of a line
             kept = frame.iloc[:, : len(self.keep)].select_dtypes(exclude="number")
-            returns = kept.map(lambda cell: "\r" in str(cell)).any(axis=None)
-            returns = returns or any("\r" in name for name in frame)
-            quoting = csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL
+            words = itertools.chain(frame, kept.to_numpy().ravel())
+            apart = any(END.search(str(word)) for word in words)
+            quoting = csv.QUOTE_ALL if apart else csv.QUOTE_MINIMAL
             frame.to_csv(file, index=False, header=not i, quoting=quoting)
 
     def _frames(self) -> Iterator[pd.DataFrame]:
@@ -179,12 +184,14 @@ class Predictions:
                 for level, row in each.unseen(frame[each.column]):
                     self.unseen.setdefault((each.column, level), row)
             given = frame[list(used)]
-            values, note = _values(self.model, self.encoding, given, self.delta, self.kind)
-            self._hear(note)
+            with warnings.catch_warnings(record=True) as heard:
+                warnings.simplefilter("always", UserWarning)
+                values, note = _values(self.model, self.encoding, given, self.delta, self.kind)
+            for said in (*(str(each.message) for each in heard), note):
+                self._hear(said)
             self.rows += len(frame)
-            mean, lower, upper = values.T
+            mean = values[:, 0]
             self.empty += int(np.isnan(mean).sum())
-            self.outside += int(((mean < lower) | (mean > upper)).sum())
             out = self._harmless(frame[list(self.keep)].reset_index(drop=True))
             for name, column in zip(WRITTEN, values.T, strict=True):
                 out[name] = ["" if math.isnan(value) else f"{value:.8g}" for value in column]
@@ -205,7 +212,9 @@ class Predictions:
 
     def _hear(self, note: str) -> None:
         """Keep what intervals say of themselves, once; predictions outside are counted here."""
-        own = in_shell_words(note[: found.start()] if (found := COUNTED.search(note)) else note)
+        if found := COUNTED.search(note):
+            self.outside += int(found[2].replace(",", ""))
+        own = in_shell_words(note[: found.start()] if found else note)
         if own and own not in self.said:
             self.said.append(own)
 
@@ -218,9 +227,7 @@ class Predictions:
             notes.append(f"{lack} an unknown one: left empty")
         if self.outside:
             lying = OUTSIDE.format(count_of(self.outside, *LYING))
-            notes.append(
-                f"{lying}: predictions stay near the range of the labels seen, intervals do not"
-            )
+            notes.append(f"{lying}: {WHY_OUTSIDE}")
         if self.quoted:
             cells = count_of(self.quoted, "kept cell begins", "kept cells begin")
             notes.append(

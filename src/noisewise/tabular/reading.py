@@ -13,7 +13,7 @@ from pandas.api.types import is_object_dtype, is_string_dtype
 from ..files import require_regular
 from ..partitions.sources import files_in
 
-CHUNK = 50_000  # rows
+CHUNK, CELLS = 50_000, 4_000_000  # rows, and cells, of a chunk
 PARQUET = (".parquet", ".pq")
 SEPARATORS = ",;\t"
 WHOLE = r"\s*[-+]?[0-9]+\s*"
@@ -111,37 +111,41 @@ def _separator(path: Path) -> str:
     return separator
 
 
-def chunks(path: Path, columns: Sequence[str], words: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
-    """Yield the columns as data frames of at most `CHUNK` rows; those in ``words`` as text.
+def chunks(
+    path: Path, columns: Sequence[str], words: Sequence[str] = (), named: Sequence[str] = ()
+) -> Iterator[pd.DataFrame]:
+    """Yield the columns as data frames of some thousand rows; those in ``words`` as text.
 
+    In columns ``named`` integers beyond 64 bits are names, and stay as they are.
     The index is the number of a row in its file; of a folder's, ``attrs`` has the file's name.
     """
     if path.is_dir():
         for file in files_in(path):
             empty = True
-            for frame in chunks(file, columns, words):
+            for frame in chunks(file, columns, words, named):
                 frame.attrs["file"] = file.name
                 empty = empty and not len(frame)
                 yield frame
             if empty:
                 raise ValueError(f"{file} holds no row; remove it from the folder")
         return
+    most = min(CHUNK, 1 + CELLS // max(len(names_of(path)), 1))
     with readable(path):
         if not _is_parquet(path):
             with pd.read_csv(
                 path,
                 sep=_separator(path),
                 dtype=dict.fromkeys(words, "str"),
-                chunksize=CHUNK,
+                chunksize=most,
                 low_memory=False,
             ) as reader:
                 for frame in reader:  # of all columns: given usecols, pandas cuts long lines
-                    yield _with_large_numbers(frame[list(columns)], words)
+                    yield _with_large_numbers(frame[list(columns)], [*words, *named])
             return
         import pyarrow as pa
 
         start = 0
-        for batch in _parquet(path).iter_batches(batch_size=CHUNK, columns=list(columns)):
+        for batch in _parquet(path).iter_batches(batch_size=most, columns=list(columns)):
             frame = batch.to_pandas(ignore_metadata=True)
             for field in batch.schema:
                 if pa.types.is_decimal(field.type):

@@ -131,10 +131,12 @@ class Column:
 
 def kind_of(values: pd.Series) -> str:
     """Return what values that are not missing are: "bool", "number", "date" or "text"."""
-    if types.is_bool_dtype(values) or values.map(type).eq(bool).all():
+    if types.is_bool_dtype(values):
         return "bool"
     if types.is_numeric_dtype(values) and not types.is_complex_dtype(values):
         return "number"
+    if values.map(type).eq(bool).all():
+        return "bool"
     if types.is_datetime64_any_dtype(values):
         return "date"
     return "date" if date_format(values) else "text"
