@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..bandits.arms import LONGEST
-from ..inputs import finite, integer, one_of, shown
+from ..inputs import integer, one_of, shown
 from ..protocols import Array
 from . import context_fields
 from .context_fields import Field, Value
@@ -27,7 +27,8 @@ class Arms:
 
     - "full": a, and for each action one block, (1, c) in that of the row's action and 0 in the
       others, so that every action has coefficients of its own;
-    - "shared": a and all products :math:`a_i c_j`, so that actions learn from each other;
+    - "shared": for each :math:`a_i` one block, :math:`a_i (1, c)`, so that actions learn from each
+      other;
     - None: a alone; where actions have no features, 1 in the action's own column (A/B/n tests).
 
     Columns must not move while an agent runs. An action that is not available keeps its block: pass
@@ -48,10 +49,6 @@ class Arms:
         them declared.
     reserve : int >= 0
         How many blocks are kept for actions to come.
-    origin : tuple of float, optional
-        What is subtracted from each number of a context. An `Agent` takes the numbers of the first
-        context it sees (`around`), since differences from a typical age are learnt faster than
-        ages; the contributions in `Agent.explain` are relative to them.
 
     Examples
     --------
@@ -74,7 +71,6 @@ class Arms:
     reserve: int = 0
     fields: tuple[Field, ...] = ()
     features: tuple[tuple[Value, ...], ...] = ()
-    origin: tuple[float, ...] | None = None
 
     def __init__(
         self,
@@ -84,7 +80,6 @@ class Arms:
         reserve: int = 0,
         fields: tuple[Field, ...] | None = None,
         features: tuple[tuple[Value, ...], ...] | None = None,
-        origin: tuple[float, ...] | None = None,
     ) -> None:
         named, given = _actions(actions)
         if given and fields is None:
@@ -98,7 +93,6 @@ class Arms:
             "reserve": integer("reserve", reserve, least=0, most=context_fields.MOST_COLUMNS),
             "fields": () if fields is None else context_fields.declared(tuple(fields)),
             "features": features,
-            "origin": None if origin is None else tuple(finite("origin", x) for x in origin),
         }
         for name, value in held.items():
             object.__setattr__(self, name, value)
@@ -113,15 +107,23 @@ class Arms:
                 "interactions is 'shared', but actions have no features; pass a dictionary of "
                 "action to features, or interactions='full'"
             )
-        numeric = [name for name, kind in self.context or () if kind is None]
-        if self.origin is not None and len(self.origin) != len(numeric):
-            raise ValueError(
-                f"origin has {len(self.origin)} numbers; pass one for each of {numeric}"
-            )
         if reserve and not self._blocks:
             raise ValueError(
                 f"reserve is {reserve}, but no action has a block of its own; leave reserve out"
             )
+
+    @property
+    def layout(self) -> dict[str, Any]:
+        """How rows end: the number of blocks a (1, c), of columns of c, and whether a are features.
+
+        Empty where no context enters. These are parameters of `SelfTunedUCB`.
+        """
+        columns = context_fields.columns(self._declared) if self.interactions else []
+        if not columns:
+            return {}
+        shared = self.interactions == "shared"
+        blocks = self._own.shape[1] if shared else len(self._owners)
+        return {"blocks": blocks, "context": len(columns), "shared": shared}
 
     @property
     def _blocks(self) -> bool:
@@ -134,10 +136,9 @@ class Arms:
         if self.interactions is None:
             return (*own, *(() if own else self._owners))
         context = context_fields.columns(self._declared)
-        if self.interactions == "shared":
-            return (*own, *(f"{a}:{c}" for a in own for c in context))
-        blocks = (f"{owner}:{c}" if c else owner for owner in self._owners for c in ("", *context))
-        return (*own, *blocks)
+        heads = own if self.interactions == "shared" else self._owners
+        blocks = (f"{head}:{c}" if c else head for head in heads for c in ("", *context))
+        return (*(() if heads is own else own), *blocks)
 
     @property
     def dim(self) -> int:
@@ -163,38 +164,11 @@ class Arms:
         rows = [context_fields.encode(self.fields, row) for row in self.features]
         return np.array(rows or [[]] * len(self.actions), dtype=np.float64)
 
-    @cached_property
-    def _shift(self) -> Array:
-        """What is subtracted from each column of a context."""
-        origin, shift = iter(self.origin or ()), []
-        for name, kind in self._declared:
-            if kind is None:
-                shift.append(next(origin, 0.0))
-            else:
-                shift += [0.0] * len(context_fields.columns([(name, kind)]))
-        return np.array(shift)
-
-    @property
-    def lacks_origin(self) -> bool:
-        """Whether numbers of contexts enter, and are not yet relative to those of another."""
-        return self.origin is None and self.interactions is not None and bool(self.context)
-
-    def around(self, context: object) -> Arms:
-        """Return arms that take the numbers of contexts relative to those of this one.
-
-        >>> Arms(["a"], context=["age"]).around({"age": 40})({"age": 43})
-        array([[1., 3.]])
-        """
-        values = self.read(context)
-        declared = self.context or ()
-        numbers = [x for x, (_, kind) in zip(values, declared, strict=False) if kind is None]
-        return replace(self, origin=tuple(map(float, numbers)))
-
-    @property
-    def first_numbers(self) -> dict[str, float]:
-        """The ``origin`` by name, empty where there is none."""
-        numeric = [name for name, kind in self.context or () if kind is None]
-        return dict(zip(numeric, self.origin or (), strict=False))
+    def numbers_of(self, columns: Array) -> dict[str, float]:
+        """Return those columns of a context, by name, that hold numbers."""
+        numeric = {name for name, kind in self.context or () if kind is None}
+        named = zip(context_fields.columns(self._declared), columns.tolist(), strict=True)
+        return {name: value for name, value in named if name in numeric}
 
     def __getstate__(self) -> dict[str, object]:
         """Return the fields, without what was computed from them."""
@@ -211,18 +185,37 @@ class Arms:
             known = replace(self, context=fields)
         return known.matrix(known.read(context), actions)
 
-    def read(self, context: object) -> tuple[Value, ...]:
-        """Return the values of the declared fields, checked; others are left out."""
+    def read(self, context: object, clip: bool = False) -> tuple[Value, ...]:
+        """Return the values of the declared fields, checked; others are left out.
+
+        Numbers too large for most policies are refused, or, with ``clip``, cut.
+        """
         if self.interactions is None or not self._declared:
             return ()
         given = () if context is None else context
-        return context_fields.read("context", self._declared, given, self._most)
+        values = context_fields.read("context", self._declared, given)
+        for (name, _), value in zip(self._declared, values, strict=True):
+            if isinstance(value, float) and abs(value) > self._most and not clip:
+                raise ValueError(
+                    f"context {name!r} is {value:g}, beyond {self._most:.0e}, where other numbers "
+                    "of the field are lost in rounding; pass it in another unit, or leave this "
+                    "context out"
+                )
+        return tuple(
+            max(-self._limit, min(value, self._limit)) if isinstance(value, float) else value
+            for value in values
+        )
 
     @cached_property
-    def _most(self) -> float:
-        """The largest number of a context: products with features of actions stay moderate too."""
+    def _limit(self) -> float:
+        """The largest number whose products with features of actions can be computed with."""
         own = np.abs(self._own).max(initial=1.0) if self.interactions == "shared" else 1.0
-        return min(context_fields.LARGEST, float(LONGEST / (10 * own * math.sqrt(self.dim))))
+        return float(LONGEST / (10 * own * math.sqrt(self.dim)))
+
+    @property
+    def _most(self) -> float:
+        """The largest number of a context that is not cut."""
+        return min(context_fields.LARGEST, self._limit)
 
     def matrix(self, values: Sequence[Value], actions: Sequence[str] | None = None) -> Array:
         """Return the arms for the values of a context that was read."""
@@ -237,12 +230,10 @@ class Arms:
         if self.interactions is None:
             return np.array([own if self.fields else np.eye(len(self._owners))[at]] * n)
         c = np.array([(1.0, *context_fields.encode(self._declared, each)) for each in values])
-        c[:, 1:] -= self._shift
         if self.interactions == "shared":
-            rest = np.einsum("ki,tj->tkij", own, c[:, 1:])
-        else:
-            rest = np.zeros((n, K, len(self._owners), c.shape[1]))
-            rest[:, np.arange(K), at] = c[:, None]
+            return np.einsum("ki,tj->tkij", own, c).reshape(n, K, -1)
+        rest = np.zeros((n, K, len(self._owners), c.shape[1]))
+        rest[:, np.arange(K), at] = c[:, None]
         m, more = own.shape[1], rest.shape[2] * rest.shape[3]
         x = np.empty((n, K, m + more))
         x[:, :, :m], x[:, :, m:] = own, rest.reshape(n, K, more)

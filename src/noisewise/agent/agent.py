@@ -6,8 +6,8 @@ import copy
 import math
 import os
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from importlib import import_module
 from threading import RLock
@@ -42,7 +42,6 @@ from .offers import (
     Offer,
     Offers,
     dimension_of,
-    is_matrix,
     listed,
     read_offer,
     read_offers,
@@ -119,7 +118,10 @@ class Agent(Learning):
         refuse_class("policy", policy)
         if not isinstance(policy, Policy):
             raise ValueError(f"policy is {shown(policy)}; pass a policy, such as FTRLUCB()")
-        self.policy, self.arms, self.dim = policy, arms, dimension_of(dim, arms)
+        self.arms, self.dim = arms, dimension_of(dim, arms)
+        if arms is not None and isinstance(policy, SelfTunedUCB):
+            policy = replace(policy, **arms.layout)
+        self.policy = policy
         self.state = policy.start(self.dim)
         self.randomisation = randomisation(policy, self.state, randomise, among)
         self.record = DecisionLog((CAPACITY if randomise else 0) if record is None else record)
@@ -151,6 +153,7 @@ class Agent(Learning):
         among: str = "plausible",
         record: int | None = None,
         capacity: int = 10_000,
+        keep_rows: int = 50_000,
         guaranteed: bool = False,
         feature_bound: float = 1.0,
         parameter_bound: float = 1.0,
@@ -160,11 +163,15 @@ class Agent(Learning):
         It needs no tuning and takes features of any size, but has no regret proof. With
         ``guaranteed`` the policy is logistic `FTRLUCB`, which explores more and has one, for arms
         of norm at most ``feature_bound`` and a parameter of norm at most ``parameter_bound``; these
-        bounds are not used otherwise. `for_means` is the same function: there each reward is the
+        bounds are not used otherwise. At most ``keep_rows`` rewards are kept, older ones as sums.
+        `for_means` is the same function: there each reward is the
         mean of ``trials`` rewards 0 or 1, and a share of n trials counts n times. The other
         arguments are those of `Agent`.
         """
-        glm, policy = GLM("logistic", feature_bound, parameter_bound), SelfTunedUCB("binomial")
+        glm, policy = (
+            GLM("logistic", feature_bound, parameter_bound),
+            SelfTunedUCB("binomial", keep_rows=keep_rows),
+        )
         if guaranteed:
             policy = import_module("noisewise.bandits.ftrl_ucb").FTRLUCB(glm, "likelihood")
         return cls(
@@ -185,6 +192,7 @@ class Agent(Learning):
         among: str = "plausible",
         record: int | None = None,
         capacity: int = 10_000,
+        keep_rows: int = 50_000,
         guaranteed: bool = False,
         feature_bound: float = 1.0,
         parameter_bound: float = 1.0,
@@ -197,10 +205,11 @@ class Agent(Learning):
         policy is `FTRLUCB`, for sub-Gaussian noise, arms of norm at most ``feature_bound`` and a
         parameter of norm at most ``parameter_bound`` (pass it unless rewards are of size 1). There
         a running standard deviation of residuals replaces one that is not given, and `explain` says
-        so. The bounds are not used otherwise, and the other arguments are those of `Agent`.
+        so. The bounds are not used otherwise. At most ``keep_rows`` rewards are kept, older ones as
+        sums. The other arguments are those of `Agent`.
         """
         glm = GLM("identity", feature_bound, parameter_bound)
-        policy: Policy[Any] = SelfTunedUCB("gaussian")
+        policy: Policy[Any] = SelfTunedUCB("gaussian", keep_rows=keep_rows)
         size = glm.score_bound
         if guaranteed:
             kind, ridge = import_module("noisewise.bandits.ftrl_ucb").FTRLUCB, glm.ridge
@@ -230,24 +239,14 @@ class Agent(Learning):
         of each arm's reward, for policies that need it. ``with_probabilities`` adds the probability
         of each arm.
 
-        What is refused changes nothing: NaN and infinite numbers, numbers of a context beyond 2^53
-        (about 9e15), and arms of norm above 1e20.
+        What is refused changes nothing: NaN and infinite numbers, arms of norm above 1e20, and,
+        with policies that do not find units of contexts themselves as the default does, numbers of
+        a context beyond 2^53 (about 9e15).
         """
         key = None if key is None else checked_key(key)
-        if self.arms is not None and self.arms.lacks_origin:
-            with self._origin_from(arms):
-                return self._choose(arms, key, sigma, actions, with_probabilities)
-        return self._choose(arms, key, sigma, actions, with_probabilities)
-
-    def _choose(
-        self,
-        arms: Any,
-        key: Key,
-        sigma: ArrayLike | None,
-        actions: Sequence[str] | None,
-        with_probabilities: bool,
-    ) -> Any:
-        offer = read_offer(self.arms, arms, actions) if self.arms or actions else None
+        offer = None
+        if self.arms or actions:
+            offer = read_offer(self.arms, arms, actions, self._clips)
         x = offer.x if offer else numbers("arms", arms, check=False)  # the policy looks at values
         sigma = None if sigma is None else spreads(sigma, len(np.atleast_1d(x)))
         with self._lock, Inside(self):
@@ -274,16 +273,15 @@ class Agent(Learning):
             )
         if not whose:
             return []
-        with self._origin_from(given[0]):
-            read = read_offers(self.arms, given, actions, self.dim, self._longest)
-            with self._lock, Inside(self):
-                refuse_pending(whose, self._pending.arms)
-                try:
-                    chosen = self._decide_many(read, whose)
-                except BaseException:
-                    for key in whose:
-                        self._give_up(key)
-                    raise
+        read = read_offers(self.arms, given, actions, self._clips, self.dim, self._longest)
+        with self._lock, Inside(self):
+            refuse_pending(whose, self._pending.arms)
+            try:
+                chosen = self._decide_many(read, whose)
+            except BaseException:
+                for key in whose:
+                    self._give_up(key)
+                raise
         return read.called(chosen)
 
     def _decide_many(self, offers: Offers, keys: list[Key]) -> list[int]:
@@ -300,22 +298,6 @@ class Agent(Learning):
             for each, key, k in zip(offers.each(), keys, played, strict=True):
                 self.record.decide(key, each.kept(), k, np.eye(len(each.x))[k])
         return played
-
-    @contextmanager
-    def _origin_from(self, context: object) -> Iterator[None]:
-        """Take numbers relative to those of the first context, unless that is refused."""
-        if self.arms is None or is_matrix(context) or not self.arms.lacks_origin:
-            yield
-            return
-        with self._lock:
-            before = self.arms
-            if before.lacks_origin and not self._pending.arms and not self._count():
-                self.arms = before.around(context)
-            try:
-                yield
-            except BaseException:
-                self.arms = before
-                raise
 
     def _decide(
         self, x: Array, offer: Offer | None, key: Key, sigma: Array | None, told: bool
@@ -393,6 +375,11 @@ class Agent(Learning):
         )
 
     @property
+    def _clips(self) -> bool:
+        """Whether the policy finds units of contexts, so that no number is too large."""
+        return isinstance(self.policy, SelfTunedUCB) and self.policy.context > 0
+
+    @property
     def pending(self) -> tuple[Key, ...]:
         """The keys of the decisions without a reward yet, oldest first."""
         return tuple(self._pending.arms)
@@ -403,12 +390,11 @@ class Agent(Learning):
         """Return why each arm is ranked as it is, a list of `Reason` that prints as a table.
 
         The table has the estimate of each mean, its interval, the exploration bonus, and the
-        largest contributions of features, all on the scale of rewards; numbers of a context
-        contribute relative to those of the first context seen. Below the table stands what else was
-        learnt. As for `choose`, pass a context where the agent has `Arms`: then actions and
-        features have names.
+        largest contributions of features, all on the scale of rewards; by default a context
+        contributes relative to the average one. Below the table stands what else was learnt. As for
+        `choose`, pass a context where the agent has `Arms`: then actions and features have names.
         """
-        offer = read_offer(self.arms, arms, actions)
+        offer = read_offer(self.arms, arms, actions, self._clips)
         with self._lock, Inside(self):
             self._announce(offer.x)
             return explanation(

@@ -6,7 +6,7 @@ from html import escape
 from typing import Any
 
 from ..confidence import Confident
-from ..protocols import Policy
+from ..protocols import Array, Policy, trait
 from .action_features import Arms
 from .offers import Offer
 from .reasons import Part, Reason, SelfAccounting, parts, reasons
@@ -28,7 +28,7 @@ class Explanation(list[Reason]):
     learnt : dict
         What else the policy has learnt, by name.
     origin : dict
-        The numbers of the first context seen, by name: contributions are relative to them.
+        The average numbers of contexts, by name: contributions are relative to them.
     """
 
     def __init__(
@@ -65,8 +65,8 @@ class Explanation(list[Reason]):
         if any(each.parts for each in self):
             about.append("contributions: what the estimate would lose without the feature")
         if self.origin:
-            first = ", ".join(f"{name} {_number(value)}" for name, value in self.origin.items())
-            about[-1] += f"; numbers count relative to the first context seen ({first})"
+            usual = ", ".join(f"{name} {_number(value)}" for name, value in self.origin.items())
+            about[-1] += f"; contexts count relative to the average one ({usual})"
         about += [f"{name}: {_number(value)}" for name, value in self.learnt.items()]
         return [*about, *dict.fromkeys(f"note: {each.note}" for each in self if each.note)]
 
@@ -120,7 +120,10 @@ def explanation(
             replace(each, action=action, parts=share)
             for each, action, share in zip(rows, offer.names, shares, strict=True)
         ]
-    origin = arms.first_numbers if arms is not None and any(each.parts for each in rows) else None
+    usual: Array | None = trait(state, "average_context", None)
+    origin = None
+    if arms is not None and usual is not None and len(usual) and any(each.parts for each in rows):
+        origin = arms.numbers_of(usual)
     if isinstance(policy, SelfAccounting):
         promise = policy.interval(state, offer.x).promise
         return Explanation(rows, promise, policy.learnt(state), origin)

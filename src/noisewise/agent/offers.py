@@ -31,14 +31,19 @@ def is_matrix(given: object) -> bool:
     return isinstance(given, np.ndarray) and given.ndim == 2
 
 
-def read_offer(arms: Arms | None, given: object, actions: Sequence[str] | None) -> Offer:
-    """Read what `Agent.choose` is given; the values of a matrix are the policy's to look at."""
+def read_offer(
+    arms: Arms | None, given: object, actions: Sequence[str] | None, clip: bool
+) -> Offer:
+    """Read what `Agent.choose` is given; the values of a matrix are the policy's to look at.
+
+    Huge numbers of contexts are cut with ``clip``, else refused.
+    """
     if arms is None or is_matrix(given):
         if actions is not None:
             raise ValueError("actions were passed with a matrix of arms; pass its rows instead")
         matrix: ArrayLike = given  # type: ignore[assignment]
         return Offer(numbers("arms", matrix, check=False))
-    values, at = arms.read(given), arms.positions(actions)
+    values, at = arms.read(given, clip), arms.positions(actions)
     names = tuple(arms.actions[i] for i in at)
     return Offer(arms.matrix(values, names), names, values, tuple(at))
 
@@ -80,20 +85,25 @@ def listed(given: Any) -> Any:
 
 
 def read_offers(
-    arms: Arms | None, given: Any, actions: Sequence[str] | None, dim: int, bound: float
+    arms: Arms | None,
+    given: Any,
+    actions: Sequence[str] | None,
+    clip: bool,
+    dim: int,
+    bound: float,
 ) -> Offers:
     """Read offers that are `listed`: contexts or matrices, none of whose arms is too long."""
     n = len(given)
     if arms is not None and not any(is_matrix(each) for each in given):
         at = arms.positions(actions)
         names = tuple(arms.actions[i] for i in at)
-        values = [arms.read(each) for each in given]
+        values = [arms.read(each, clip) for each in given]
         x = candidates_of(arms.matrices(values, names), dim, bound)
         return Offers(*x, [names] * n, values, [tuple(at)] * n)
     if arms is None and actions is None:
         x = candidates_of(given, dim, bound)
         return Offers(*x, [()] * n, [()] * n, [()] * n)
-    read = [read_offer(arms, each, actions) for each in given]
+    read = [read_offer(arms, each, actions, clip) for each in given]
     x = candidates_of([each.x for each in read], dim, bound)
     return Offers(*x, *([each[i] for each in read] for i in (1, 2, 3)))  # type: ignore[arg-type]
 

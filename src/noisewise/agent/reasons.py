@@ -62,8 +62,8 @@ class Reason:
         The name of the arm, where the agent has `Arms`.
     parts : tuple of (str, float)
         The contributions: what the estimate would lose without each feature, largest first, where
-        features have names. Numbers of a context are relative to those of the first context that
-        the agent has seen; an intercept that the policy adds is not listed.
+        features have names. By default contexts count relative to the average one; an intercept
+        that the policy adds is not listed.
     """
 
     arm: int
@@ -107,6 +107,9 @@ class SelfAccounting(Protocol):
     def interval(self, state: Any, x: Array) -> Interval:
         """Return an interval of the mean of every arm."""
 
+    def contributions(self, state: Any, x: Array) -> Array:
+        """Return what each feature adds to the score of every arm."""
+
     def learnt(self, state: Any) -> dict[str, float]:
         """Return what was learnt on the way, by name."""
 
@@ -142,15 +145,16 @@ def parts(
     policy: Policy[Any], state: Any, names: tuple[str, ...], x: Array
 ) -> list[tuple[Part, ...]]:
     """Return what the mean of each arm would lose without each of its features, most first."""
-    theta: Array = trait(state, "coef", trait(state, "theta", np.empty(0)))
-    scores = _scores(policy, state, x, None)
-    if scores is None or theta.shape != x.shape[1:]:
+    theta: Array = trait(state, "theta", np.empty(0))
+    scores, own = _scores(policy, state, x, None), isinstance(policy, SelfAccounting)
+    if scores is None or not (own or theta.shape == x.shape[1:]):
         return [()] * len(x)
-    lost = mean_of(policy, scores)[:, None] - mean_of(policy, scores[:, None] - x * theta)
+    added = policy.contributions(state, x) if isinstance(policy, SelfAccounting) else x * theta
+    lost = mean_of(policy, scores)[:, None] - mean_of(policy, scores[:, None] - added)
     order = np.argsort(-np.abs(lost), axis=1, kind="stable").tolist()
     return [
         tuple((names[i], float(row[i])) for i in at if arm[i] != 0)
-        for row, at, arm in zip(lost, order, x, strict=True)
+        for row, at, arm in zip(lost, order, added, strict=True)
     ]
 
 

@@ -10,6 +10,8 @@ from ..linalg import factor, invert
 from ..protocols import Array
 from .self_tuned_ucb_state import SelfTunedUCBState
 
+CHUNK = 4096  # rows at a time
+
 
 def score_bounds(state: SelfTunedUCBState, x: Array, delta: float) -> tuple[Array, Array]:
     r"""Return bounds of the score of each arm around its estimate.
@@ -24,7 +26,7 @@ def score_bounds(state: SelfTunedUCBState, x: Array, delta: float) -> tuple[Arra
     :math:`\phi` from plain residuals, and reach to the estimate.
     """
     s, d = state.numbers, state.dim
-    z = np.hstack([x, np.ones((len(x), 1))])
+    z = state.features(x)
     score, gaussian = matmul(z, state.vectors[at.THETA]), s[at.FAMILY] == at.GAUSSIAN
     score = score + s[at.ORIGIN]
     h = _forms(z, state.matrices[at.INVERSE])
@@ -34,9 +36,9 @@ def score_bounds(state: SelfTunedUCBState, x: Array, delta: float) -> tuple[Arra
         return score - half, score + half
     r = at.clear_correlation(*s[[at.LAG_PRODUCTS, at.LAG_SQUARES, at.SINCE]].tolist())
     more = (1 + r) / (1 - r)
-    rows, sure = state.rows[: int(s[at.STORED])], gaussian and s[at.GIVEN] == 0
-    if sure and len(rows) > d + 1 and rows[:, d + 2].min() < 1:
-        centre, h, phi = _plain_fit(state, rows, z)
+    parts, sure = state.rows[: int(s[at.STORED]), -1], gaussian and s[at.GIVEN] == 0
+    if sure and len(parts) > d + 1 and parts.min() < 1:
+        centre, h, phi = _plain_fit(state, z)
         half = _mixed(h, more * phi, 1.0, delta)
         return np.minimum(centre - half, score), np.maximum(centre + half, score)
     u = s[at.WEIGHT] * h / (d + 1)
@@ -45,25 +47,30 @@ def score_bounds(state: SelfTunedUCBState, x: Array, delta: float) -> tuple[Arra
         phi = phi + max(novel - phi, 0.0) * u / (1 + u)
         own = np.divide(_forms(z, state.matrices[at.SANDWICH]), h, np.zeros_like(h), where=h > 0)
         phi = np.maximum(phi, (own + h * phi) / (1 + h))
-    half = _mixed(h, more * phi, float(s[at.WEIGHT] / max(len(rows), 1)), delta)
+    half = _mixed(h, more * phi, float(s[at.WEIGHT] / max(len(parts) + s[at.CONDENSED], 1)), delta)
     return score - half, score + half
 
 
-def _plain_fit(state: SelfTunedUCBState, rows: Array, z: Array) -> tuple[Array, Array, Array]:
-    """Return score, h and phi of each arm with all rewards counted in full.
+def _plain_fit(state: SelfTunedUCBState, z: Array) -> tuple[Array, Array, Array]:
+    """Return score, h and phi of each arm with all rewards that are kept counted in full.
 
     phi is the larger of the mean squared residual and the arm's own, by a sandwich.
     """
-    s, d = state.numbers, state.dim
-    a = np.hstack([rows[:, :d], np.ones((len(rows), 1))])
-    penalty = np.append(s[at.RIDGE] * state.vectors[at.SCALE, :d], s[at.INTERCEPT])
-    inverse = invert(factor(matmul(a.T, a) + np.diag(penalty)))
-    theta = matmul(inverse, matmul(a.T, rows[:, d]))
-    square = (rows[:, d] - matmul(a, theta)) ** 2
+    n, penalty = int(state.numbers[at.STORED]), state.matrices[at.PENALTY]
+    gram, moment, noise, total = penalty.copy(), np.zeros(len(penalty)), np.zeros_like(penalty), 0.0
+    for first in range(0, n, CHUNK):
+        a, y = state.history(first, first + CHUNK)
+        gram, moment = gram + matmul(a.T, a), moment + matmul(a.T, y)
+    inverse = invert(factor(gram))
+    theta = matmul(inverse, moment)
+    for first in range(0, n, CHUNK):
+        a, y = state.history(first, first + CHUNK)
+        square = (y - matmul(a, theta)) ** 2
+        noise, total = noise + matmul(a.T * square, a), total + square.sum()
     h, pz = _forms(z, inverse), matmul(z, inverse)
-    own = np.divide(_forms(pz, matmul(a.T * square, a)), h, np.zeros_like(h), where=h > 0)
-    phi = np.maximum(square.sum() / (len(rows) - 1), own)
-    return matmul(z, theta) + s[at.ORIGIN], h, phi
+    own = np.divide(_forms(pz, noise), h, np.zeros_like(h), where=h > 0)
+    phi = np.maximum(total / (n - 1), own)
+    return matmul(z, theta) + state.numbers[at.ORIGIN], h, phi
 
 
 def _forms(z: Array, matrix: Array) -> Array:
@@ -87,7 +94,9 @@ def learnt(state: SelfTunedUCBState) -> dict[str, float]:
     }
     if state.restarts:
         known["last restart, after reward"] = state.last_restart
-    if s[at.LENGTH_COUNT] > 0:
+    if s[at.CONDENSED]:
+        known["rewards condensed"] = int(s[at.CONDENSED])
+    if s[at.LENGTH_COUNT] > 0 and not s[at.BLOCKS]:
         known["typical norm of an arm"] = math.sqrt(s[at.LENGTHS] / s[at.LENGTH_COUNT])
     if s[at.FAMILY] == at.GAUSSIAN and state.dispersion > 0:
         known["typical sd of a reward"] = math.sqrt(state.dispersion / s[at.TYPICAL])

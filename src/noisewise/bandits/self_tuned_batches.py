@@ -61,7 +61,8 @@ def learn_many(
     )  # fmt: skip
 
 
-def first_refused(arms: Array, rewards: Array, weights: Array, family: int) -> int:
+def first_refused(state: SelfTunedUCBState, arms: Array, rewards: Array, weights: Array) -> int:
     """Return the first reward that can't be computed with, or the number of all."""
-    found: int = kernels().first_refused(arms, rewards, weights, family)
+    s = state.numbers
+    found: int = kernels().first_refused(s, arms, rewards, weights, int(s[at.FAMILY]))
     return found

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ..blas import matmul
 from ..confidence import Interval
-from ..inputs import generator, one_of, positive, probability
+from ..inputs import generator, integer, one_of, positive, probability
 from ..kernels import self_tuned_ucb_layout as at
 from ..links import LINKS
 from ..ownership import writes_at_once
@@ -23,7 +23,7 @@ from . import self_tuned_batches as batches
 from .arms import block, candidates, in_form, observation
 from .self_tuned_account import learnt, score_bounds
 from .self_tuned_batches import Places
-from .self_tuned_ucb_state import SelfTunedUCBState, start
+from .self_tuned_ucb_state import LEAST_KEPT, SelfTunedUCBState, start
 
 FAMILIES = ("gaussian", "binomial")
 LEAST, SMALLEST = 1e-150, 1e-20  # sd whose weight is a number, and can be computed with
@@ -107,9 +107,20 @@ class SelfTunedUCB:
     )
 
     family: str = "gaussian"
+    blocks: int = 0
+    context: int = 0
+    shared: bool = False
+    keep_rows: int = 50_000
 
     def __post_init__(self) -> None:
         one_of("family", self.family, FAMILIES)
+        integer("blocks", self.blocks, least=0)
+        integer("context", self.context, least=0)
+        integer("keep_rows", self.keep_rows, least=LEAST_KEPT)
+        if (self.blocks == 0) != (self.context == 0):
+            raise ValueError(
+                f"blocks is {self.blocks} and context {self.context}; pass both, or neither"
+            )
 
     @property
     def reward_range(self) -> tuple[float, float]:
@@ -123,12 +134,14 @@ class SelfTunedUCB:
 
     def start(self, dim: int) -> SelfTunedUCBState:
         """Make the state of a fresh learner."""
-        return start(dim, self._kind)
+        return start(dim, self._kind, self.blocks, self.context, self.shared, self.keep_rows)
 
     def check_state(self, state: SelfTunedUCBState) -> None:
-        """Raise unless the state is of this family."""
-        if state.numbers[at.FAMILY] != self._kind:
-            raise ValueError(f"the family is {self.family!r}, and the state is of another")
+        """Raise unless the state is of this family, with these blocks."""
+        own = (self._kind, self.blocks, self.context, self.shared, self.keep_rows)
+        places = [at.FAMILY, at.BLOCKS, at.CONTEXT, at.SHARED, at.KEEP]
+        if state.numbers[places].tolist() != [float(each) for each in own]:
+            raise ValueError(f"the policy is {self}, and the state is of another")
 
     def select(
         self,
@@ -162,7 +175,11 @@ class SelfTunedUCB:
 
     def scores(self, state: SelfTunedUCBState, x: Array) -> Array:
         """Return the estimated score of every arm."""
-        return matmul(x, state.coef) + state.intercept
+        return matmul(state.features(x), state.vectors[at.THETA]) + state.numbers[at.ORIGIN]
+
+    def contributions(self, state: SelfTunedUCBState, x: Array) -> Array:
+        """Return what each feature adds to the score of each arm, contexts less the average."""
+        return (state.features(x) * state.vectors[at.THETA])[:, :-1]
 
     def mean_of(self, scores: Array) -> Array:
         """Return the mean reward at each score."""
@@ -201,8 +218,9 @@ class SelfTunedUCB:
             state.weigh_pending(sigma**-2.0)
         learn = kernels().learn_share if self._kind else kernels().learn_number
         learnt = sigma > LEAST and learn(
-            state.numbers, state.vectors, state.matrices, state.rows, arm, reward, sigma**-2.0
-        )
+            state.numbers, state.vectors, state.matrices, state.rows, state.decisions, arm, reward,
+            sigma**-2.0,
+        )  # fmt: skip
         if not learnt:
             vars(state).update(held)
             self._refuse(state, arm, reward, sigma)
@@ -249,7 +267,7 @@ class SelfTunedUCB:
         """
         weight, worst = state.usual_weight, np.zeros((1, state.dim))
         worst[0, 0] = math.sqrt(longest) * (1 + 1e-12)
-        if batches.first_refused(worst, np.zeros(1), np.array([weight]), self._kind) == 0:
+        if batches.first_refused(state, worst, np.zeros(1), np.array([weight])) == 0:
             self._refuse(state, worst[0], 0.0, weight**-0.5)
 
         def draw(t: int) -> int:
@@ -263,7 +281,7 @@ class SelfTunedUCB:
     ) -> None:
         """Learn many rewards in order, or none; a decision is released where ``counted`` is 1."""
         weights = np.array([sd**-2.0 if sd > LEAST else math.inf for sd in sigmas.tolist()])
-        bad = batches.first_refused(arms, rewards, weights, self._kind)
+        bad = batches.first_refused(state, arms, rewards, weights)
         if bad < len(arms):
             self._refuse(state, arms[bad], float(rewards[bad]), float(sigmas[bad]))
         early = state.numbers[at.COUNT] == 0 and state.pending and not self._kind

@@ -18,6 +18,7 @@ PRIOR_ROWS = 3.0  # that the width of tails begins with
 MORE, MARGIN = 0.1, 2.0  # by which a clear correlation is taken larger: a share, standard errors
 STRONGEST = 0.95
 LARGEST = 1e6  # squared standardised residual that tells of tails
+PRICE = 0.03  # of each share: where the model is not right, one that forgets is a little better
 CLOSEST, SMALLEST = 0.25, 1e-9  # of the way to 0 or 1 that is left to a share; least share
 clear_correlation = njit(**PART)(at.clear_correlation)
 
@@ -88,7 +89,7 @@ def share_evidence(s, p, recent, sd, recent_sd, y, n):
     if y < 1.0:
         found += n * (1.0 - y) * math.log((1.0 - new) / (1.0 - old))
     remember(s, (y - p) / sd * root, (y - recent) / recent_sd * root)
-    return min(found * (1.0 - rho) / (1.0 + rho), SURPRISE)
+    return min(found * (1.0 - rho) / (1.0 + rho) - PRICE, SURPRISE)
 
 
 @njit(**INNER)

@@ -62,14 +62,14 @@ def add_outer(A, z, c):
 
 
 @njit(**PART)
-def invert(A, ridge, scale, intercept, out):
-    """Set the inverse of A plus ``ridge * scale`` on the diagonal, and ``intercept`` at its end."""
+def invert(A, R, out):
+    """Set the inverse of A + R."""
     D = A.shape[0]
     L = np.empty((D, D))
     for i in range(D):
-        own = A[i, i] + (ridge * scale[i] if i < D - 1 else intercept)
+        own = A[i, i] + R[i, i]
         for j in range(i + 1):
-            total = own if i == j else A[i, j]
+            total = A[i, j] + R[i, j]
             for k in range(j):
                 total -= L[i, k] * L[j, k]
             if i == j:

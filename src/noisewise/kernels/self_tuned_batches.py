@@ -58,11 +58,11 @@ def choose_many(
     return t
 
 
-@entry(int64(TABLE, LINE, LINE, int64))
-def first_refused(x, y, w, family):
+@entry(int64(LINE, TABLE, LINE, LINE, int64))
+def first_refused(s, x, y, w, family):
     """Return the first reward that can't be computed with, or the number of all."""
     t = 0
-    while t < x.shape[0] and fits(x[t], y[t], w[t], family):
+    while t < x.shape[0] and fits(s, x[t], y[t], w[t], family):
         t += 1
     return t
 
@@ -74,7 +74,7 @@ def first_refused(x, y, w, family):
 def learn_many(s, v, m, rows, decisions, keys, x, y, w, counted, learn, release):
     """Learn rewards that `first_refused` finds nothing in; those ``counted`` are released."""
     for t in range(x.shape[0]):
-        call_learn(learn, s, v, m, rows, x[t], y[t], w[t])
+        call_learn(learn, s, v, m, rows, decisions, x[t], y[t], w[t])
         if counted[t] != 0:
             call_release(release, s, v, m, decisions, keys, x[t])
     return x.shape[0]

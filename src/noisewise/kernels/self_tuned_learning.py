@@ -1,8 +1,9 @@
 """The learners behind `SelfTunedUCB`, compiled: one of all rewards, and one that forgets.
 
 ``s`` holds the numbers of a state, ``v`` its vectors and ``m`` its matrices, as
-`self_tuned_ucb_layout` says; ``rows`` the history since the last change, each row features,
-reward, weight as given (for shares the trials), and what it counts of that.
+`self_tuned_ucb_layout` says; ``rows`` the history since the last change, each row an arm as
+`self_tuned_contexts` says, reward, weight as given (for shares the trials), and what it counts of
+that; ``decisions`` the arms whose rewards are pending, each with its weight.
 """
 
 import math
@@ -13,14 +14,12 @@ from numba import njit
 from . import self_tuned_ucb_layout as at
 from .change_evidence import number_evidence, share_evidence
 from .compile_options import INNER, PART
-from .dense import invert, times
+from .dense import add_outer, clear, invert, set_line, set_matrix, times
+from .self_tuned_contexts import features_of, renew_units, set_features
 from .self_tuned_noise import count_noise, renew_noise
+from .self_tuned_prior import choose_penalty
 
 GROWTH = 1.1  # of the count, before the ridge is chosen again
-FREE, INTERCEPT_RIDGE = 1e-6, 0.04  # of the intercept: relative, continuous; logistic
-ALIKE = math.log(9.0)  # squares of features that differ by less are taken for equal
-PRIOR_SHARE, MOST_SHARE = 0.5, 5.0  # what the prior of the ridge counts: of d, and at most
-TINIEST = 1e-80  # square of a feature, or squared norm of an arm; smaller ones are 0
 PRIOR_ROWS = 3.0  # that the prior dispersion counts
 OUTLIER = 9.0  # squared standardised residual
 TRUSTING = 10.0  # residuals before any is an outlier
@@ -29,7 +28,6 @@ LOG_SQUARE_SD = math.pi / math.sqrt(2.0)  # of the logarithm of a squared standa
 CERTAIN = 2.0  # standard errors before given sds are distrusted
 FLATTEST = 2e-9  # slope of the logistic mean at a score of 20
 STEEP = 1e10  # weight times z'Pz, from which on an update of P by rank one loses its digits
-MOST_RIDGE = 1e30  # over the sum of weighted squares: coefficients are 0 then
 PASSES, ENOUGH = 12, 1e-4  # Newton's method: at most; and the squared step in standard errors
 
 
@@ -87,102 +85,52 @@ def implicit_step(score, h, y, n):
 
 
 @njit(**PART)
-def median(values, count):
-    """Return the median of the first ``count`` values, which are put in order."""
-    for i in range(1, count):
-        value, j = values[i], i
-        while j > 0 and values[j - 1] > value:
-            values[j] = values[j - 1]
-            j -= 1
-        values[j] = value
-    return 0.5 * (values[(count - 1) // 2] + values[count // 2])
+def begin_sums(s, v, m):
+    """Begin the sums over the history with those of condensed rows."""
+    set_matrix(m[at.OLD_GRAM], m[at.GRAM])
+    s[at.WEIGHT] = s[at.OLD_WEIGHT]
 
 
 @njit(**PART)
-def set_scales(s, v):
-    """Set the scale of each feature; return the mean squared norm of arms in units of them.
-
-    A scale is the largest square of a feature over the median of those of all features, drawn
-    towards 1 by a factor of 9, and more while arms are few: chance makes such differences. Means in
-    place of the largest would be those of the arms that are played most.
-    """
-    d, square, n = v.shape[1] - 1, 0.0, s[at.LENGTH_COUNT]
-    alike = ALIKE * (1.0 + d / n)  # few arms have small features by chance
-    logs = np.empty(d)
-    seen = 0
-    for j in range(d):
-        if v[at.LARGEST_OF, j] > TINIEST:
-            logs[seen] = math.log(v[at.LARGEST_OF, j])
-            seen += 1
-    middle = median(logs, seen) if seen > 0 else 0.0
-    for j in range(d):
-        v[at.SCALE, j] = 1.0
-        if v[at.LARGEST_OF, j] > TINIEST:
-            away = math.log(v[at.LARGEST_OF, j]) - middle
-            v[at.SCALE, j] = math.exp(math.copysign(max(abs(away) - alike, 0.0), away))
-            square += v[at.SQUARES_OF, j] / v[at.SCALE, j]
-    return square / s[at.LENGTH_COUNT]
+def add_row(G, z, c):
+    """Add c z z' to the lower half of G; most features may be 0."""
+    for i in range(z.shape[0]):
+        if z[i] != 0.0:
+            cz = c * z[i]
+            for j in range(i + 1):
+                G[i, j] += cz * z[j]
 
 
-@njit(**PART)
-def choose_ridge(s, v, m, family):
-    """Set the ridge by empirical Bayes, and that of the intercept."""
-    d, n = v.shape[1] - 1, s[at.COUNT]
-    if family == at.BINOMIAL:
-        s[at.INTERCEPT] = INTERCEPT_RIDGE
-    if not s[at.LENGTHS] > TINIEST * s[at.LENGTH_COUNT]:
-        return
-    trace, size, share = 0.0, 0.0, min(PRIOR_SHARE * d, MOST_SHARE)
-    for i in range(d):
-        trace += v[at.SCALE, i] * m[at.INVERSE, i, i]
-    square = set_scales(s, v)
-    if not square > 0.0:
-        return
-    phi, variance = 1.0, 1.0
-    if family == at.GAUSSIAN:
-        phi, variance = s[at.DISPERSION], s[at.SQUARES] / max(n - 1.0, 1.0)
-    if n <= 1.0 or not (phi > 0.0 and variance > 0.0):
-        s[at.RIDGE] = square * s[at.WEIGHTED_LENGTHS] / s[at.LENGTHS]
-        if family == at.GAUSSIAN:
-            s[at.INTERCEPT] = FREE * s[at.RIDGE] / square
-        return
-    if family == at.GAUSSIAN:
-        s[at.INTERCEPT] = min(FREE * phi / variance, MOST_RIDGE * s[at.WEIGHTS])
-    for i in range(d):
-        size += v[at.SCALE, i] * v[at.THETA, i] * v[at.THETA, i]
-    gamma = max(d - s[at.RIDGE] * trace, 0.0)
-    ridge = phi * (gamma + share) / (size + share * variance / square)
-    s[at.RIDGE] = min(ridge, MOST_RIDGE * s[at.WEIGHTS] * square)
+@njit(**INNER)
+def mirror(G):
+    """Make the upper half of G that of the lower."""
+    for i in range(G.shape[0]):
+        for j in range(i):
+            G[j, i] = G[i, j]
 
 
 @njit(**PART)
 def set_loss(s, v, m, rows, g):
     """Set the gradient and, in GRAM and WEIGHT, the curvature of the history; return its loss."""
-    D = v.shape[1]
-    d, theta, G = D - 1, v[at.THETA], m[at.GRAM]
-    loss, total, z = 0.0, 0.0, np.ones(D)
-    for i in range(D):
-        g[i] = (s[at.RIDGE] * v[at.SCALE, i] if i < d else s[at.INTERCEPT]) * theta[i]
-        loss += 0.5 * g[i] * theta[i]
-        for j in range(i + 1):
-            G[i, j] = 0.0
+    D, at_reward = v.shape[1], rows.shape[1] - 3
+    theta, G, z, old = v[at.THETA], m[at.GRAM], np.empty(D), np.empty(D)
+    loss = 0.5 * times(m[at.PENALTY], theta, g)
+    begin_sums(s, v, m)
+    if s[at.CONDENSED] > 0.0:
+        loss += 0.5 * times(m[at.OLD_GRAM], theta, old) - product(v[at.OLD_MOMENT], theta)
+        for i in range(D):
+            g[i] += old[i] - v[at.OLD_MOMENT, i]
     for t in range(int(s[at.STORED])):
-        for j in range(d):
-            z[j] = rows[t, j]
-        score, y, n = product(z, theta), rows[t, d], rows[t, d + 1]
+        set_features(s, v, rows[t], z)
+        score, y, n = product(z, theta), rows[t, at_reward], rows[t, at_reward + 1]
         p = sigmoid(score)
         c, r = n * slope(p), n * (p - y)
         loss -= log_likelihood(score, y, n)
-        total += c
+        s[at.WEIGHT] += c
         for i in range(D):
             g[i] += r * z[i]
-            cz = c * z[i]
-            for j in range(i + 1):
-                G[i, j] += cz * z[j]
-    for i in range(D):
-        for j in range(i):
-            G[j, i] = G[i, j]
-    s[at.WEIGHT] = total
+        add_row(G, z, c)
+    mirror(G)
     return loss
 
 
@@ -200,7 +148,7 @@ def solve_history(s, v, m, rows):
                 theta[i] += scale * step[i]
             continue
         best, scale = loss, 1.0
-        invert(m[at.GRAM], s[at.RIDGE], v[at.SCALE], s[at.INTERCEPT], m[at.INVERSE])
+        invert(m[at.GRAM], m[at.PENALTY], m[at.INVERSE])
         decrement = times(m[at.INVERSE], g, step)
         for i in range(D):
             theta[i] -= step[i]
@@ -239,36 +187,40 @@ def distrust(s):
 
 
 @njit(**PART)
-def reweigh(s, v, m, rows):
-    """Weigh the history again, by what is now known of the given sds."""
-    D = v.shape[1]
-    d, n, theta, G, z = D - 1, int(s[at.STORED]), v[at.THETA], m[at.GRAM], np.ones(D)
+def sum_again(s, v, m, rows):
+    """Sum the history again: in units of now, weighed by what is known of the given sds."""
+    D, at_reward = v.shape[1], rows.shape[1] - 3
+    n, theta, z = int(s[at.STORED]), v[at.THETA], np.empty(D)
     typical, b = math.exp(s[at.LOG_WEIGHTS] / s[at.COUNT]), distrust(s)
-    G[:] = 0.0
-    v[at.MOMENT] = 0.0
-    before, after, total = 0.0, 0.0, 0.0
+    begin_sums(s, v, m)
+    set_line(v[at.OLD_MOMENT], v[at.MOMENT])
+    before, after = 0.0, 0.0
     for t in range(n):
-        for j in range(d):
-            z[j] = rows[t, j]
-        y, given, part = rows[t, d], rows[t, d + 1], rows[t, d + 2]
+        set_features(s, v, rows[t], z)
+        y, given, part = rows[t, at_reward], rows[t, at_reward + 1], rows[t, at_reward + 2]
         r = y - product(z, theta)
         w = trusted(given, typical, b) * part
         before += trusted(given, s[at.TYPICAL], s[at.DISTRUST]) * part * r * r
         after += w * r * r
-        total += w
+        s[at.WEIGHT] += w
         for i in range(D):
             v[at.MOMENT, i] += w * y * z[i]
-            wz = w * z[i]
-            for j in range(i + 1):
-                G[i, j] += wz * z[j]
-    for i in range(D):
-        for j in range(i):
-            G[j, i] = G[i, j]
-    s[at.WEIGHT], s[at.TYPICAL], s[at.DISTRUST] = total, typical, b
+        add_row(m[at.GRAM], z, w)
+    mirror(m[at.GRAM])
+    s[at.TYPICAL], s[at.DISTRUST] = typical, b
     if before > 0.0 and n > D:  # residuals, in units of the new weights
         s[at.RESIDUALS] *= after / before
         s[at.NOVEL_RESIDUALS] *= after / before
         s[at.DISPERSION] = dispersion(s)
+
+
+@njit(**PART)
+def sum_pending(s, v, m, decisions):
+    """Sum the pending decisions, weighted, in units of now."""
+    d = v.shape[1] - 1
+    clear(m[at.WAITING])
+    for t in range(int(s[at.PENDING])):
+        add_outer(m[at.WAITING], features_of(s, v, decisions[t]), decisions[t, d])
 
 
 @njit(**PART)
@@ -279,56 +231,72 @@ def renew_bonus(s, v, m):
         for i in range(B.shape[0]):
             for j in range(B.shape[0]):
                 B[i, j] = m[at.GRAM, i, j] + m[at.WAITING, i, j]
-        invert(B, s[at.RIDGE], v[at.SCALE], s[at.INTERCEPT], B)
+        invert(B, m[at.PENALTY], B)
 
 
 @njit(**PART)
-def renew_gaussian(s, v, m, rows):
-    """Choose the ridge for continuous rewards again, and solve for it."""
-    if s[at.GIVEN] > 0.0:
-        reweigh(s, v, m, rows)
-    choose_ridge(s, v, m, at.GAUSSIAN)
-    invert(m[at.GRAM], s[at.RIDGE], v[at.SCALE], s[at.INTERCEPT], m[at.INVERSE])
-    times(m[at.INVERSE], v[at.MOMENT], v[at.THETA])
-    if s[at.GIVEN] == 0.0:
-        renew_noise(m)
+def renew(s, v, m, rows, decisions, family):
+    """Choose units and ridges again, and solve for them."""
+    renew_units(s, v, m, rows)
+    again = s[at.STORED] > 0.0 and (s[at.GIVEN] > 0.0 or s[at.CONTEXT] > 0.0)
+    if family == at.GAUSSIAN and again:
+        sum_again(s, v, m, rows)
+    choose_penalty(s, v, m, family)
+    if family == at.BINOMIAL:
+        solve_history(s, v, m, rows)
+    else:
+        invert(m[at.GRAM], m[at.PENALTY], m[at.INVERSE])
+        times(m[at.INVERSE], v[at.MOMENT], v[at.THETA])
+        if s[at.GIVEN] == 0.0:
+            renew_noise(m)
+    if s[at.CONTEXT] > 0.0:
+        sum_pending(s, v, m, decisions)
+        renew_recent(s, v, m)
     renew_bonus(s, v, m)
-    set_next(s)
-
-
-@njit(**PART)
-def renew_binomial(s, v, m, rows):
-    """Choose the ridge for shares again, and solve for it."""
-    choose_ridge(s, v, m, at.BINOMIAL)
-    solve_history(s, v, m, rows)
-    renew_bonus(s, v, m)
-    set_next(s)
-
-
-@njit(**INNER)
-def set_next(s):
-    """Set the count at which the ridge is chosen again."""
     s[at.NEXT] = max(s[at.COUNT] + 1.0, math.ceil(GROWTH * s[at.COUNT]))
+
+
+@njit(**PART)
+def condense(s, v, m, rows, family):
+    """Replace the older half of the history by its sums, those of shares at the estimate."""
+    D, at_reward, n = v.shape[1], rows.shape[1] - 3, int(s[at.STORED])
+    kept, z = n // 2, np.empty(D)
+    for t in range(n - kept):
+        set_features(s, v, rows[t], z)
+        y, given, part = rows[t, at_reward], rows[t, at_reward + 1], rows[t, at_reward + 2]
+        if family == at.BINOMIAL:
+            score = product(z, v[at.THETA])
+            p = sigmoid(score)
+            w = given * slope(p)
+            b = w * score - given * (p - y)
+        else:
+            w = trusted(given, s[at.TYPICAL], s[at.DISTRUST]) * part
+            b = w * y
+        s[at.OLD_WEIGHT] += w
+        for i in range(D):
+            v[at.OLD_MOMENT, i] += b * z[i]
+        add_row(m[at.OLD_GRAM], z, w)
+    mirror(m[at.OLD_GRAM])
+    s[at.CONDENSED] += n - kept
+    drop_rows(s, rows, n - kept)
+
+
+@njit(**PART)
+def drop_rows(s, rows, first):
+    """Drop the rows before ``first``."""
+    n, kept = int(s[at.STORED]), int(s[at.STORED]) - first
+    for t in range(n):
+        for j in range(rows.shape[1]):
+            rows[t, j] = rows[first + t, j] if t < kept else 0.0
+    s[at.STORED] = kept
 
 
 @njit(**PART)
 def renew_recent(s, v, m):
     """Invert the matrix of the forgetting learner, whose ridge fades otherwise, and solve."""
     s[at.RECENT_ROWS] = 0.0
-    invert(m[at.RECENT_GRAM], s[at.RIDGE], v[at.SCALE], s[at.INTERCEPT], m[at.RECENT_INVERSE])
+    invert(m[at.RECENT_GRAM], m[at.PENALTY], m[at.RECENT_INVERSE])
     times(m[at.RECENT_INVERSE], v[at.RECENT_MOMENT], v[at.RECENT_THETA])
-
-
-@njit(**PART)
-def count_arm(s, v, x, w):
-    """Count an arm in the mean squared norm, and each of its features."""
-    square = product(x, x)
-    for j in range(x.shape[0]):
-        v[at.SQUARES_OF, j] += x[j] * x[j]
-        v[at.LARGEST_OF, j] = max(v[at.LARGEST_OF, j], x[j] * x[j])
-    s[at.LENGTHS] += square
-    s[at.WEIGHTED_LENGTHS] += w * square
-    s[at.LENGTH_COUNT] += 1.0
 
 
 @njit(**PART)
@@ -396,17 +364,17 @@ def renew_if_steep(s, leverage):
 
 
 @njit(**PART)
-def store(s, rows, z, y, w, part):
+def store(s, rows, row, y, w, part):
     """Add a row to the history."""
-    t, D = int(s[at.STORED]), z.shape[0]
-    for j in range(D - 1):
-        rows[t, j] = z[j]
-    rows[t, D - 1], rows[t, D], rows[t, D + 1] = y, w, part
+    t, at_reward = int(s[at.STORED]), rows.shape[1] - 3
+    for j in range(at_reward):
+        rows[t, j] = row[j]
+    rows[t, at_reward], rows[t, at_reward + 1], rows[t, at_reward + 2] = y, w, part
     s[at.STORED] += 1.0
 
 
 @njit(**PART)
-def gaussian_round(s, v, m, rows, z, y, given, gamma):
+def gaussian_round(s, v, m, rows, row, z, y, given, gamma):
     """Learn a continuous reward, less the origin; return its weight and L of the restart test."""
     w = trusted(given, s[at.TYPICAL], s[at.DISTRUST])
     k, before = np.empty(z.shape[0]), s[at.DISPERSION]
@@ -420,7 +388,7 @@ def gaussian_round(s, v, m, rows, z, y, given, gamma):
     )
     s[at.WEIGHT] += u
     renew_if_steep(s, w * max(q, recent_q))
-    store(s, rows, z, y, given, u / w)
+    store(s, rows, row, y, given, u / w)
     count_residual(s, r, q, square, w, given)
     if s[at.GIVEN] == 0.0:
         count_noise(m, z, k, q, u, square)
@@ -454,7 +422,7 @@ def learn_binomial(P, theta, G, z, k, y, n, gamma):
 
 
 @njit(**PART)
-def binomial_round(s, v, m, rows, z, y, n, gamma):
+def binomial_round(s, v, m, rows, row, z, y, n, gamma):
     """Learn a share of ``n`` trials; return what it weighs and L of the restart test."""
     D = z.shape[0]
     k = np.empty(D)
@@ -466,7 +434,7 @@ def binomial_round(s, v, m, rows, z, y, n, gamma):
     score, c, _, leverage = learn_binomial(m[at.INVERSE], v[at.THETA], m[at.GRAM], z, k, y, n, 1.0)
     s[at.WEIGHT] += c
     renew_if_steep(s, max(leverage, recent_leverage))
-    store(s, rows, z, y, n, 1.0)
+    store(s, rows, row, y, n, 1.0)
     p, other = sigmoid(score), sigmoid(recent)
     sd, other_sd = math.sqrt(slope(p)), math.sqrt(slope(other))
     return c, math.exp(share_evidence(s, p, other, sd, other_sd, y, n))

@@ -8,11 +8,13 @@ from numba import njit
 from . import self_tuned_ucb_layout as at
 from .change_evidence import forget_residuals
 from .compile_options import PART
-from .dense import invert, set_line
+from .dense import clear, invert, set_line
+from .self_tuned_contexts import set_features
 from .self_tuned_learning import (
     OUTLIER,
     TRUSTING,
     dispersion,
+    drop_rows,
     learn_gaussian,
     log_likelihood,
     product,
@@ -26,12 +28,11 @@ REMEMBERED = 50.0  # residuals of before that count at most
 @njit(**PART)
 def first_after_change(s, v, rows, family):
     """Return the row from which on the forgetting learner is likeliest against the other."""
-    D, n = v.shape[1], int(s[at.STORED])
-    best, total, first, z = -math.inf, 0.0, n, np.ones(D)
+    n, at_reward = int(s[at.STORED]), rows.shape[1] - 3
+    best, total, first, z = -math.inf, 0.0, n, np.empty(v.shape[1])
     for t in range(n - 1, -1, -1):
-        for j in range(D - 1):
-            z[j] = rows[t, j]
-        y, w = rows[t, D - 1], rows[t, D]
+        set_features(s, v, rows[t], z)
+        y, w = rows[t, at_reward], rows[t, at_reward + 1]
         old, new = product(z, v[at.THETA]), product(z, v[at.RECENT_THETA])
         if family == at.BINOMIAL:
             total += log_likelihood(new, y, w) - log_likelihood(old, y, w)
@@ -44,20 +45,10 @@ def first_after_change(s, v, rows, family):
 
 
 @njit(**PART)
-def drop_rows(s, rows, first):
-    """Drop the rows before ``first``."""
-    n, kept = int(s[at.STORED]), int(s[at.STORED]) - first
-    for t in range(n):
-        for j in range(rows.shape[1]):
-            rows[t, j] = rows[first + t, j] if t < kept else 0.0
-    s[at.STORED] = kept
-
-
-@njit(**PART)
 def learn_again(s, v, m, rows):
     """Learn the rows one by one, from the start; older residuals count a little."""
-    D = v.shape[1]
-    z, k, share = np.ones(D), np.empty(D), REMEMBERED / max(s[at.RESIDUAL_COUNT], REMEMBERED)
+    D, at_reward = v.shape[1], rows.shape[1] - 3
+    z, k, share = np.empty(D), np.empty(D), REMEMBERED / max(s[at.RESIDUAL_COUNT], REMEMBERED)
     s[at.RESIDUALS] *= share
     s[at.RESIDUAL_COUNT] *= share
     share = D / max(s[at.NOVELTY], D)
@@ -68,17 +59,16 @@ def learn_again(s, v, m, rows):
         v[at.THETA, i] = v[at.MOMENT, i] = 0.0
         for j in range(D):
             m[at.GRAM, i, j] = m[at.NOISE, i, j] = m[at.SANDWICH, i, j] = 0.0
-    invert(m[at.GRAM], s[at.RIDGE], v[at.SCALE], s[at.INTERCEPT], m[at.INVERSE])
+    invert(m[at.GRAM], m[at.PENALTY], m[at.INVERSE])
     for t in range(int(s[at.STORED])):
-        for j in range(D - 1):
-            z[j] = rows[t, j]
-        w = trusted(rows[t, D], s[at.TYPICAL], s[at.DISTRUST])
+        set_features(s, v, rows[t], z)
+        y, w = rows[t, at_reward], trusted(rows[t, at_reward + 1], s[at.TYPICAL], s[at.DISTRUST])
         trusting = s[at.RESIDUAL_COUNT] < TRUSTING or t == 0
         most = math.inf if trusting else OUTLIER * dispersion(s)
         _, q, square, u = learn_gaussian(
-            m[at.INVERSE], v[at.THETA], m[at.GRAM], v[at.MOMENT], z, k, rows[t, D - 1], w, 1.0, most
+            m[at.INVERSE], v[at.THETA], m[at.GRAM], v[at.MOMENT], z, k, y, w, 1.0, most
         )
-        rows[t, D + 1] = u / w
+        rows[t, at_reward + 2] = u / w
         s[at.WEIGHT] += u
         s[at.RESIDUALS] += square
         s[at.RESIDUAL_COUNT] += 1.0
@@ -88,9 +78,12 @@ def learn_again(s, v, m, rows):
 
 
 @njit(**PART)
-def drop_before_change(s, v, rows, family):
-    """Count a restart, and drop the rows of before the change."""
-    s[at.EVIDENCE] = s[at.SINCE] = 0.0
+def drop_before_change(s, v, m, rows, family):
+    """Count a restart, and drop the rows of before the change, condensed ones too."""
+    s[at.EVIDENCE] = s[at.SINCE] = s[at.CONDENSED] = s[at.OLD_WEIGHT] = 0.0
+    clear(m[at.OLD_GRAM])
+    for i in range(v.shape[1]):
+        v[at.OLD_MOMENT, i] = 0.0
     forget_residuals(s)
     s[at.RESTARTS] += 1.0
     s[at.LAST_RESTART] = s[at.COUNT]
@@ -100,12 +93,12 @@ def drop_before_change(s, v, rows, family):
 @njit(**PART)
 def restart_gaussian(s, v, m, rows):
     """Learn continuous rewards again, from those since the change; the ridge is then renewed."""
-    drop_before_change(s, v, rows, at.GAUSSIAN)
+    drop_before_change(s, v, m, rows, at.GAUSSIAN)
     learn_again(s, v, m, rows)
 
 
 @njit(**PART)
-def restart_binomial(s, v, rows):
+def restart_binomial(s, v, m, rows):
     """Drop shares of before the change; the ridge is then renewed, which solves for the others."""
-    drop_before_change(s, v, rows, at.BINOMIAL)
+    drop_before_change(s, v, m, rows, at.BINOMIAL)
     set_line(v[at.RECENT_THETA], v[at.THETA])

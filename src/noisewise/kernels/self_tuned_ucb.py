@@ -13,64 +13,76 @@ from . import self_tuned_ucb_layout as at
 from .arms import set_forms
 from .compile_options import INNER, PART, entry
 from .dense import add_outer, clear, set_line, set_matrix, times
+from .self_tuned_contexts import features_of, set_features, set_row, shape_of
 from .self_tuned_learning import (
     STEEP,
     binomial_round,
-    choose_ridge,
-    count_arm,
+    condense,
     count_reward,
     gaussian_round,
     product,
-    renew_binomial,
+    renew,
     renew_bonus,
-    renew_gaussian,
     renew_recent,
     sigmoid,
     slope,
+    sum_pending,
 )
 from .self_tuned_noise import own_dispersion
+from .self_tuned_prior import choose_penalty, count_arm
 from .self_tuned_restart import restart_binomial, restart_gaussian
 
 # of the logarithms, and of u in the second one: where sds are not given, and where they are
 SHARE, FAR, SHARE_KNOWN, FAR_KNOWN = 0.8, 1.0, 0.7, 0.0625
 LONGEST, LARGEST = 1.0001e40, 1e100  # squared norm of an arm; products of what is learnt
 WINDOW, WINDOW_PER_FEATURE = 30.0, 3.0  # of the forgetting learner, in rewards
-ALARM, BINOMIAL_ALARM, MOST_EVIDENCE = 1e5, 5e5, 1e100
+ALARM, MOST_EVIDENCE = 1e5, 1e100
 RENEW, RESTART = 1, 2
 SOUND, OFTEN = 0.1, 50.0  # least 1 - w h of a rank-one subtraction, and how many in a row
 DROWNED = 1e6  # what is subtracted over what is left
 LEAST_REWARD = 1e-100  # smaller ones are 0: their squares can't be computed with
 LINE, TABLE, STACK = float64[::1], float64[:, ::1], float64[:, :, ::1]
 CHOOSE = int64(LINE, TABLE, STACK, TABLE)
-LEARN = int64(LINE, TABLE, STACK, TABLE, LINE, float64, float64)
+LEARN = int64(LINE, TABLE, STACK, TABLE, TABLE, LINE, float64, float64)
 EXPECT = int64(LINE, TABLE, STACK, TABLE, LINE, LINE, float64, int64)
 RELEASE = int64(LINE, TABLE, STACK, TABLE, LINE, LINE)
+
+
+@njit(**PART)
+def spreads(s, z, P, out):
+    """Set z'Pz of every arm; where actions have blocks of their own, most features are 0."""
+    if s[at.BLOCKS] == 0.0 or s[at.SHARED] > 0.0:
+        set_forms(z, P, out)
+        return
+    for k in range(z.shape[0]):
+        total = 0.0
+        for i in range(z.shape[1]):
+            if z[k, i] != 0.0:
+                total += z[k, i] * product(P[i], z[k])
+        out[k] = total
 
 
 @njit(**PART)
 def indices(s, v, m, arms, index):
     """Set the index of every arm."""
     K, d = arms.shape
-    z, h, theta = np.empty((K, d + 1)), np.empty(K), v[at.THETA]
+    z, h, row = np.empty((K, d + 1)), np.empty(K), np.empty(d + 1)
     own, f = h, np.zeros(K)
     for k in range(K):
-        score = theta[d]
-        for j in range(d):
-            z[k, j] = arms[k, j]
-            score += arms[k, j] * theta[j]
-        z[k, d] = 1.0
-        index[k] = score + s[at.ORIGIN]
-    set_forms(z, m[at.BONUS] if s[at.PENDING] > 0.0 else m[at.INVERSE], h)
+        set_row(s, v, arms[k], row)
+        set_features(s, v, row, z[k])
+        index[k] = product(z[k], v[at.THETA]) + s[at.ORIGIN]
+    spreads(s, z, m[at.BONUS] if s[at.PENDING] > 0.0 else m[at.INVERSE], h)
     phi = s[at.DISPERSION] if s[at.DISPERSION] > 0.0 else 1.0
     rate, more, share, far = s[at.WEIGHT] / (d + 1.0), 0.0, SHARE_KNOWN, FAR_KNOWN
     if s[at.FAMILY] == at.GAUSSIAN and s[at.GIVEN] == 0.0:
         share, far = SHARE, FAR
         if s[at.NOVELTY] > 0.0:
             more = max(s[at.NOVEL_RESIDUALS] / s[at.NOVELTY] - phi, 0.0)
-            set_forms(z, m[at.SANDWICH], f)
+            spreads(s, z, m[at.SANDWICH], f)
             if s[at.PENDING] > 0.0:
                 own = np.empty(K)
-                set_forms(z, m[at.INVERSE], own)
+                spreads(s, z, m[at.INVERSE], own)
     for k in range(K):
         h[k] = max(h[k], 0.0)  # rounding may leave less
         u = rate * h[k]
@@ -103,23 +115,18 @@ def choose(s, v, m, arms):
     return best if ties == 1 else -1
 
 
-@njit(**INNER)
-def fits(x, y, w, family):
-    """Whether a reward can be computed with."""
-    square = product(x, x)
+@njit(**PART)
+def fits(s, x, y, w, family):
+    """Whether a reward can be computed with; contexts have units of their own."""
+    e, blocks, d = shape_of(s, x.shape[0] + 1)
+    square = 0.0
+    for i in range(e + blocks):
+        j = i if i < e else e + (i - e) * (d + 1)
+        square += x[j] * x[j]
     if family == at.BINOMIAL and not 0.0 <= y <= 1.0:
         return False
     large = (1.0 + square) * (1.0 + y * y * w) * w <= LARGEST
-    return square <= LONGEST and large and w >= 1.0 / LARGEST
-
-
-@njit(**PART)
-def with_intercept(x):
-    """Return (x, 1)."""
-    z = np.empty(x.shape[0] + 1)
-    set_line(x, z)
-    z[x.shape[0]] = 1.0
-    return z
+    return product(x, x) <= LONGEST and large and w >= 1.0 / LARGEST
 
 
 @njit(**PART)
@@ -132,16 +139,24 @@ def change(P, z, w):
 
 
 @njit(**PART)
-def count_row(s, v, x, y, w, family):
-    """Count a reward and its arm; return 0 where they can't be computed with."""
-    if x.shape[0] != v.shape[1] - 1 or not fits(x, y, w, family):
+def begin_row(s, v, m, rows, decisions, x, y, w, family):
+    """Make room for a reward and count it, with its arm; return 0 where these can't be computed."""
+    if x.shape[0] != v.shape[1] - 1 or not fits(s, x, y, w, family):
         return 0
+    if s[at.STORED] >= s[at.KEEP]:
+        renew(s, v, m, rows, decisions, family)
+        condense(s, v, m, rows, family)
     s[at.COUNT] += 1.0
     s[at.SINCE] += 1.0
     s[at.WEIGHTS] += w
+    row = np.empty(v.shape[1])
+    set_row(s, v, x, row)
+    count_arm(s, v, row, w if family == at.GAUSSIAN else 1.0)
     if s[at.COUNT] == 1.0:
         s[at.TYPICAL] = w
-    count_arm(s, v, x, w if family == at.GAUSSIAN else 1.0)
+        s[at.ORIGIN] = y if family == at.GAUSSIAN else 0.0
+        renew(s, v, m, rows, decisions, family)
+        renew_recent(s, v, m)
     return 1
 
 
@@ -152,12 +167,12 @@ def window_of(D):
 
 
 @njit(**PART)
-def count_evidence(s, v, m, z, u, L, alarm):
+def count_evidence(s, v, m, z, u, L):
     """Count what a row weighs, and its L; return what is due: RESTART, RENEW or neither."""
     if s[at.PENDING] > 0.0:
         change(m[at.BONUS], z, u)
     s[at.EVIDENCE] = min((s[at.EVIDENCE] + 1.0) * L, MOST_EVIDENCE)
-    if s[at.EVIDENCE] > alarm and s[at.SINCE] > z.shape[0]:
+    if s[at.EVIDENCE] > ALARM and s[at.SINCE] > z.shape[0]:
         return RESTART
     return RENEW if s[at.COUNT] >= s[at.NEXT] else 0
 
@@ -171,44 +186,43 @@ def count_recent(s, v, m):
 
 
 @entry(LEARN, nogil=False)
-def learn_number(s, v, m, rows, x, y, w):
+def learn_number(s, v, m, rows, decisions, x, y, w):
     """Learn a continuous reward of weight ``w``."""
-    if not count_row(s, v, x, y, w, at.GAUSSIAN):
-        return 0
     if abs(y) < LEAST_REWARD:
         y = 0.0
-    if s[at.COUNT] == 1.0:
-        s[at.ORIGIN] = y
-        renew_gaussian(s, v, m, rows)
-        renew_recent(s, v, m)
-    z = with_intercept(x)
+    if not begin_row(s, v, m, rows, decisions, x, y, w, at.GAUSSIAN):
+        return 0
+    D = v.shape[1]
+    row, z = np.empty(D), np.empty(D)
+    set_row(s, v, x, row)
+    set_features(s, v, row, z)
     y -= s[at.ORIGIN]
     count_reward(s, y, w)
-    u, L = gaussian_round(s, v, m, rows, z, y, w, 1.0 - 1.0 / window_of(z.shape[0]))
-    due = count_evidence(s, v, m, z, u, L, ALARM)
+    u, L = gaussian_round(s, v, m, rows, row, z, y, w, 1.0 - 1.0 / window_of(D))
+    due = count_evidence(s, v, m, z, u, L)
     if due == RESTART:
         restart_gaussian(s, v, m, rows)
     if due:
-        renew_gaussian(s, v, m, rows)
+        renew(s, v, m, rows, decisions, at.GAUSSIAN)
     count_recent(s, v, m)
     return 1
 
 
 @entry(LEARN, nogil=False)
-def learn_share(s, v, m, rows, x, y, n):
+def learn_share(s, v, m, rows, decisions, x, y, n):
     """Learn a share of ``n`` trials."""
-    if not count_row(s, v, x, y, n, at.BINOMIAL):
+    if not begin_row(s, v, m, rows, decisions, x, y, n, at.BINOMIAL):
         return 0
-    if s[at.COUNT] == 1.0:
-        renew_binomial(s, v, m, rows)
-        renew_recent(s, v, m)
-    z = with_intercept(x)
-    u, L = binomial_round(s, v, m, rows, z, y, n, 1.0 - 1.0 / window_of(z.shape[0]))
-    due = count_evidence(s, v, m, z, u, L, BINOMIAL_ALARM)
+    D = v.shape[1]
+    row, z = np.empty(D), np.empty(D)
+    set_row(s, v, x, row)
+    set_features(s, v, row, z)
+    u, L = binomial_round(s, v, m, rows, row, z, y, n, 1.0 - 1.0 / window_of(D))
+    due = count_evidence(s, v, m, z, u, L)
     if due == RESTART:
-        restart_binomial(s, v, rows)
+        restart_binomial(s, v, m, rows)
     if due:
-        renew_binomial(s, v, m, rows)
+        renew(s, v, m, rows, decisions, at.BINOMIAL)
     count_recent(s, v, m)
     return 1
 
@@ -226,9 +240,9 @@ def key_of(x):
 def expect(s, v, m, decisions, keys, x, w, family):
     """Count a decision whose reward, of weight ``w``, is pending."""
     d, t = x.shape[0], int(s[at.PENDING])
-    if not fits(x, 0.0, w, family):
+    if not fits(s, x, 0.0, w, family):
         return 0
-    z, given = with_intercept(x), w
+    z, given, row = features_of(s, v, x), w, np.empty(d + 1)
     if family == at.BINOMIAL:
         w *= slope(sigmoid(product(z, v[at.THETA])))
     set_line(x, decisions[t])
@@ -241,8 +255,9 @@ def expect(s, v, m, decisions, keys, x, w, family):
         set_matrix(m[at.INVERSE], m[at.BONUS])
     add_outer(m[at.WAITING], z, w)
     if s[at.COUNT] == 0.0:  # the scale of arms, before any reward tells it
-        count_arm(s, v, x, given if family == at.GAUSSIAN else 1.0)
-        choose_ridge(s, v, m, family)
+        set_row(s, v, x, row)
+        count_arm(s, v, row, given if family == at.GAUSSIAN else 1.0)
+        choose_penalty(s, v, m, family)
         renew_bonus(s, v, m)
     elif change(m[at.BONUS], z, w) > STEEP:
         renew_bonus(s, v, m)
@@ -263,7 +278,7 @@ def release(s, v, m, decisions, keys, x):
         t += 1
     if t > last:
         return 0
-    w, z = decisions[t, d], with_intercept(x)
+    w, z = decisions[t, d], features_of(s, v, x)
     set_line(decisions[last], decisions[t])
     keys[t], keys[last] = keys[last], 0.0
     for j in range(d + 1):
@@ -279,11 +294,7 @@ def release(s, v, m, decisions, keys, x):
     lost = removed > DROWNED * (remaining - removed)  # the others, in rounding
     if s[at.REMOVED] > 2.0 * last + OFTEN or lost:  # the sum afresh
         s[at.REMOVED] = 0.0
-        clear(m[at.WAITING])
-        for t in range(last):
-            for j in range(d):
-                z[j] = decisions[t, j]
-            add_outer(m[at.WAITING], z, decisions[t, d])
+        sum_pending(s, v, m, decisions)
         renew_bonus(s, v, m)
         return 1
     add_outer(m[at.WAITING], z, -w)

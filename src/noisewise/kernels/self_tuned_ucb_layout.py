@@ -1,7 +1,8 @@
 """Where the kernels of `SelfTunedUCB` find its numbers, vectors and matrices, and its constants.
 
-D is the number of features and one more, the intercept, which stands last. The families are 0,
-Gaussian, and 1, binomial.
+D is the number of features and one more, the intercept, which stands last. Of the features the last
+may be blocks (a, a c), c the context and a the head of the block; those before are plain. The
+families are 0, Gaussian, and 1, binomial.
 """
 
 import math
@@ -23,6 +24,11 @@ FIELDS = {
     "REMOVED": "decisions taken off their matrix since it was last summed",
     "RECENT_ROWS": "rows since the matrix of the forgetting learner was inverted",
     "GIVEN": "1 once a standard deviation other than 1 was given",
+    "BLOCKS": "how many an arm has",
+    "CONTEXT": "columns of c",
+    "SHARED": "1 where heads are features of actions, 0 where each action has its block",
+    "KEEP": "rows of history at most; older ones are condensed",
+    "CONDENSED": "rows that are",
     "MEAN": "of rewards less the origin",
     "LEVEL": "of rewards less the origin, weighted",
     "ORIGIN": "the first continuous reward, which all are taken less of",
@@ -34,7 +40,7 @@ FIELDS = {
     "LAST": "residual, standardised and capped",
     "LAST_RECENT": "residual of the learner that forgets",
     "NEXT": "count at which the ridge is chosen again",
-    "RIDGE": "2 lambda",
+    "RIDGE": "2 lambda, of plain features",
     "INTERCEPT": "ridge of the intercept",
     "WEIGHT": "W, the sum of weights times slopes",
     "WEIGHTS": "sum of weights as given",
@@ -54,6 +60,7 @@ FIELDS = {
     "DISPERSION": "phi",
     "EVIDENCE": "E of the restart test",
     "LAG_SQUARES": "of the first ones of these products, summed",
+    "OLD_WEIGHT": "W of condensed rows",
     "TAILS": "squared standardised residuals since the last restart, not capped, summed",
 }
 AT = {name: place for place, name in enumerate(FIELDS)}
@@ -64,9 +71,9 @@ if TYPE_CHECKING:
 
 
 SIZE = len(FIELDS)
-EARLIER = 37  # the size before residuals in a row were counted
-COUNTS = range(10)  # the whole numbers among them
-SIGNED = range(10, 20)  # those that may be negative
+EARLIER = (37, 42)  # sizes before contexts were kept
+COUNTS = range(15)  # the whole numbers among them
+SIGNED = range(15, 25)  # those that may be negative
 
 (
     THETA,
@@ -75,9 +82,17 @@ SIGNED = range(10, 20)  # those that may be negative
     RECENT_MOMENT,
     SQUARES_OF,  # of each feature, summed over arms
     LARGEST_OF,  # square of each feature
-    SCALE,  # what the ridge of a feature is multiplied by
+    SCALE,  # what the ridge of a feature is multiplied by; for a block, at its head
+    LOW,  # limits of each column of the context
+    HIGH,
+    CENTRE,  # its mean
+    RATE,  # 1 over its sd, 0 where it is constant
+    APART,  # ridges of each column of blocks: of differences between them
+    TOGETHER,  # of their mean
+    OLD_MOMENT,  # of condensed rows
     VECTORS,
-) = range(8)
+) = range(15)
+NONNEGATIVE = [SQUARES_OF, LARGEST_OF, RATE, APART, TOGETHER]
 (
     GRAM,  # G, the weighted rows
     INVERSE,  # P = (G + R)^-1
@@ -87,8 +102,10 @@ SIGNED = range(10, 20)  # those that may be negative
     RECENT_INVERSE,
     NOISE,  # M, rows weighted by their squared standardised residuals, sds not given
     SANDWICH,  # P M P
+    PENALTY,  # R
+    OLD_GRAM,  # of condensed rows
     MATRICES,
-) = range(9)
+) = range(11)
 
 
 def clear_correlation(products: float, squares: float, count: float) -> float:

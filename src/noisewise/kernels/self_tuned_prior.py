@@ -1,0 +1,166 @@
+"""The prior of `SelfTunedUCB`, compiled: how strongly coefficients are drawn to 0 and together.
+
+Ridges are chosen by empirical Bayes from what was learnt so far. All plain features have one, times
+a scale; each column of blocks has one for the mean of its coefficients over blocks and one for the
+differences between them, drawn to the values of all columns together.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from . import self_tuned_ucb_layout as at
+from .compile_options import PART
+from .dense import clear
+from .self_tuned_contexts import median, shape_of
+
+FREE, INTERCEPT_RIDGE = 1e-6, 0.04  # of the intercept: relative, continuous; logistic
+ALIKE = math.log(9.0)  # squares of features that differ by less are taken for equal
+PRIOR_SHARE, MOST_SHARE = 0.5, 5.0  # what a prior counts: of the coefficients, and at most
+TINIEST = 1e-80  # square of a feature, or squared norm of an arm; smaller ones are 0
+MOST_RIDGE = 1e30  # over the sum of weighted squares: coefficients are 0 then
+
+
+@njit(**PART)
+def count_arm(s, v, row, w):
+    """Count an arm in the mean squared norm of plain features and heads, and each of these."""
+    e, blocks, d = shape_of(s, v.shape[1])
+    total = 0.0
+    for i in range(e + blocks):
+        j = i if i < e else e + (i - e) * (d + 1)
+        square = row[i] * row[i]
+        v[at.SQUARES_OF, j] += square
+        v[at.LARGEST_OF, j] = max(v[at.LARGEST_OF, j], square)
+        total += square
+    s[at.LENGTHS] += total
+    s[at.WEIGHTED_LENGTHS] += w * total
+    s[at.LENGTH_COUNT] += 1.0
+
+
+@njit(**PART)
+def set_scales(s, v, first, step, count):
+    """Set the scale of ``count`` features; return their mean squared norm in units of them.
+
+    A scale is the largest square of a feature over the median of those of all features, drawn
+    towards 1 by a factor of 9, and more while arms are few: chance makes such differences. Means in
+    place of the largest would be those of the arms that are played most.
+    """
+    square, seen, n = 0.0, 0, s[at.LENGTH_COUNT]
+    alike = ALIKE * (1.0 + count / n)  # few arms have small features by chance
+    logs = np.empty(count)
+    for j in range(first, first + step * count, step):
+        if v[at.LARGEST_OF, j] > TINIEST:
+            logs[seen] = math.log(v[at.LARGEST_OF, j])
+            seen += 1
+    middle = median(logs, seen) if seen > 0 else 0.0
+    for j in range(first, first + step * count, step):
+        v[at.SCALE, j] = 1.0
+        if v[at.LARGEST_OF, j] > TINIEST:
+            away = math.log(v[at.LARGEST_OF, j]) - middle
+            v[at.SCALE, j] = math.exp(math.copysign(max(abs(away) - alike, 0.0), away))
+            square += v[at.SQUARES_OF, j] / v[at.SCALE, j]
+    return square / n
+
+
+@njit(**PART)
+def choose_plain(s, v, m, e, phi, variance, usual, early):
+    """Set the ridge of plain features, ``early`` from their size alone."""
+    trace, size, share = 0.0, 0.0, min(PRIOR_SHARE * e, MOST_SHARE)
+    for i in range(e):
+        trace += v[at.SCALE, i] * m[at.INVERSE, i, i]
+    square = set_scales(s, v, 0, 1, e)
+    if not square > 0.0:
+        return
+    for i in range(e):
+        size += v[at.SCALE, i] * v[at.THETA, i] * v[at.THETA, i]
+    ridge = square * usual
+    if not early:
+        gamma = max(e - s[at.RIDGE] * trace, 0.0)
+        ridge = phi * (gamma + share) / (size + share * variance / square)
+        ridge = min(ridge, MOST_RIDGE * s[at.WEIGHTS] * square)
+    s[at.RIDGE] = ridge
+
+
+@njit(**PART)
+def choose_column(ridge, count, trace, size, phi, other):
+    """Return the ridge of a column, whose prior variance is ``other`` and counts one."""
+    return phi * (max(count - ridge * trace, 0.0) + 1.0) / (size + other)
+
+
+@njit(**PART)
+def choose_blocks(s, v, m, e, blocks, d, phi, variance, usual, early):
+    """Set the ridges of each column of blocks: of differences, and of the mean."""
+    p, shared = d + 1, s[at.SHARED] > 0.0
+    P, theta, apart, together = m[at.INVERSE], v[at.THETA], v[at.APART], v[at.TOGETHER]
+    traces, sizes = np.zeros((2, p)), np.zeros((2, p))
+    for j in range(p):
+        total = 0.0
+        for i in range(blocks):
+            k, scale = e + i * p + j, v[at.SCALE, e + i * p]
+            traces[0, j] += scale * P[k, k]
+            sizes[0, j] += scale * theta[k] * theta[k]
+            total += theta[k]
+            for other in range(blocks if not shared else 0):
+                traces[1, j] += P[k, e + other * p + j] / blocks
+        if not shared:
+            sizes[1, j] = total * total / blocks
+            traces[0, j] -= traces[1, j]
+            sizes[0, j] = max(sizes[0, j] - sizes[1, j], 0.0)
+    square = set_scales(s, v, e, p, blocks)
+    if not square > 0.0:
+        return
+    for j in range(p if early else 0):
+        apart[j] = together[j] = p * square * usual
+    most, free = MOST_RIDGE * s[at.WEIGHTS] * square, blocks - (0.0 if shared else 1.0)
+    for level in range(0 if early else 2):
+        ridges, count = (apart, free) if level == 0 else (together, 1.0)
+        share, gamma, size = min(PRIOR_SHARE * d * count, MOST_SHARE), 0.0, 0.0
+        for j in range(1, p):
+            gamma += count - ridges[j] * traces[level, j]
+            size += sizes[level, j]
+        common = (size + share * variance / (p * square)) / (max(gamma, 0.0) + share)
+        for j in range(p):
+            prior = common if j > 0 else variance / square
+            ridge = choose_column(ridges[j], count, traces[level, j], sizes[level, j], phi, prior)
+            ridges[j] = min(ridge, most)
+    together[0] = s[at.INTERCEPT]
+
+
+@njit(**PART)
+def set_penalty(s, v, m, e, blocks, d):
+    """Set R from the ridges."""
+    R, D, p = m[at.PENALTY], v.shape[1], d + 1
+    clear(R)
+    for j in range(e):
+        R[j, j] = s[at.RIDGE] * v[at.SCALE, j]
+    for j in range(p if blocks > 0 else 0):
+        more = 0.0 if s[at.SHARED] > 0.0 else (v[at.TOGETHER, j] - v[at.APART, j]) / blocks
+        for i in range(blocks):
+            k = e + i * p + j
+            for other in range(blocks if more != 0.0 else 0):
+                R[k, e + other * p + j] = more
+            R[k, k] = more + v[at.APART, j] * v[at.SCALE, e + i * p]
+    R[D - 1, D - 1] = s[at.INTERCEPT]
+
+
+@njit(**PART)
+def choose_penalty(s, v, m, family):
+    """Choose all ridges by empirical Bayes, and set the penalty."""
+    n, phi, variance = s[at.COUNT], 1.0, 1.0
+    e, blocks, d = shape_of(s, v.shape[1])
+    if family == at.GAUSSIAN:
+        phi, variance = s[at.DISPERSION], s[at.SQUARES] / max(n - 1.0, 1.0)
+    if family == at.BINOMIAL:
+        s[at.INTERCEPT] = INTERCEPT_RIDGE
+    early = n <= 1.0 or not (phi > 0.0 and variance > 0.0)
+    if s[at.LENGTHS] > TINIEST * s[at.LENGTH_COUNT]:
+        usual = s[at.WEIGHTED_LENGTHS] / s[at.LENGTHS]
+        if family == at.GAUSSIAN:
+            most = MOST_RIDGE * s[at.WEIGHTS]
+            s[at.INTERCEPT] = FREE * usual if early else min(FREE * phi / variance, most)
+        if e > 0:
+            choose_plain(s, v, m, e, phi, variance, usual, early)
+        if blocks > 0:
+            choose_blocks(s, v, m, e, blocks, d, phi, variance, usual, early)
+    set_penalty(s, v, m, e, blocks, d)
