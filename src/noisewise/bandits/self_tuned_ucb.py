@@ -57,6 +57,7 @@ class SelfTunedUCB:
       shares), :math:`A^2` the mean squared norm of the arms, all in units of the features: a
       coefficient's ridge is :math:`2\lambda` times the largest square of its feature over the
       median of those of all features, where these differ by more than a factor of 9;
+    - units of contexts, and how much actions have in common, where arms have ``blocks``: see below;
     - the dispersion :math:`\phi` of continuous rewards, from one-step-ahead residuals; one of more
       than three standard deviations counts less (Huber weights). Where sds are not given, noise
       may differ from arm to arm: in directions that were seldom tried (u large) :math:`\phi` is at
@@ -71,12 +72,30 @@ class SelfTunedUCB:
       Once an e-detector (E becomes (E + 1) L, L its likelihood ratio for each reward, at most e^3)
       shows that it predicts better, the first starts over, from the reward after which the second
       is likeliest. Rewards that follow each other or have heavy tails are no change: residuals are
-      taken less what the last ones predict of them, and in units of their mean square;
+      taken less what the last ones predict of them, and in units of their mean square; log L of
+      shares is taken less 0.03, which a learner that forgets may win where the model is not right;
     - decisions whose rewards are pending, if announced by `expect`, count in H with the weight that
       they will have, so that a batch of decisions does not repeat one.
 
-    Use it by default. No regret bound is proved. Costs K d^2 per round, and d^3 or, for shares, a
-    pass over the rewards since the last change, whenever their number has grown by a tenth.
+    With ``blocks`` the last features of an arm are so many blocks :math:`a\,(1, c)`, c a context of
+    ``context`` columns, and a = 1 in the block of the arm's action, 0 in the others. Then
+
+    - every column of c is clipped to limits that outliers do not move (five median distances from
+      the median beyond all values but 2 % on either side), less its mean, over its sd, by up to
+      512 of the rewards since the last change. All these rewards are expressed in new units
+      whenever the ridge is chosen. So shifts and factors of a column change nothing;
+    - with :math:`\beta_{kj}` the coefficient of column j for action k of K, the prior precision
+      over actions is :math:`\lambda_{d,j}(I - 11^\top/K) + \lambda_{m,j}11^\top/K`: what actions
+      have in common and how they differ have ridges of their own, one a column,
+      :math:`\lambda_j = \phi(\gamma_j + 1)/(\|\hat\beta_j\|^2 + V)`, drawn to V, the variance of
+      all columns together. The mean of intercepts is almost free.
+
+    Where a are features of actions instead (``shared``), a column has one ridge.
+
+    Use it by default. No regret bound is proved. Costs K d^2 per round, and d^3 and, for shares and
+    contexts, a pass over the rewards since the last change, whenever their number has grown by a
+    tenth. At most ``keep_rows`` of these are kept: then the older half is condensed to its sums, for
+    shares to a quadratic form around the estimate.
 
     Parameters
     ----------
@@ -84,6 +103,13 @@ class SelfTunedUCB:
         "gaussian": continuous rewards; ``sigma`` of an update is the standard deviation, up to a
         common factor, and is left out where it is not known. "binomial": rewards 0 or 1, or shares
         of n trials with ``sigma`` = 1/sqrt(n).
+    blocks, context : int >= 0
+        Both 0, or the shape of the last blocks * (context + 1) features of every arm, see above. An
+        `Agent` that has `Arms` with a context sets them.
+    shared : bool
+        Whether heads of blocks are features of actions.
+    keep_rows : int >= 100
+        How many rewards are kept.
 
     Examples
     --------
