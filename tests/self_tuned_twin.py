@@ -7,7 +7,7 @@ from numpy.linalg import inv
 
 
 def sigmoid(z):
-    return 1 / (1 + np.exp(-z))
+    return np.exp(-np.logaddexp(0, -z))
 
 
 def log_likelihood(score, y, n):
@@ -21,6 +21,14 @@ def implicit_step(score, h, y, n):
         u = sum(ends) / 2
         ends[int(u > n * (y - sigmoid(score + h * u)))] = u
     return u
+
+
+def scales(x):
+    """What the ridge of each feature is multiplied by, 1 unless features differ clearly."""
+    largest, alike = (x**2).max(axis=0), math.log(9) * (1 + x.shape[1] / len(x))
+    away = np.log(largest, out=np.zeros(len(largest)), where=largest > 0)
+    away = np.where(largest > 0, away - np.median(away[largest > 0]), 0.0)
+    return np.exp(np.sign(away) * np.maximum(np.abs(away) - alike, 0.0))
 
 
 class Learner:
@@ -48,6 +56,10 @@ class Learner:
         self.add(z, u, u * y)
         return r, q, square
 
+    def move(self, A):
+        """Sums in new units, in which features are Az."""
+        self.G, self.b = A @ self.G @ A.T, A @ self.b
+
     def learn_binomial(self, z, y, n):
         k, start = self.P @ z / self.gamma, z @ self.theta
         u = implicit_step(start, z @ k, y, n)
@@ -59,17 +71,40 @@ class Learner:
         return start
 
 
-class Twin:
-    """What `SelfTunedUCB` does, for one family and number of features."""
+class Units:
+    """Limits, mean and 1/sd of each column of contexts, the latter 0 where it is constant."""
 
-    def __init__(self, family, dim):
+    def __init__(self, c):
+        c = np.sort(c, axis=0)
+        out = math.ceil(0.02 * len(c)) if len(c) >= 5 else 0
+        away = np.abs(c - np.median(c, axis=0))
+        reach = [5 * np.median(a[a > 0]) if a.any() else 0.0 for a in away.T]
+        self.low, self.high = c[out] - reach, c[-1 - out] + reach
+        inside = np.clip(c, self.low, self.high)
+        self.mean, sd = inside.mean(axis=0), inside.std(axis=0)
+        varies = sd > 1e-12 * np.abs(self.mean)
+        self.rate = np.divide(1, sd, np.zeros_like(sd), where=varies)
+
+    def __call__(self, c):
+        return (np.clip(c, self.low, self.high) - self.mean) * self.rate
+
+
+class Twin:
+    """What `SelfTunedUCB` does, for one family and shape of arms."""
+
+    def __init__(self, family, dim, blocks=0, context=0, shared=False):
+        self.blocks, self.context, self.shared = blocks, context, shared
+        self.e = dim - blocks * (context + 1)
+        self.heads = self.e + np.arange(blocks) * (context + 1)
+        self.units = None
+        self.apart, self.together = np.ones(context + 1), np.ones(context + 1)
         self.binomial, self.d, self.D = family == "binomial", dim, dim + 1
         self.window = max(30.0, 3.0 * dim)
         self.full = Learner(self.D, 1.0)
         self.recent = Learner(self.D, 1 - 1 / self.window)
         self.M, self.residuals, self.residual_count = np.zeros((self.D, self.D)), 0.0, 0.0
         self.rows, self.rewards, self.weights, self.arms, self.log_rows = [], [], [], [], []
-        self.scale = np.ones(dim)
+        self.scale, self.head_scale = np.ones(self.e), np.ones(blocks)
         self.pending, self.novel, self.novelty = [], 0.0, 0.0
         self.phi, self.b, self.typical = 0.0, 0.0, 1.0
         self.ridge, self.intercept = 1.0, 1.0
@@ -83,7 +118,63 @@ class Twin:
 
     @property
     def R(self):
-        return np.diag(np.append(self.ridge * self.scale, self.intercept))
+        R = np.diag(np.append(np.zeros(self.d), self.intercept))
+        R[: self.e, : self.e] = np.diag(self.ridge * self.scale)
+        for j in range(self.context + 1 if self.blocks else 0):
+            own = self.apart[j] * np.diag(self.head_scale)
+            if not self.shared:
+                mean = np.full((self.blocks, self.blocks), 1 / self.blocks)
+                own = own + (self.together[j] - self.apart[j]) * mean
+            R[np.ix_(self.heads + j, self.heads + j)] = own
+        return R
+
+    def contexts(self, x):
+        """The context of each arm, by its largest head."""
+        parts = x[:, self.e :].reshape(len(x), self.blocks, -1)
+        largest = np.abs(parts[:, :, 0]).argmax(axis=1)
+        own = parts[np.arange(len(x)), largest]
+        return np.divide(own[:, 1:], own[:, :1], np.zeros_like(own[:, 1:]), where=own[:, :1] != 0)
+
+    def features(self, x):
+        """Arms in units of now; before the first, contexts are 0."""
+        x = np.asarray(x)
+        z = np.c_[x, np.full(len(x), 1.0 if self.shared or not self.blocks else 0.0)]
+        if self.blocks:
+            c = np.zeros((len(x), self.context))
+            if self.units:
+                c = self.units(self.contexts(x))
+            z[:, self.e : -1] = np.einsum(
+                "ti,tj->tij", x[:, self.heads], np.c_[np.ones(len(x)), c]
+            ).reshape(len(x), -1)
+        return z
+
+    def renew_units(self):
+        """New units of contexts; what is not summed from the rows is moved to them."""
+        if not self.blocks or not self.rows:
+            return
+        before, x = self.units, self.history()[0]
+        x = x[np.arange(min(len(x), 512)) * len(x) // min(len(x), 512)]
+        x = x[x[:, self.heads].any(axis=1)]
+        if not len(x):
+            return
+        self.units = Units(self.contexts(x))
+        if before is None:
+            before = Units(np.zeros((1, self.context)))
+        old, new = before.rate, self.units.rate
+        factor = np.divide(new, old, np.zeros_like(new), where=old > 0)
+        shift = (before.mean - self.units.mean) * new
+        A = np.eye(self.D)
+        for head in self.heads:
+            for j in range(self.context):
+                at = head + 1 + j
+                A[at, at], A[at, head] = factor[j], shift[j]
+                theta = self.full.theta
+                theta[at] = theta[at] / factor[j] if factor[j] > 0 else 0.0
+                theta[head] -= shift[j] * theta[at]
+        if len(self.rows) <= 5:  # nothing was clipped
+            A = np.zeros_like(A)
+        self.recent.move(A)
+        self.M = A @ self.M @ A.T
 
     def trusted(self, w):
         return self.typical * (min(w, 16 * self.typical) / self.typical) ** (1 - self.b)
@@ -106,8 +197,8 @@ class Twin:
 
     def reweigh(self):
         def weighed():
-            u = np.array([self.trusted(w) * f for *_, w, f in self.rows])
-            z, y = (np.array([row[i] for row in self.rows]) for i in (0, 1))
+            x, y, given, f = self.history()
+            u, z = np.array([self.trusted(w) for w in given]) * f, self.features(x)
             return u, z, y, u @ (y - z @ self.full.theta) ** 2
 
         before = weighed()[3] if self.rows else 0.0
@@ -122,53 +213,103 @@ class Twin:
             self.novel *= after / before
             self.phi = self.dispersion()
 
+    def history(self):
+        """Arms, rewards, given weights and what they count, of the rows."""
+        return [np.array(each) for each in zip(*self.rows, strict=True)]
+
     def choose_ridge(self):
         if self.binomial:
             self.intercept = 0.04
         arms, weights = (np.array(each) for each in zip(*self.arms, strict=True))
-        P, before = self.full.P[:-1, :-1] if self.count > 1 else None, self.scale
-        self.set_scale(arms)
-        square, phi, v = np.sum(arms**2 / self.scale, axis=1).mean(), 1.0, 1.0
+        plain, heads = arms[:, : self.e], arms[:, self.heads]
+        phi, v = 1.0, 1.0
         if not self.binomial:
             phi, v = self.phi, np.var(self.rewards, ddof=1) if self.count > 1 else 0.0
-        if self.count <= 1 or not phi > 0 or not v > 0:
-            lengths = np.sum(arms**2, axis=1)
-            self.ridge = square * (weights @ lengths) / lengths.sum()
-            if not self.binomial:
-                self.intercept = 1e-6 * self.ridge / square
-            return
+        early = self.count <= 1 or not phi > 0 or not v > 0
+        lengths = np.sum(plain**2, axis=1) + np.sum(heads**2, axis=1)
+        usual = weights @ lengths / lengths.sum()
         if not self.binomial:
-            self.intercept = 1e-6 * phi / v
-        theta = self.full.theta[:-1]
-        gamma = max(self.d - self.ridge * before @ np.diag(P), 0.0)
-        share = min(self.d / 2, 5)
-        self.ridge = phi * (gamma + share) / (self.scale @ theta**2 + share * v / square)
+            self.intercept = 1e-6 * (usual if early else phi / v)
+        if self.e:
+            before, self.scale = self.scale, scales(plain)
+            square = np.sum(plain**2 / self.scale, axis=1).mean()
+            self.ridge = square * usual if early else self.plain_ridge(before, phi, v, square)
+        if self.blocks:
+            before, self.head_scale = self.head_scale, scales(heads)
+            square = np.sum(heads**2 / self.head_scale, axis=1).mean()
+            if early:
+                self.apart = np.full(self.context + 1, (self.context + 1) * square * usual)
+                self.together = self.apart.copy()
+            else:
+                self.choose_columns(before, phi, v, square)
+            self.together[0] = self.intercept
 
-    def set_scale(self, arms):
-        largest, alike = (arms**2).max(axis=0), math.log(9) * (1 + self.d / len(arms))
-        away = np.log(largest, out=np.zeros(self.d), where=largest > 0)
-        away = np.where(largest > 0, away - np.median(away[largest > 0]), 0.0)
-        self.scale = np.exp(np.sign(away) * np.maximum(np.abs(away) - alike, 0.0))
+    def plain_ridge(self, scale, phi, v, square):
+        theta = self.full.theta[: self.e]
+        trace = scale @ np.diag(self.full.P)[: self.e]
+        gamma, share = max(self.e - self.ridge * trace, 0.0), min(self.e / 2, 5)
+        return phi * (gamma + share) / (self.scale @ theta**2 + share * v / square)
+
+    def choose_columns(self, scale, phi, v, square):
+        """The ridges of each column: of differences between blocks, and of their mean."""
+        K, p = self.blocks, self.context + 1
+        mean = np.full((K, K), 1 / K)
+        at = [self.heads + j for j in range(p)]
+        P, theta = [self.full.P[np.ix_(i, i)] for i in at], [self.full.theta[i] for i in at]
+        sizes = {"apart": [b @ (scale * b) for b in theta]}
+        traces = {"apart": [scale @ np.diag(a) for a in P]}
+        counts = {"apart": K}
+        if not self.shared:
+            rest = np.eye(K) - mean
+            sizes = {
+                "apart": [b @ rest @ b for b in theta],
+                "together": [b @ mean @ b for b in theta],
+            }
+            traces = {
+                "apart": [np.trace(rest @ a) for a in P],
+                "together": [np.trace(mean @ a) for a in P],
+            }
+            counts = {"apart": K - 1, "together": 1}
+        for name, count in counts.items():
+            gamma = count - getattr(self, name) * traces[name]
+            q = min(self.context * count / 2, 5)
+            common = (sum(sizes[name][1:]) + q * v / (p * square)) / (max(sum(gamma[1:]), 0) + q)
+            prior = np.append(v / square, np.full(self.context, common))
+            setattr(self, name, phi * (np.maximum(gamma, 0) + 1) / (sizes[name] + prior))
 
     def renew(self):
-        if not self.binomial and any(w != 1 for w in self.weights) and self.count:
+        self.renew_units()
+        again = self.blocks or any(w != 1 for w in self.weights)
+        if not self.binomial and again and self.count:
             self.reweigh()
         self.choose_ridge()
         if self.binomial:
             self.solve_history()
         else:
             self.full.solve(self.R)
-        self.next = max(self.count + 1, math.ceil(1.1 * self.count))
+        if self.blocks:
+            self.renew_recent()
+        n = len(self.rows)
+        self.next = self.count - n + max(n + 1, math.ceil(1.1 * n))
 
     def solve_history(self):
-        """Newton's method; undamped, which is enough where the data are tame."""
-        for _ in range(12):
-            g, G = self.R @ self.full.theta, np.zeros((self.D, self.D))
-            for z, y, n, _ in self.rows:
-                p = sigmoid(z @ self.full.theta)
-                G += n * max(p * (1 - p), 2e-9) * np.outer(z, z)
-                g = g + n * (p - y) * z
-            self.full.G, self.full.P, self.full.W = G, inv(G + self.R), G[-1, -1]
+        """Newton's method, steps halved while the loss grows."""
+        x, y, n, _ = self.history()
+        z = self.features(x)
+        best, part, step = math.inf, 1.0, np.zeros(self.D)
+        for _ in range(30):
+            loss = self.full.theta @ self.R @ self.full.theta / 2
+            loss -= log_likelihood(z @ self.full.theta, y, n).sum()
+            if loss > best + 1e-9 * abs(best) and part > 1e-3:
+                part /= 2
+                self.full.theta = self.full.theta + part * step
+                continue
+            best, part = loss, 1.0
+            p = sigmoid(z @ self.full.theta)
+            c = n * np.maximum(p * (1 - p), 2e-9)
+            g = self.R @ self.full.theta + z.T @ (n * (p - y))
+            self.full.G, self.full.W = z.T @ (c[:, None] * z), c.sum()
+            self.full.P = inv(self.full.G + self.R)
             step = self.full.P @ g
             self.full.theta = self.full.theta - step
             if g @ step < 1e-4:
@@ -182,7 +323,7 @@ class Twin:
         kept = 1 + int(np.argmax(np.cumsum(gains[::-1])))
         self.rows, again = [], self.rows[-kept:]
         if self.binomial:
-            self.rows, self.full.theta = again, self.recent.theta
+            self.rows, self.full.theta = again, self.recent.theta.copy()
         else:
             self.full = Learner(self.D, 1.0)
             self.full.solve(self.R)
@@ -194,13 +335,14 @@ class Twin:
             )
             share = min(1.0, self.D / self.novelty)
             self.novel, self.novelty = share * self.novel, share * self.novelty
-            for z, y, given, _ in again:
-                self.learn(z, y, given, trusting=not self.rows)
+            for x, y, given, _ in again:
+                self.learn(x, y, given, trusting=not self.rows)
             self.phi = self.dispersion()
         self.renew()
 
-    def gain(self, z, y, w):
+    def gain(self, x, y, w):
         """The log likelihood of a row by the forgetting learner over that by the other."""
+        z = self.features([x])[0]
         old, new = z @ self.full.theta, z @ self.recent.theta
         if self.binomial:
             return log_likelihood(new, y, w) - log_likelihood(old, y, w)
@@ -210,11 +352,12 @@ class Twin:
     def most(self):
         return 9 * self.dispersion() if self.residual_count >= 10 else math.inf
 
-    def learn(self, z, y, given, trusting=False):
+    def learn(self, x, y, given, trusting=False):
         """A row of the learner of all rewards."""
+        z = self.features([x])[0]
         w, W = self.trusted(given), self.full.W
         r, q, square = self.full.learn_gaussian(z, y, w, math.inf if trusting else self.most())
-        self.rows.append((z, y, given, (self.full.W - W) / w))
+        self.rows.append((x, y, given, (self.full.W - W) / w))
         self.residuals += square
         self.residual_count += 1
         if all(w == 1 for w in self.weights):
@@ -222,7 +365,7 @@ class Twin:
         return r, q, square
 
     def update(self, x, y, sigma=1.0):
-        z, w = np.append(x, 1.0), sigma**-2.0
+        w = sigma**-2.0
         self.arms.append((x, 1.0 if self.binomial else w))
         if not self.count:
             self.typical, self.origin = w, 0.0 if self.binomial else y
@@ -233,21 +376,24 @@ class Twin:
         self.rewards.append(y)
         self.weights.append(w)
         self.since += 1
-        L = self.binomial_round(z, y, w) if self.binomial else self.gaussian_round(z, y, w)
+        L = self.binomial_round(x, y, w) if self.binomial else self.gaussian_round(x, y, w)
         self.evidence = (self.evidence + 1) * L
-        if self.evidence > (5e5 if self.binomial else 1e5) and self.since > self.D:
+        if self.evidence > 1e5 and self.since > self.D:
             self.restart()
         elif self.count >= self.next:
             self.renew()
         self.recent_rows += 1
         if self.recent_rows >= self.window or self.count < 10:
-            self.recent_rows = 0
-            self.recent.solve(self.R)
+            self.renew_recent()
 
-    def gaussian_round(self, z, y, given):
-        w, before = self.trusted(given), self.phi
+    def renew_recent(self):
+        self.recent_rows = 0
+        self.recent.solve(self.R)
+
+    def gaussian_round(self, x, y, given):
+        w, before, z = self.trusted(given), self.phi, self.features([x])[0]
         recent, recent_q, _ = self.recent.learn_gaussian(z, y, w, self.most())
-        r, q, square = self.learn(z, y, given)
+        r, q, square = self.learn(x, y, given)
         if self.count > 1:
             self.novel += w * q / (1 + w * q) * square
             self.novelty += w * q / (1 + w * q)
@@ -279,34 +425,36 @@ class Twin:
             rho = 1.1 * rho + 2 * math.sqrt((1 - rho * rho) / (1 + n))
         return min(max(rho, 0.0), 0.95)
 
-    def binomial_round(self, z, y, n):
+    def binomial_round(self, x, y, n):
+        z = self.features([x])[0]
         recent = self.recent.learn_binomial(z, y, n)
         score = self.full.learn_binomial(z, y, n)
-        self.rows.append((z, y, n, 1.0))
+        self.rows.append((x, y, n, 1.0))
         p = np.array([sigmoid(score), sigmoid(recent)])
         sd = np.sqrt(p * (1 - p))
         rho = self.correlation()
         old, new = np.clip(p + sd * self.expected(), p / 4, 1 - (1 - p) / 4)
         self.residual_pairs.append(tuple((y - p) / sd * math.sqrt(n)))
         gain = y * math.log(new / old) + (1 - y) * math.log((1 - new) / (1 - old))
-        return math.exp(min(n * gain * (1 - rho) / (1 + rho), 3.0))
+        return math.exp(min(n * gain * (1 - rho) / (1 + rho) - 0.03, 3.0))
 
     def expect(self, x, sigma):
-        z, w = np.append(x, 1.0), sigma**-2.0
+        w = sigma**-2.0
         if self.binomial:
-            p = sigmoid(z @ self.full.theta)
+            p = sigmoid(self.features([x])[0] @ self.full.theta)
             w *= p * (1 - p)
-        self.pending.append((z, w))
+        self.pending.append((x, w))
 
     def release(self, x):
-        at = [np.array_equal(z[:-1], x) for z, _ in self.pending].index(True)
+        at = [np.array_equal(arm, x) for arm, _ in self.pending].index(True)
         del self.pending[at]
 
     def index(self, x):
-        z = np.c_[x, np.ones(len(x))]
-        H = self.full.G + self.R + sum(w * np.outer(row, row) for row, w in self.pending)
-        if not self.pending:
-            H = inv(self.full.P)
+        z, H = self.features(x), inv(self.full.P)
+        if self.pending:
+            arms, w = (np.array(each) for each in zip(*self.pending, strict=True))
+            rows = self.features(arms)
+            H = self.full.G + self.R + rows.T @ (w[:, None] * rows)
         h, phi, more = np.einsum("ij,jk,ik->i", z, inv(H), z), self.phi or 1.0, 0.0
         share, far = 0.7, 1 / 16
         if not self.binomial and all(w == 1 for w in self.weights):

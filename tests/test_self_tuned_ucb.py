@@ -28,32 +28,71 @@ def play(policy, rounds, rng, turn=lambda x: x, y=lambda r: r, sds=None, dim=4, 
     return played, state
 
 
+SHAPES = {
+    "plain": (3, {}),
+    "blocks": (11, {"blocks": 3, "context": 2}),
+    "shared": (7, {"blocks": 2, "context": 2, "shared": True}),
+}
+
+
+def offered(rng, shape, t):
+    """Five arms: one of the sphere's, or two plain features, or one, and blocks of a context.
+
+    Outliers come first and every 50 rounds; of a column every tenth number is 1, the others 0.
+    """
+    dim, given = SHAPES[shape]
+    x = sphere(rng, 5, 3) * rng.uniform(0.5, 1.5, size=(5, 1))
+    if not given:
+        return x
+    c = [1.0, 9999.0 if t % 50 == 0 else rng.normal(50, 15), float(rng.random() < 0.1)]
+    if shape == "shared":
+        x[0, 1:] = 0.0  # an action whose features are 0
+        return np.c_[x[:, :1], np.einsum("ki,j->kij", x[:, 1:], c).reshape(5, -1)]
+    heads = np.eye(3)[rng.integers(3, size=5)]
+    return np.c_[x[:, :2], np.einsum("ki,j->kij", heads, c).reshape(5, -1)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("case", ["gaussian", "gaussian with sds", "wrong sds", "binomial"])
-def test_kernels_equal_the_readable_twin(case):
-    """Estimates, index, ridge, dispersion and restarts, through a change of the world."""
-    family, rng, dim = case.split()[0].replace("wrong", "gaussian"), RNG(5), 3
-    policy, twin = nw.SelfTunedUCB(family), Twin(family, dim)
-    state, theta = policy.start(dim), 2 * sphere(rng, 1, dim)[0]
-    for t in range(360):
-        arms = sphere(rng, 5, dim) * rng.uniform(0.5, 1.5, size=(5, 1))
+def test_kernels_equal_the_readable_twin(case, shape):
+    """Estimates, index, ridges, dispersion and restarts, through a change of the world."""
+    family, rng, (dim, given) = case.split()[0].replace("wrong", "gaussian"), RNG(5), SHAPES[shape]
+    policy, twin = nw.SelfTunedUCB(family, **given), Twin(family, dim, **given)
+    change = 560 if given else 250  # units are taken from 512 rows
+    state, theta, pending = policy.start(dim), 2 * sphere(rng, 1, dim)[0], []
+    if given:
+        theta[twin.e :] *= np.tile([1.0, 0.02, 1.0], twin.blocks)
+    for t in range(change + 110):
+        arms = offered(rng, shape, t)
         x, sigma = arms[rng.integers(5)], 1.0
+        score = np.clip(x, -100, 100) @ theta
         if family == "binomial":
             n = int(rng.integers(1, 20))
-            y, sigma = float(rng.binomial(n, 1 / (1 + math.exp(-x @ theta))) / n), n**-0.5
+            y, sigma = float(rng.binomial(n, 1 / (1 + math.exp(-score))) / n), n**-0.5
         else:
             sd = 0.1 if case == "gaussian" else float(rng.choice([0.05, 0.2, 0.8]))
-            y = float(7.0 + x @ theta + sd * rng.standard_t(3))
+            y = float(7.0 + score + sd * rng.standard_t(3))
             sigma = 1.0 if case == "gaussian" else sd
             sigma *= float(np.exp(rng.normal(0, 1.5))) if case == "wrong sds" else 1.0
         policy.update(state, x, y, sigma)
         twin.update(x, y, sigma)
-        if t == 250:
+        if given and t % 9 == 0:
+            pending.append(arms[0])
+            for each in (twin, policy):
+                each.expect(*([] if each is twin else [state]), arms[0], 0.5)
+        if len(pending) > 4:
+            for each in (twin, policy):
+                each.release(*([] if each is twin else [state]), pending[0])
+            del pending[0]
+        if t == change:
             theta = -theta
-        if t % 7 == 0 or t > 340:
+        if t % 7 == 0 or t > change + 90:
             close(policy.index(state, arms), twin.index(arms), 1e-6)
     assert state.restarts == twin.restarts >= (case != "wrong sds")
     close([2 * state.ridge, state.dispersion], [twin.ridge, twin.phi], 1e-6)
-    close(np.append(state.coef, state.intercept - twin.origin), twin.full.theta, 1e-6)
+    close(state.vectors[at.THETA], twin.full.theta, 1e-6)
+    close(state.matrices[at.PENALTY], twin.R, 1e-6)
+    close(policy.scores(state, arms), twin.features(arms) @ twin.full.theta + twin.origin, 1e-6)
     close(state.numbers[at.DISTRUST], twin.b, 1e-6)
     assert (twin.b > 0.3) == (case == "wrong sds")
 
@@ -98,7 +137,7 @@ def test_pending_decisions_count_like_rows_without_a_reward(family):
             twin.release(arm)
         else:
             arm, sigma = arms[rng.integers(8)], float(rng.choice([0.1, 1.0]))
-            same = [w for z, w in twin.pending if np.array_equal(z[:-1], arm)]
+            same = [w for x, w in twin.pending if np.array_equal(x, arm)]
             if not same:  # of several on one arm any may be released: one weight each
                 policy.expect(state, arm, sigma)
                 twin.expect(arm, sigma)

@@ -13,6 +13,7 @@ from numba import njit
 
 from . import self_tuned_ucb_layout as at
 from .compile_options import INNER, PART
+from .dense import clear
 
 POOL = 512  # rows that units are taken from, evenly spaced
 FEWEST, OUTSIDE = 5, 0.02  # rows before any is an outlier; share of them on either side
@@ -96,6 +97,15 @@ def median(values, count):
     return 0.5 * (values[(count - 1) // 2] + values[count // 2])
 
 
+@njit(**INNER)
+def tells_context(row, e, blocks):
+    """Whether a head is not 0: else nothing is known of the context."""
+    for i in range(e, e + blocks):
+        if row[i] != 0.0:
+            return True
+    return False
+
+
 @njit(**PART)
 def set_units(s, v, rows):
     """Set limits, mean and rate of each column of the context, from the history.
@@ -104,12 +114,16 @@ def set_units(s, v, rows):
     those of values that differ from the median, so that a rare indicator is no outlier.
     """
     e, blocks, d = shape_of(s, v.shape[1])
-    n = int(s[at.STORED])
-    count = min(n, POOL)
-    x, away = np.empty(count), np.empty(count)
+    n, count = int(s[at.STORED]), 0
+    most = min(n, POOL)
+    x, away, pool = np.empty(most), np.empty(most), np.empty(most, np.int64)
+    for i in range(most):
+        if tells_context(rows[i * n // most], e, blocks):
+            pool[count] = i * n // most
+            count += 1
     for j in range(d if count > 0 else 0):
         for i in range(count):
-            x[i] = rows[i * n // count, e + blocks + j]
+            x[i] = rows[pool[i], e + blocks + j]
         middle, seen, mean, square = median(x, count), 0, 0.0, 0.0
         for i in range(count):
             if x[i] != middle:
@@ -169,7 +183,7 @@ def move_coefficients(s, theta, factor, shift):
 def renew_units(s, v, m, rows):
     """Set the units anew, and express in them what is not summed from the rows.
 
-    Of such a sum clipped values stay as they were clipped.
+    Of such a sum clipped values stay as they were clipped, so sums of before any were are dropped.
     """
     d = int(s[at.CONTEXT])
     if d == 0 or s[at.STORED] == 0.0:
@@ -182,6 +196,11 @@ def renew_units(s, v, m, rows):
         factor[j] = v[at.RATE, j] / factor[j] if factor[j] > 0.0 else 0.0
         shift[j] = (shift[j] - v[at.CENTRE, j]) * v[at.RATE, j]
     move_coefficients(s, v[at.THETA], factor, shift)
+    if s[at.STORED] <= FEWEST:
+        v[at.RECENT_MOMENT] = 0.0
+        clear(m[at.RECENT_GRAM])
+        clear(m[at.NOISE])
+        return
     move_moment(s, v[at.RECENT_MOMENT], factor, shift)
     move_moment(s, v[at.OLD_MOMENT], factor, shift)
     move_gram(s, m[at.RECENT_GRAM], factor, shift)

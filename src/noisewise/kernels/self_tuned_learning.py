@@ -19,7 +19,7 @@ from .self_tuned_contexts import features_of, renew_units, set_features
 from .self_tuned_noise import count_noise, renew_noise
 from .self_tuned_prior import choose_penalty
 
-GROWTH = 1.1  # of the count, before the ridge is chosen again
+GROWTH = 1.1  # of rewards since the last change, before units and ridges are chosen again
 PRIOR_ROWS = 3.0  # that the prior dispersion counts
 OUTLIER = 9.0  # squared standardised residual
 TRUSTING = 10.0  # residuals before any is an outlier
@@ -28,7 +28,7 @@ LOG_SQUARE_SD = math.pi / math.sqrt(2.0)  # of the logarithm of a squared standa
 CERTAIN = 2.0  # standard errors before given sds are distrusted
 FLATTEST = 2e-9  # slope of the logistic mean at a score of 20
 STEEP = 1e10  # weight times z'Pz, from which on an update of P by rank one loses its digits
-PASSES, ENOUGH = 12, 1e-4  # Newton's method: at most; and the squared step in standard errors
+PASSES, ENOUGH = 30, 1e-4  # Newton's method: at most; and the squared step in standard errors
 
 
 @njit(**INNER)
@@ -253,7 +253,8 @@ def renew(s, v, m, rows, decisions, family):
         sum_pending(s, v, m, decisions)
         renew_recent(s, v, m)
     renew_bonus(s, v, m)
-    s[at.NEXT] = max(s[at.COUNT] + 1.0, math.ceil(GROWTH * s[at.COUNT]))
+    n = s[at.STORED] + s[at.CONDENSED]
+    s[at.NEXT] = s[at.COUNT] - n + max(n + 1.0, math.ceil(GROWTH * n))
 
 
 @njit(**PART)
