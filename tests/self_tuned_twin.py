@@ -75,15 +75,17 @@ class Units:
     """Limits, mean and 1/sd of each column of contexts, the latter 0 where it is constant."""
 
     def __init__(self, c):
-        c = np.sort(c, axis=0)
+        found = [self.of_column(np.sort(column[np.abs(column) <= 2**53])) for column in c.T]
+        self.low, self.high, self.mean, self.rate = np.array(found).T
+
+    def of_column(self, c):
         out = math.ceil(0.02 * len(c)) if len(c) >= 5 else 0
-        away = np.abs(c - np.median(c, axis=0))
-        reach = [5 * np.median(a[a > 0]) if a.any() else 0.0 for a in away.T]
-        self.low, self.high = c[out] - reach, c[-1 - out] + reach
-        inside = np.clip(c, self.low, self.high)
-        self.mean, sd = inside.mean(axis=0), inside.std(axis=0)
-        varies = sd > 1e-12 * np.abs(self.mean)
-        self.rate = np.divide(1, sd, np.zeros_like(sd), where=varies)
+        away = np.abs(c - np.median(c))
+        reach = 5 * np.median(away[away > 0]) if away.any() else 0.0
+        low, high = c[out] - reach, c[-1 - out] + reach
+        inside = np.clip(c, low, high)
+        mean, sd = inside.mean(), inside.std()
+        return low, high, mean, 1 / sd if sd > 1e-12 * abs(mean) else 0.0
 
     def __call__(self, c):
         return (np.clip(c, self.low, self.high) - self.mean) * self.rate
@@ -163,6 +165,9 @@ class Twin:
         old, new = before.rate, self.units.rate
         factor = np.divide(new, old, np.zeros_like(new), where=old > 0)
         shift = (before.mean - self.units.mean) * new
+        leaps = (factor > 1e3) | ((factor > 0) & (factor < 1e-3)) | (np.abs(shift) > 1e3)
+        leaps = leaps | (len(self.rows) <= 5)
+        factor, shift = np.where(leaps, 0.0, factor), np.where(leaps, 0.0, shift)
         A = np.eye(self.D)
         for head in self.heads:
             for j in range(self.context):
@@ -171,8 +176,6 @@ class Twin:
                 theta = self.full.theta
                 theta[at] = theta[at] / factor[j] if factor[j] > 0 else 0.0
                 theta[head] -= shift[j] * theta[at]
-        if len(self.rows) <= 5:  # nothing was clipped
-            A = np.zeros_like(A)
         self.recent.move(A)
         self.M = A @ self.M @ A.T
 
@@ -278,10 +281,12 @@ class Twin:
             setattr(self, name, phi * (np.maximum(gamma, 0) + 1) / (sizes[name] + prior))
 
     def renew(self):
+        theta = self.full.theta.copy()
         self.renew_units()
         again = self.blocks or any(w != 1 for w in self.weights)
         if not self.binomial and again and self.count:
             self.reweigh()
+        self.full.theta = theta
         self.choose_ridge()
         if self.binomial:
             self.solve_history()

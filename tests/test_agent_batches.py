@@ -92,7 +92,7 @@ def test_a_batch_of_features_is_one_by_one(family):
 
 @pytest.mark.parametrize("interactions", ["full", "shared", None])
 def test_batches_of_contexts_are_one_by_one(interactions):
-    """With names, a record, and numbers taken relative to those of the first context."""
+    """With names and a record."""
     actions = {"a": [1.0, 2.0], "b": [0.0, 1.0], "c": [3.0, 0.5]}
     context = {"age": float, "country": ["de", "fr"], "page": 3}
     rng, agents = RNG(2), []
@@ -115,12 +115,11 @@ def test_batches_of_contexts_are_one_by_one(interactions):
         two.learn(np.array(keys), y)
         assert alike(one, two)
     assert two.arms == one.arms
-    assert (one.arms.origin is not None) == (interactions is not None)
     assert repr(one.log()) == repr(two.log())
 
 
 def test_a_context_beyond_the_first_is_encoded_alike_alone():
-    arms = nw.Arms(["a", "b"], context={"age": float, "page": 4}, reserve=1, origin=(40.0,))
+    arms = nw.Arms(["a", "b"], context={"age": float, "page": 4}, reserve=1)
     values = [arms.read({"age": 30 + i, "page": f"p{i}"}) for i in range(5)]
     each = [arms.matrix(value, ["b"]) for value in values]
     np.testing.assert_array_equal(arms.matrices(values, ["b"]), each)
@@ -150,7 +149,7 @@ BAD = {
     "too small": lambda a: a.learn([*"abc"], [1.0, 0.0, 1.0], sigma=[1.0, 1.0, 1e-30]),
     "sigma is 0": lambda a: a.learn([*"abc"], [1.0, 0.0, 1.0], sigma=[1.0, 1.0, 0.0]),
     "outside": lambda a: nw.SelfTunedUCB.update_many(
-        nw.SelfTunedUCB("binomial"), a.state, np.eye(2), np.array([1.0, 1.5]), np.ones(2),
+        nw.SelfTunedUCB("binomial"), nw.SelfTunedUCB("binomial").start(2), np.eye(2), np.array([1.0, 1.5]), np.ones(2),
         np.zeros(2, dtype=np.int64),
     ),
     "shape": lambda a: a.learn([*"ab", [1.0, 2.0, 3.0]], [1.0, 1.0, 1.0]),

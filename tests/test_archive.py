@@ -234,6 +234,13 @@ def test_files_of_an_earlier_commit_continue_to_the_same_numbers(name):
     np.testing.assert_allclose(earlier.continue_from(name), EARLIER[name], rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("name", ["self-tuned-ucb", "agent-self-tuned", "agent-with-origin"])
+def test_files_of_before_contexts_were_kept_are_refused(name):
+    load = nw.Agent.load if "agent" in name else nw.load
+    with pytest.raises(ValueError, match="earlier version, which kept no contexts; learn its"):
+        load(OLD / "outgrown" / f"{name}.npz")
+
+
 def test_every_algorithm_has_a_file_of_earlier():
     held = "".join(
         str(np.load(path)["header"]) for path in (*OLD.glob("*.npz"), *earlier.FOLDER.glob("*.npz"))

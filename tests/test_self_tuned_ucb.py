@@ -44,7 +44,7 @@ def offered(rng, shape, t):
     x = sphere(rng, 5, 3) * rng.uniform(0.5, 1.5, size=(5, 1))
     if not given:
         return x
-    c = [1.0, 9999.0 if t % 50 == 0 else rng.normal(50, 15), float(rng.random() < 0.1)]
+    c = [1.0, {0: 9999.0, 9: 1e17}.get(t % 50, rng.normal(50, 15)), float(rng.random() < 0.1)]
     if shape == "shared":
         x[0, 1:] = 0.0  # an action whose features are 0
         return np.c_[x[:, :1], np.einsum("ki,j->kij", x[:, 1:], c).reshape(5, -1)]
@@ -250,3 +250,103 @@ def test_pending_decisions_are_saved(tmp_path):
         policy.release(each, arms[1])
         policy.update(each, arms[1], 3.0)
     assert np.array_equal(policy.index(state, arms), policy.index(loaded, arms))
+
+
+def condensing(family, rewards, shape="plain", noise=1.0):
+    """Yield a state that keeps 200 rewards and one that keeps all, and the arm and reward so far."""
+    dim, given = SHAPES[shape]
+    few, all_ = (nw.SelfTunedUCB(family, keep_rows=n, **given) for n in (200, 50_000))
+    states, rng = (few.start(dim), all_.start(dim)), RNG(11)
+    theta = sphere(rng, 1, dim)[0]
+    for t in range(rewards):
+        x = sphere(rng, 1, dim)[0]
+        if given:  # a context that drifts, too slowly for limits
+            c = [1.0, 50 + t / 100 + rng.uniform(-20, 20), float(t % 3 == 0)]
+            x = np.append(x[: dim - 9], np.outer(np.eye(3)[rng.integers(3)], c))
+        y = float(x @ theta + noise * rng.uniform(-1, 1))
+        if family == "binomial":
+            y = float(rng.random() < 1 / (1 + math.exp(-x @ theta)))
+        for policy, state in zip((few, all_), states, strict=True):
+            policy.update(state, x, y)
+        yield (few, *states, x, y)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_old_rewards_are_condensed(family, tmp_path):
+    """Memory and files grow no more. Estimates of continuous rewards are those of all rewards.
+
+    Those of shares differ by a fraction of a standard error, which is measured as at most 0.3 with
+    500 rewards kept.
+    """
+    sizes = []
+    for t, (policy, few, every, _, _) in enumerate(condensing(family, 1500)):
+        if t in (500, 1499):
+            nw.save(tmp_path / "state.npz", policy, few)
+            held = sum(each.nbytes for each in vars(few).values() if isinstance(each, np.ndarray))
+            sizes.append((held, (tmp_path / "state.npz").stat().st_size, len(few.rows)))
+    assert sizes[0] == sizes[1]
+    assert sizes[0][2] == 200
+    assert few.numbers[at.STORED] + few.numbers[at.CONDENSED] == 1500
+    assert policy.learnt(few)["rewards condensed"] >= 1300
+    x = sphere(RNG(12), 50, 3)
+    difference = np.abs(policy.scores(few, x) - policy.scores(every, x))
+    z, P = every.features(x), every.matrices[at.INVERSE]
+    se = np.sqrt(np.einsum("ij,jk,ik->i", z, P, z))
+    assert (difference < (1e-8 if family == "gaussian" else 0.5 * se)).all()
+    again = nw.load(tmp_path / "state.npz")[1]
+    assert np.array_equal(policy.index(again, x), policy.index(few, x))
+
+
+def test_condensed_rewards_move_to_new_units():
+    """Where nothing is clipped, sums are those of all rows in units of now."""
+    arms, rewards, counts = [], [], []
+    for _, few, _, x, y in condensing("gaussian", 1200, "blocks"):
+        arms.append(x)
+        rewards.append(y)
+        counts.append(few.rows[int(few.numbers[at.STORED]) - 1, -1])
+    assert few.restarts == 0
+    assert few.numbers[at.CONDENSED] >= 1000
+    z = few.features(np.array(arms))
+    assert np.abs(z).max() < 5
+    zw, y = z.T * np.array(counts), np.array(rewards) - few.numbers[at.ORIGIN]
+    close(few.matrices[at.GRAM], zw @ z, 1e-8)
+    close(few.vectors[at.MOMENT], zw @ y, 1e-8)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_restart_drops_condensed_rewards(family):
+    rng, policy = RNG(6), nw.SelfTunedUCB(family, keep_rows=200)
+    state, theta = policy.start(3), 4 * sphere(rng, 1, 3)[0]
+    for t in range(900):
+        x = sphere(rng, 1, 3)[0]
+        score = (1 if t < 600 else -1) * (x @ theta)
+        share = rng.random() < 1 / (1 + math.exp(-score))
+        policy.update(state, x, float(share if family == "binomial" else score + rng.normal()))
+        if t == 600:
+            assert state.numbers[at.CONDENSED] > 0
+        if state.restarts:
+            break
+    assert 600 < t < 800
+    assert state.numbers[at.CONDENSED] == state.numbers[at.OLD_WEIGHT] == 0
+    assert not state.matrices[at.OLD_GRAM].any()
+    assert not state.vectors[at.OLD_MOMENT].any()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_column_that_is_new_after_a_restart_is_soon_learnt(family):
+    """Units are renewed as rewards since the restart grow, not as all do."""
+    rng, policy = RNG(13), nw.SelfTunedUCB(family, blocks=2, context=2)
+    state = policy.start(6)
+    for t in range(3000):
+        c = [
+            1.0,
+            rng.normal(),
+            float(t < 1000 or t % 50 == 49),
+        ]  # 1 before the change, seldom after
+        a = rng.integers(2)
+        y = float(rng.random() < (0.9 if (a == 0) == (t < 2000) else 0.1))
+        policy.update(state, np.append(*np.outer(np.eye(2)[a], c)), y)
+        if state.restarts and t >= state.last_restart + 100:
+            break
+    assert state.restarts == 1
+    assert state.vectors[at.RATE, :2].all()

@@ -25,6 +25,10 @@ FORMAT = "noisewise-2"
 FOREIGN = "was not written by noisewise.save"
 DEEPEST = 32  # levels of classes and lists in each other
 RENAMED = {"Layers": "OptimismState", "Forms": "EllipsoidStack"}  # classes by their earlier names
+EARLIER = {  # fields of classes whose files can't be read any more
+    "SelfTunedUCB": {"family"},
+    "Arms": {"actions", "interactions", "context", "reserve", "fields", "features", "origin"},
+}
 HOLDERS = {  # what files hold around a state
     "AgentState": "noisewise.agent.agent_state",
     "EstimatorState": "noisewise.estimators.estimator_state",
@@ -250,6 +254,10 @@ class _Decoder:
     def _make(self, kind: type, given: dict[str, Json], depth: int) -> Any:
         known = {field.name: field.init for field in dataclasses.fields(kind)}
         later = {f.name for f in dataclasses.fields(kind) if f.metadata == ADDED}
+        if given.keys() == EARLIER.get(kind.__name__):
+            raise _Wanting(
+                "the file is of an earlier version, which kept no contexts; learn its rewards again"
+            )
         if not known.keys() - later <= given.keys() <= known.keys():
             names = ", ".join(sorted(known.keys() ^ given.keys())[:4])
             raise ValueError(f"a {kind.__name__} lacks, or has too many, fields: {names[:100]}")

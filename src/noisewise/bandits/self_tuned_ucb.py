@@ -51,9 +51,9 @@ class SelfTunedUCB:
     What a user would have to choose is learnt:
 
     - an intercept that is almost free, so that rewards may have any offset;
-    - the ridge of the other coefficients, by empirical Bayes whenever rewards have grown by a
-      tenth: :math:`2\lambda = \phi(\gamma + p)/(\|\hat\theta\|^2 + pv/A^2)`, p = min(d/2, 5),
-      :math:`\gamma = d - 2\lambda\,\mathrm{tr}_x H^{-1}`, v the variance of rewards (1 for
+    - the ridge of the other coefficients, by empirical Bayes whenever rewards since the last change
+      have grown by a tenth: :math:`2\lambda = \phi(\gamma + p)/(\|\hat\theta\|^2 + pv/A^2)`,
+      p = min(d/2, 5), :math:`\gamma = d - 2\lambda\,\mathrm{tr}_x H^{-1}`, v the variance of rewards (1 for
       shares), :math:`A^2` the mean squared norm of the arms, all in units of the features: a
       coefficient's ridge is :math:`2\lambda` times the largest square of its feature over the
       median of those of all features, where these differ by more than a factor of 9;
@@ -94,8 +94,8 @@ class SelfTunedUCB:
 
     Use it by default. No regret bound is proved. Costs K d^2 per round, and d^3 and, for shares and
     contexts, a pass over the rewards since the last change, whenever their number has grown by a
-    tenth. At most ``keep_rows`` of these are kept: then the older half is condensed to its sums, for
-    shares to a quadratic form around the estimate.
+    tenth. At most ``keep_rows`` of these are kept: then the older half is condensed to its sums,
+    for shares to a quadratic form around the estimate.
 
     Parameters
     ----------

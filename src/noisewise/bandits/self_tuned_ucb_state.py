@@ -38,10 +38,6 @@ class SelfTunedUCBState(OneLine):
         name, d = type(self).__name__, dimension(self.dim)
         for each in ("rows", "keys"):
             check_type(f"{name}.{each}", getattr(self, each), np.ndarray)
-        if np.shape(self.numbers) in {(size,) for size in at.EARLIER}:
-            raise ValueError(
-                f"{name} is of an earlier version, which kept no contexts; learn its rewards again"
-            )
         check_fields(self, numbers=(at.SIZE,), vectors=(at.VECTORS, d + 1))
         counts = self.numbers[list(at.COUNTS)]
         if (counts != np.floor(counts)).any() or counts.min() < 0 or counts.max() > 2**53:
@@ -66,8 +62,7 @@ class SelfTunedUCBState(OneLine):
             or s[at.PENDING] > places
             or self.decisions[:, d].min(initial=0.0) < 0
             or self.rows[:, -2:].min(initial=0.0) < 0
-            or self.vectors[[at.SQUARES_OF, at.LARGEST_OF, at.RATE, at.APART, at.TOGETHER]].min()
-            < 0
+            or self.vectors[at.NONNEGATIVE].min() < 0
             or self.vectors[at.SCALE].min() <= 0
             or (self.vectors[at.LOW] > self.vectors[at.HIGH]).any()
         ):

@@ -13,12 +13,13 @@ from numba import njit
 
 from . import self_tuned_ucb_layout as at
 from .compile_options import INNER, PART
-from .dense import clear
 
 POOL = 512  # rows that units are taken from, evenly spaced
 FEWEST, OUTSIDE = 5, 0.02  # rows before any is an outlier; share of them on either side
 REACH = 5.0  # of the limits beyond, in median distances
 CONSTANT = 1e-24  # variance over squared mean
+LARGEST = 2.0**53  # numbers beyond it are clipped, but tell nothing of units
+LEAP = 1e3  # of a unit, beyond which it was that of outliers
 GAPS = (132, 57, 23, 10, 4, 1)
 
 
@@ -100,10 +101,10 @@ def median(values, count):
 @njit(**INNER)
 def tells_context(row, e, blocks):
     """Whether a head is not 0: else nothing is known of the context."""
+    largest = 0.0
     for i in range(e, e + blocks):
-        if row[i] != 0.0:
-            return True
-    return False
+        largest = max(largest, abs(row[i]))
+    return largest > 0.0
 
 
 @njit(**PART)
@@ -114,16 +115,21 @@ def set_units(s, v, rows):
     those of values that differ from the median, so that a rare indicator is no outlier.
     """
     e, blocks, d = shape_of(s, v.shape[1])
-    n, count = int(s[at.STORED]), 0
+    n, known = int(s[at.STORED]), 0
     most = min(n, POOL)
     x, away, pool = np.empty(most), np.empty(most), np.empty(most, np.int64)
     for i in range(most):
         if tells_context(rows[i * n // most], e, blocks):
-            pool[count] = i * n // most
-            count += 1
-    for j in range(d if count > 0 else 0):
-        for i in range(count):
-            x[i] = rows[pool[i], e + blocks + j]
+            pool[known] = i * n // most
+            known += 1
+    for j in range(d):
+        count = 0
+        for i in range(known):
+            x[count] = rows[pool[i], e + blocks + j]
+            if abs(x[count]) <= LARGEST:
+                count += 1
+        if count == 0:
+            continue
         middle, seen, mean, square = median(x, count), 0, 0.0, 0.0
         for i in range(count):
             if x[i] != middle:
@@ -183,7 +189,8 @@ def move_coefficients(s, theta, factor, shift):
 def renew_units(s, v, m, rows):
     """Set the units anew, and express in them what is not summed from the rows.
 
-    Of such a sum clipped values stay as they were clipped, so sums of before any were are dropped.
+    Of such a sum clipped values stay as they were clipped. Where outliers made the unit of a column
+    before, they would stay so large that they drown the others: the column counts as average then.
     """
     d = int(s[at.CONTEXT])
     if d == 0 or s[at.STORED] == 0.0:
@@ -195,12 +202,10 @@ def renew_units(s, v, m, rows):
     for j in range(d):
         factor[j] = v[at.RATE, j] / factor[j] if factor[j] > 0.0 else 0.0
         shift[j] = (shift[j] - v[at.CENTRE, j]) * v[at.RATE, j]
+        leaps = factor[j] > LEAP or 0.0 < factor[j] * LEAP < 1.0 or abs(shift[j]) > LEAP
+        if leaps or s[at.STORED] <= FEWEST:
+            factor[j] = shift[j] = 0.0
     move_coefficients(s, v[at.THETA], factor, shift)
-    if s[at.STORED] <= FEWEST:
-        v[at.RECENT_MOMENT] = 0.0
-        clear(m[at.RECENT_GRAM])
-        clear(m[at.NOISE])
-        return
     move_moment(s, v[at.RECENT_MOMENT], factor, shift)
     move_moment(s, v[at.OLD_MOMENT], factor, shift)
     move_gram(s, m[at.RECENT_GRAM], factor, shift)

@@ -236,11 +236,16 @@ def renew_bonus(s, v, m):
 
 @njit(**PART)
 def renew(s, v, m, rows, decisions, family):
-    """Choose units and ridges again, and solve for them."""
+    """Choose units and ridges again, and solve for them.
+
+    Coefficients say how large they are in the units that they were learnt in.
+    """
+    theta = v[at.THETA].copy()
     renew_units(s, v, m, rows)
     again = s[at.STORED] > 0.0 and (s[at.GIVEN] > 0.0 or s[at.CONTEXT] > 0.0)
     if family == at.GAUSSIAN and again:
         sum_again(s, v, m, rows)
+    set_line(theta, v[at.THETA])
     choose_penalty(s, v, m, family)
     if family == at.BINOMIAL:
         solve_history(s, v, m, rows)

@@ -144,7 +144,8 @@ def begin_row(s, v, m, rows, decisions, x, y, w, family):
     if x.shape[0] != v.shape[1] - 1 or not fits(s, x, y, w, family):
         return 0
     if s[at.STORED] >= s[at.KEEP]:
-        renew(s, v, m, rows, decisions, family)
+        if family == at.BINOMIAL:  # the form is that around the estimate of all
+            renew(s, v, m, rows, decisions, family)
         condense(s, v, m, rows, family)
     s[at.COUNT] += 1.0
     s[at.SINCE] += 1.0

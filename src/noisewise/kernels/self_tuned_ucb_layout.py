@@ -71,7 +71,6 @@ if TYPE_CHECKING:
 
 
 SIZE = len(FIELDS)
-EARLIER = (37, 42)  # sizes before contexts were kept
 COUNTS = range(15)  # the whole numbers among them
 SIGNED = range(15, 25)  # those that may be negative
 
