@@ -149,8 +149,8 @@ BAD = {
     "too small": lambda a: a.learn([*"abc"], [1.0, 0.0, 1.0], sigma=[1.0, 1.0, 1e-30]),
     "sigma is 0": lambda a: a.learn([*"abc"], [1.0, 0.0, 1.0], sigma=[1.0, 1.0, 0.0]),
     "outside": lambda a: nw.SelfTunedUCB.update_many(
-        nw.SelfTunedUCB("binomial"), nw.SelfTunedUCB("binomial").start(2), np.eye(2), np.array([1.0, 1.5]), np.ones(2),
-        np.zeros(2, dtype=np.int64),
+        nw.SelfTunedUCB("binomial"), nw.SelfTunedUCB("binomial").start(2), np.eye(2),
+        np.array([1.0, 1.5]), np.ones(2), np.zeros(2, dtype=np.int64),
     ),
     "shape": lambda a: a.learn([*"ab", [1.0, 2.0, 3.0]], [1.0, 1.0, 1.0]),
     "rescale": lambda a: a.choose_many([np.eye(2), 1e40 * np.eye(2)], [*"xy"]),

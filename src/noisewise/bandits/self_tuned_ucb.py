@@ -53,10 +53,10 @@ class SelfTunedUCB:
     - an intercept that is almost free, so that rewards may have any offset;
     - the ridge of the other coefficients, by empirical Bayes whenever rewards since the last change
       have grown by a tenth: :math:`2\lambda = \phi(\gamma + p)/(\|\hat\theta\|^2 + pv/A^2)`,
-      p = min(d/2, 5), :math:`\gamma = d - 2\lambda\,\mathrm{tr}_x H^{-1}`, v the variance of rewards (1 for
-      shares), :math:`A^2` the mean squared norm of the arms, all in units of the features: a
-      coefficient's ridge is :math:`2\lambda` times the largest square of its feature over the
-      median of those of all features, where these differ by more than a factor of 9;
+      p = min(d/2, 5), :math:`\gamma = d - 2\lambda\,\mathrm{tr}_x H^{-1}`, v the variance of
+      rewards (1 for shares), :math:`A^2` the mean squared norm of the arms, all in units of the
+      features: a coefficient's ridge is :math:`2\lambda` times the largest square of its feature
+      over the median of those of all features, where these differ by more than a factor of 9;
     - units of contexts, and how much actions have in common, where arms have ``blocks``: see below;
     - the dispersion :math:`\phi` of continuous rewards, from one-step-ahead residuals; one of more
       than three standard deviations counts less (Huber weights). Where sds are not given, noise
@@ -83,7 +83,8 @@ class SelfTunedUCB:
     - every column of c is clipped to limits that outliers do not move (five median distances from
       the median beyond all values but 2 % on either side), less its mean, over its sd, by up to
       512 of the rewards since the last change. All these rewards are expressed in new units
-      whenever the ridge is chosen. So shifts and factors of a column change nothing;
+      whenever the ridge is chosen. So shifts and factors of a column change nothing. Numbers beyond
+      2^53 are clipped too, and tell nothing of units;
     - with :math:`\beta_{kj}` the coefficient of column j for action k of K, the prior precision
       over actions is :math:`\lambda_{d,j}(I - 11^\top/K) + \lambda_{m,j}11^\top/K`: what actions
       have in common and how they differ have ridges of their own, one a column,
