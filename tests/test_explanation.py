@@ -76,7 +76,7 @@ def test_exploration_is_on_the_scale_of_rewards():
     theta = dict(zip(agent.arms.names, agent.state.coef, strict=True))
     score = theta["ad"] + theta["ad:age"] * why.origin["age"]  # without what the age of 3 adds
     part = dict(why[0].parts)["ad:age"]
-    assert why.origin["age"] == pytest.approx(1.95)
+    assert why.origin["age"] == pytest.approx(37 / 19)  # when units were last renewed
     assert why[0].estimate - part == pytest.approx(1 / (1 + math.exp(-score)))
 
 

@@ -84,7 +84,11 @@ def test_what_is_accepted_does_not_block(make, first, learnt, age, tmp_path):
 @pytest.mark.parametrize("policy", [nw.LinUCB(), None])
 def test_policies_without_units_of_contexts_refuse_huge_numbers(policy, age):
     arms, odd = nw.Arms(["a", "b", "c"], context=CONTEXT), {**ORDINARY, "age": age}
-    agent = nw.Agent(policy, arms=arms) if policy else fresh(KINDS[0], guaranteed=True)
+    agent = (
+        nw.Agent(policy, arms=arms)
+        if policy
+        else fresh(KINDS[0], guaranteed=True, feature_bound=99)
+    )
     for use in (agent.choose, agent.explain, lambda odd: agent.choose_many([odd], keys=[1])):
         with pytest.raises(ValueError, match="context 'age' is"):
             use(odd)
