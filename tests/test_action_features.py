@@ -28,10 +28,10 @@ def test_full_has_a_block_per_action():
 def test_shared_is_the_product_of_features():
     actions = {"s": {"price": 2.0, "kind": "x"}, "t": {"price": 3.0, "kind": "y"}}
     arms = nw.Arms(actions, "shared", context=["age"])
-    assert arms.names == ("price", "kind=x", "kind=y", "price:age", "kind=x:age", "kind=y:age")
-    assert arms([10.0]).tolist() == [[2, 1, 0, 20, 10, 0], [3, 0, 1, 30, 0, 10]]
+    assert arms.names == ("price", "price:age", "kind=x", "kind=x:age", "kind=y", "kind=y:age")
+    assert arms([10.0]).tolist() == [[2, 20, 1, 10, 0, 0], [3, 30, 0, 0, 1, 10]]
     more = arms.with_actions({"u": {"price": 5.0, "kind": "x"}})
-    assert more([10.0])[2].tolist() == [5, 1, 0, 50, 10, 0]
+    assert more([10.0])[2].tolist() == [5, 50, 1, 10, 0, 0]
     assert more.names == arms.names
 
 
@@ -92,7 +92,7 @@ def test_a_value_that_prints_compares_and_is_saved(tmp_path):
 def test_an_agent_takes_contexts_and_names_actions():
     arms = nw.Arms(["a", "b"], context=["age"])
     agent = nw.Agent.for_continuous_rewards(arms=arms)
-    other = nw.Agent.for_continuous_rewards(dim=arms.dim)
+    other = nw.Agent(nw.SelfTunedUCB(**arms.layout), dim=arms.dim)
     rng = np.random.default_rng(0)
     for t in range(30):
         age = float(rng.integers(20, 40))
