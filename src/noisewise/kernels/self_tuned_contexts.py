@@ -2,7 +2,7 @@
 
 An arm is given as plain features and blocks (a, a c). A row of the history holds the plain ones,
 the heads a, the context c, the reward, its weight as given and what it counts of that. Features z
-are made of it anew whenever units are: columns of c are clipped to limits that outliers do not
+are made of it again whenever units change: columns of c are clipped to limits that outliers do not
 move, less their mean, over their standard deviation.
 """
 
@@ -187,7 +187,7 @@ def move_coefficients(s, theta, factor, shift):
 
 @njit(**PART)
 def renew_units(s, v, m, rows):
-    """Set the units anew, and express in them what is not summed from the rows.
+    """Set the units again, and express in them what is not summed from the rows.
 
     Of such a sum clipped values stay as they were clipped. Where outliers made the unit of a column
     before, they would stay so large that they drown the others: the column counts as average then.
