@@ -94,8 +94,8 @@ class SelfTunedUCB:
 
     Use it by default. No regret bound is proved. Costs K d^2 per round, and d^3 and, for shares and
     contexts, a pass over the rewards since the last change, whenever their number has grown by a
-    tenth. At most ``keep_rows`` of these are kept: then the older half is condensed to its sums, for
-    shares to a quadratic form around the estimate.
+    tenth. At most ``keep_rows`` of these are kept: then the older half is condensed to its sums,
+    for shares to a quadratic form around the estimate.
 
     Parameters
     ----------
