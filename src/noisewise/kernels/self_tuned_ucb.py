@@ -36,7 +36,7 @@ from .self_tuned_restart import restart_binomial, restart_gaussian
 SHARE, FAR, SHARE_KNOWN, FAR_KNOWN = 0.8, 1.0, 0.7, 0.0625
 LONGEST, LARGEST = 1.0001e40, 1e100  # squared norm of an arm; products of what is learnt
 WINDOW, WINDOW_PER_FEATURE = 30.0, 3.0  # of the forgetting learner, in rewards
-ALARM, MOST_EVIDENCE = 1e5, 1e100
+ALARM, SHARE_ALARM, MOST_EVIDENCE = 1e5, 5e4, 1e100
 RENEW, RESTART = 1, 2
 SOUND, OFTEN = 0.1, 50.0  # least 1 - w h of a rank-one subtraction, and how many in a row
 DROWNED = 1e6  # what is subtracted over what is left
@@ -167,12 +167,12 @@ def window_of(D):
 
 
 @njit(**PART)
-def count_evidence(s, v, m, z, u, L):
+def count_evidence(s, v, m, z, u, L, alarm):
     """Count what a row weighs, and its L; return what is due: RESTART, RENEW or neither."""
     if s[at.PENDING] > 0.0:
         change(m[at.BONUS], z, u)
     s[at.EVIDENCE] = min((s[at.EVIDENCE] + 1.0) * L, MOST_EVIDENCE)
-    if s[at.EVIDENCE] > ALARM and s[at.SINCE] > z.shape[0]:
+    if s[at.EVIDENCE] > alarm and s[at.SINCE] > z.shape[0]:
         return RESTART
     return RENEW if s[at.COUNT] >= s[at.NEXT] else 0
 
@@ -199,7 +199,7 @@ def learn_number(s, v, m, rows, decisions, x, y, w):
     y -= s[at.ORIGIN]
     count_reward(s, y, w)
     u, L = gaussian_round(s, v, m, rows, row, z, y, w, 1.0 - 1.0 / window_of(D))
-    due = count_evidence(s, v, m, z, u, L)
+    due = count_evidence(s, v, m, z, u, L, ALARM)
     if due == RESTART:
         restart_gaussian(s, v, m, rows)
     if due:
@@ -218,7 +218,7 @@ def learn_share(s, v, m, rows, decisions, x, y, n):
     set_row(s, v, x, row)
     set_features(s, v, row, z)
     u, L = binomial_round(s, v, m, rows, row, z, y, n, 1.0 - 1.0 / window_of(D))
-    due = count_evidence(s, v, m, z, u, L)
+    due = count_evidence(s, v, m, z, u, L, SHARE_ALARM)
     if due == RESTART:
         restart_binomial(s, v, m, rows)
     if due:
