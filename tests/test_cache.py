@@ -333,6 +333,12 @@ def test_warm_up_compiles_once_and_says_where(tmp_path):
     assert "nothing could be kept on disk" in worse.stderr
 
 
+def test_all_kernels_are_warmed_up():
+    run = [sys.executable, "-c", "from noisewise.cli import main; main()", "warm-up"]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert {"gram", "step", "user_link"} <= {line.split()[0] for line in done.stdout.splitlines()}
+
+
 def test_a_terminal_is_told_why_nothing_happens(monkeypatch, capsys):
     """Once per process, after a second of compiling in all; a pipe is told nothing."""
     clock, said = [0.0], []
