@@ -75,7 +75,7 @@ CASES = {
 }
 
 
-def orders(y, count=20):
+def orders(y, count=6):
     """The rows sorted by label, and in random orders."""
     return [np.argsort(y, kind="stable"), *(RNG(s).permutation(len(y)) for s in range(count - 1))]
 
