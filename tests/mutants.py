@@ -24,7 +24,7 @@ from noisewise.agent.reasons import reasons
 from noisewise.simulate import started
 
 SLACK, RATIO = 50 * 2**20, 10
-HANGS = 60  # seconds
+HANGS = 300  # seconds
 
 EXTREMES = [
     0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 7.0, 8.0, 511.0, 512.0, 513.0, -8.0, 1e6, 1e9, 2.0**31, 2.0**53,

@@ -383,7 +383,8 @@ class Twin:
         self.since += 1
         L = self.binomial_round(x, y, w) if self.binomial else self.gaussian_round(x, y, w)
         self.evidence = (self.evidence + 1) * L
-        if self.evidence > 1e5 and self.since > self.D:
+        enough = (5e4 if self.binomial else 1e5) * max(self.since / 3000, 1) ** 2
+        if self.evidence > enough and self.since > self.D:
             self.restart()
         elif self.count >= self.next:
             self.renew()
@@ -472,5 +473,6 @@ class Twin:
         if share == 0.8:
             phi = np.maximum(phi, (f / own + own * phi) / (1 + own))
         spread = phi * h
-        bonus = np.sqrt(spread * (2 + share * (np.log1p(u) + np.log1p(far * u))))
+        late = np.log(max(self.since / 3000, 1)) * u / (1 + u)
+        bonus = np.sqrt(spread * (2 + share * (np.log1p(u) + np.log1p(far * u)) + late))
         return self.origin + z @ self.full.theta + bonus

@@ -6,7 +6,6 @@ import pickle
 import shutil
 import subprocess
 import sys
-import time
 import warnings
 from hashlib import sha256
 from pathlib import Path
@@ -334,20 +333,40 @@ def test_warm_up_compiles_once_and_says_where(tmp_path):
     assert "nothing could be kept on disk" in worse.stderr
 
 
+def test_all_kernels_are_warmed_up():
+    run = [sys.executable, "-c", "from noisewise.cli import main; main()", "warm-up"]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert {"gram", "step", "user_link"} <= {line.split()[0] for line in done.stdout.splitlines()}
+
+
 def test_a_terminal_is_told_why_nothing_happens(monkeypatch, capsys):
     """Once per process, after a second of compiling in all; a pipe is told nothing."""
-    monkeypatch.setattr(compile_note, "PATIENCE", 0.05)
+    clock, said = [0.0], []
+
+    class Timer:
+        """Of a clock that the test sets."""
+
+        def __init__(self, seconds, call):
+            self.due, self.call = clock[0] + seconds, call
+
+        def start(self):
+            pass
+
+        def cancel(self):
+            if clock[0] >= self.due:
+                self.call()
+
+    monkeypatch.setattr(compile_note, "Timer", Timer)
+    monkeypatch.setattr(compile_note, "perf_counter", lambda: clock[0])
     for terminal in (False, True):
         monkeypatch.setattr(compile_note, "_spent", 0.0)
         monkeypatch.setattr(compile_note, "_noted", False)
         monkeypatch.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal)
-        with compile_note.noted():
-            pass
-        assert capsys.readouterr().err == ""
-        for _ in range(3):
+        for _ in range(5):
             with compile_note.noted():
-                time.sleep(0.2)
-        assert capsys.readouterr().err.count("once per machine") == terminal
+                clock[0] += 0.4
+            said.append(capsys.readouterr().err.count("once per machine"))
+    assert said == [0] * 5 + [0, 0, 1, 0, 0]
 
 
 def test_a_row_compiles_the_step_alone_and_a_choice_one_index(tmp_path):

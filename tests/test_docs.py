@@ -96,16 +96,19 @@ def test_the_page_of_tools_shows_the_figures_of_its_run(monkeypatch):
 
 
 def test_readme_and_page_show_the_run_of_all_tasks(monkeypatch):
-    """`python -m benchmarks.real_pictures` writes both from the losses of all tasks."""
+    """`python -m benchmarks.real_pictures` writes both from losses and rewards of all tasks."""
     monkeypatch.syspath_prepend(ROOT)
     pictures, real = (import_module(f"benchmarks.real_{name}") for name in ("pictures", "data"))
     found = real.read(pictures.RUN)
     readme, page = pictures.README.read_text(), pictures.PAGE.read_text()
     assert pictures.fill(readme, pictures.sentence(found)) == readme
-    assert pictures.fill(page, pictures.section(found)) == page
-    assert found["half"] in real.HALVES
-    assert found["versions"].keys() == set(real.PACKAGES)
-    assert len({row["task"] for row in found["tasks"]}) == len(found["tasks"]) > 800
+    assert pictures.fill(page, pictures.section(found["predictions"])) == page
+    assert pictures.fill(page, pictures.bandit_section(found["bandits"]), "bandits") == page
+    for kind, least in (("predictions", 800), ("bandits", 80)):
+        run = found[kind]
+        assert run["half"] in real.HALVES
+        assert run["versions"].keys() == set(real.PACKAGES)
+        assert len({row["task"] for row in run["tasks"]}) == len(run["tasks"]) > least
 
 
 def test_standings_are_those_of_their_definition(monkeypatch, tmp_path):
@@ -129,9 +132,9 @@ def test_standings_are_those_of_their_definition(monkeypatch, tmp_path):
     assert real.ratio(diverged, "noisewise") == 0.5  # of the running mean
     assert [each["task"] for each in real.worst(rows, "noisewise")] == ["t2", "t1", "t0"]
     assert real.groups(rows).keys() == {"all", "gaussian", "80-149 rows"}
-    run = {"half": "open", "date": "today", "versions": {}, "tasks": rows}
-    real.write(tmp_path / "run.json", run)
-    assert real.read(tmp_path / "run.json") == run
+    runs = {"predictions": {"half": "open", "date": "today", "versions": {}, "tasks": rows}}
+    real.write(tmp_path / "run.json", runs)
+    assert real.read(tmp_path / "run.json") == runs
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

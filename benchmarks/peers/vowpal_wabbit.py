@@ -41,3 +41,29 @@ def forecasts(x, y, family):
         model.finish_example(example)
     model.finish()
     return {"vowpalwabbit": means}
+
+
+EXPLORE = {
+    "VW epsilon .05": "--epsilon .05",
+    "VW squarecb": "--squarecb --cb_type mtr",
+    "VW rnd 3": "--rnd 3 --epsilon .025",
+}
+
+
+def choices(z, y, K):
+    """Return what contextual bandits choose, with products of the context and each action."""
+    found = {}
+    contexts = ["shared |C " + " ".join(f"{i}:{v:.6g}" for i, v in enumerate(row)) for row in z]
+    actions = [f"|A a{k}" for k in range(K)]
+    for name, options in EXPLORE.items():
+        model = Workspace(f"--quiet --cb_explore_adf -q CA {options}")
+        rng = np.random.default_rng(0)
+        found[name] = np.empty(len(y), dtype=np.int64)
+        for t, context in enumerate(contexts):
+            p = np.array(model.predict([context, *actions]))
+            k = found[name][t] = np.searchsorted(np.cumsum(p), rng.random() * p.sum(), "right")
+            told = actions.copy()
+            told[k] = f"0:{float(k != y[t])}:{p[k]} {actions[k]}"
+            model.learn([context, *told])
+        model.finish()
+    return found

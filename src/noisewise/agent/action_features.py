@@ -193,14 +193,8 @@ class Arms:
         if self.interactions is None or not self._declared:
             return ()
         given = () if context is None else context
-        values = context_fields.read("context", self._declared, given)
-        for (name, _), value in zip(self._declared, values, strict=True):
-            if isinstance(value, float) and abs(value) > self._most and not clip:
-                raise ValueError(
-                    f"context {name!r} is {value:g}, beyond {self._most:.0e}, where other numbers "
-                    "of the field are lost in rounding; pass it in another unit, or leave this "
-                    "context out"
-                )
+        most = math.inf if clip else min(context_fields.LARGEST, self._limit)
+        values = context_fields.read("context", self._declared, given, most)
         return tuple(
             max(-self._limit, min(value, self._limit)) if isinstance(value, float) else value
             for value in values
@@ -211,11 +205,6 @@ class Arms:
         """The largest number whose products with features of actions can be computed with."""
         own = np.abs(self._own).max(initial=1.0) if self.interactions == "shared" else 1.0
         return float(LONGEST / (10 * own * math.sqrt(self.dim)))
-
-    @property
-    def _most(self) -> float:
-        """The largest number of a context that is not cut."""
-        return min(context_fields.LARGEST, self._limit)
 
     def matrix(self, values: Sequence[Value], actions: Sequence[str] | None = None) -> Array:
         """Return the arms for the values of a context that was read."""

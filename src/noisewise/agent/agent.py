@@ -164,14 +164,11 @@ class Agent(Learning):
         ``guaranteed`` the policy is logistic `FTRLUCB`, which explores more and has one, for arms
         of norm at most ``feature_bound`` and a parameter of norm at most ``parameter_bound``; these
         bounds are not used otherwise. At most ``keep_rows`` rewards are kept, older ones as sums.
-        `for_means` is the same function: there each reward is the
-        mean of ``trials`` rewards 0 or 1, and a share of n trials counts n times. The other
-        arguments are those of `Agent`.
+        `for_means` is the same function: there each reward is the mean of ``trials`` rewards 0 or
+        1, and a share of n trials counts n times. The other arguments are those of `Agent`.
         """
-        glm, policy = (
-            GLM("logistic", feature_bound, parameter_bound),
-            SelfTunedUCB("binomial", keep_rows=keep_rows),
-        )
+        glm = GLM("logistic", feature_bound, parameter_bound)
+        policy: Policy[Any] = SelfTunedUCB("binomial", keep_rows=keep_rows)
         if guaranteed:
             policy = import_module("noisewise.bandits.ftrl_ucb").FTRLUCB(glm, "likelihood")
         return cls(

@@ -52,10 +52,15 @@ def word(where: str, value: object) -> str:
     raise ValueError(f"{where} is {shown(value)}; pass a word or a whole number, a category")
 
 
-def number(where: str, value: object) -> float:
-    """Return a finite number."""
+def number(where: str, value: object, most: float = LARGEST) -> float:
+    """Return a number that can be computed with, also beside ordinary ones."""
     if isinstance(value, Real | Decimal | np.bool_) and _finite(value):
-        return float(value)
+        if abs(found := float(value)) <= most:
+            return found
+        raise ValueError(
+            f"{where} is {shown(value)}, beyond {most:.0e}, where other numbers of the field "
+            "are lost in rounding; pass it in another unit, or leave this context out"
+        )
     raise ValueError(
         f"{where} is {shown(value)}; pass a finite number, or declare the words of the field"
     )
@@ -68,8 +73,10 @@ def _finite(value: object) -> bool:
         return False
 
 
-def read(where: str, fields: Sequence[Field], given: object) -> tuple[Value, ...]:
-    """Return the value of each field, checked: finite numbers, categories as words."""
+def read(
+    where: str, fields: Sequence[Field], given: object, most: float = LARGEST
+) -> tuple[Value, ...]:
+    """Return the value of each field, checked: numbers up to ``most``, categories as words."""
     if is_keyed(given):
         missing = [name for name, _ in fields if name not in given.keys()]  # type: ignore[attr-defined]  # noqa: SIM118
         if missing:
@@ -82,14 +89,14 @@ def read(where: str, fields: Sequence[Field], given: object) -> tuple[Value, ...
             raise ValueError(f"{where} is {shown(given)}; pass values by name, or those of {names}")
         values = flat
     return tuple(
-        _value(f"{where} {name!r}", kind, value)
+        _value(f"{where} {name!r}", kind, value, most)
         for (name, kind), value in zip(fields, values, strict=True)
     )
 
 
-def _value(where: str, kind: Kind, value: object) -> Value:
+def _value(where: str, kind: Kind, value: object, most: float) -> Value:
     if kind is None:
-        return number(where, value)
+        return number(where, value, most)
     found = word(where, value)
     if isinstance(kind, tuple) and found not in kind:
         raise ValueError(

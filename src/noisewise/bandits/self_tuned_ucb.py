@@ -44,10 +44,13 @@ class SelfTunedUCB:
 
     .. math:: H = R + \sum_s w_s\varphi'_s z_sz_s^\top,\quad
               \text{index} = z\cdot\hat\theta
-              + \sqrt{\phi h\,(2 + c\log(1 + u) + c\log(1 + fu))},\quad u = Wh/D
+              + \sqrt{\phi h\,\bigl(2 + c\log(1 + u) + c\log(1 + fu) + \tfrac{u}{1 + u}\log\ell
+              \bigr)},\quad u = Wh/D
 
     :math:`h = z^\top H^{-1}z`, D = d + 1, W the sum of :math:`w\varphi'`, c = 0.7 and f = 1/16, or
-    0.8 and 1 for continuous rewards without sds; no horizon, number of arms or norm bound enters.
+    0.8 and 1 for continuous rewards without sds; :math:`\ell = \max(n/3000, 1)`, n the rewards
+    since the last change, so that no arm is left too early in long runs. No horizon, number of arms
+    or norm bound enters.
     What a user would have to choose is learnt:
 
     - an intercept that is almost free, so that rewards may have any offset;
@@ -70,8 +73,9 @@ class SelfTunedUCB:
       whenever the ridge is chosen;
     - whether the world has changed: a second learner forgets, all but about max(30, 3 d) rewards.
       Once an e-detector (E becomes (E + 1) L, L its likelihood ratio for each reward, at most e^3)
-      shows that it predicts better, the first starts over, from the reward after which the second
-      is likeliest. Rewards that follow each other or have heavy tails are no change: residuals are
+      shows that it predicts better (E above 1e5, for shares 5e4, times :math:`\ell^2`, else chance
+      would show it some day), the first starts over, from the reward after which the second is
+      likeliest. Rewards that follow each other or have heavy tails are no change: residuals are
       taken less what the last ones predict of them, and in units of their mean square; log L of
       shares is taken less 0.03, which a learner that forgets may win where the model is not right;
     - decisions whose rewards are pending, if announced by `expect`, count in H with the weight that

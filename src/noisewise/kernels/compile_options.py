@@ -84,6 +84,11 @@ class Entry(Generic[R]):
                     setattr(home, name, self.compiled)
         return self.compiled
 
+    def found(self) -> bool:
+        """Compile or load the kernel; return whether it was found on disk."""
+        self.compile()
+        return bool(self.kernel.stats.cache_hits)
+
 
 def entry(
     signature: Signature, nogil: bool = True

@@ -85,7 +85,7 @@ def implicit_step(score, h, y, n):
 
 
 @njit(**PART)
-def begin_sums(s, v, m):
+def begin_sums(s, m):
     """Begin the sums over the history with those of condensed rows."""
     set_matrix(m[at.OLD_GRAM], m[at.GRAM])
     s[at.WEIGHT] = s[at.OLD_WEIGHT]
@@ -115,7 +115,7 @@ def set_loss(s, v, m, rows, g):
     D, at_reward = v.shape[1], rows.shape[1] - 3
     theta, G, z, old = v[at.THETA], m[at.GRAM], np.empty(D), np.empty(D)
     loss = 0.5 * times(m[at.PENALTY], theta, g)
-    begin_sums(s, v, m)
+    begin_sums(s, m)
     if s[at.CONDENSED] > 0.0:
         loss += 0.5 * times(m[at.OLD_GRAM], theta, old) - product(v[at.OLD_MOMENT], theta)
         for i in range(D):
@@ -192,7 +192,7 @@ def sum_again(s, v, m, rows):
     D, at_reward = v.shape[1], rows.shape[1] - 3
     n, theta, z = int(s[at.STORED]), v[at.THETA], np.empty(D)
     typical, b = math.exp(s[at.LOG_WEIGHTS] / s[at.COUNT]), distrust(s)
-    begin_sums(s, v, m)
+    begin_sums(s, m)
     set_line(v[at.OLD_MOMENT], v[at.MOMENT])
     before, after = 0.0, 0.0
     for t in range(n):

@@ -36,7 +36,8 @@ from .self_tuned_restart import restart_binomial, restart_gaussian
 SHARE, FAR, SHARE_KNOWN, FAR_KNOWN = 0.8, 1.0, 0.7, 0.0625
 LONGEST, LARGEST = 1.0001e40, 1e100  # squared norm of an arm; products of what is learnt
 WINDOW, WINDOW_PER_FEATURE = 30.0, 3.0  # of the forgetting learner, in rewards
-ALARM, MOST_EVIDENCE = 1e5, 1e100
+ALARM, SHARE_ALARM, MOST_EVIDENCE = 1e5, 5e4, 1e100
+LONG = 3000.0  # rewards without a change; with more, arms left and changes found are doubted
 RENEW, RESTART = 1, 2
 SOUND, OFTEN = 0.1, 50.0  # least 1 - w h of a rank-one subtraction, and how many in a row
 DROWNED = 1e6  # what is subtracted over what is left
@@ -46,6 +47,12 @@ CHOOSE = int64(LINE, TABLE, STACK, TABLE)
 LEARN = int64(LINE, TABLE, STACK, TABLE, TABLE, LINE, float64, float64)
 EXPECT = int64(LINE, TABLE, STACK, TABLE, LINE, LINE, float64, int64)
 RELEASE = int64(LINE, TABLE, STACK, TABLE, LINE, LINE)
+
+
+@njit(**INNER)
+def lasting(s):
+    """Return for how many times `LONG` rewards nothing has changed, at least 1."""
+    return max(s[at.SINCE] / LONG, 1.0)
 
 
 @njit(**PART)
@@ -83,11 +90,14 @@ def indices(s, v, m, arms, index):
             if s[at.PENDING] > 0.0:
                 own = np.empty(K)
                 spreads(s, z, m[at.INVERSE], own)
+    late = math.log(lasting(s))
     for k in range(K):
         h[k] = max(h[k], 0.0)  # rounding may leave less
         u = rate * h[k]
-        spread = own_dispersion(own[k], f[k], phi + more * u / (1.0 + u)) * h[k]
-        index[k] += math.sqrt(spread * (2.0 + share * (math.log1p(u) + math.log1p(far * u))))
+        unknown = u / (1.0 + u)
+        spread = own_dispersion(own[k], f[k], phi + more * unknown) * h[k]
+        logs = share * (math.log1p(u) + math.log1p(far * u)) + late * unknown
+        index[k] += math.sqrt(spread * (2.0 + logs))
 
 
 @entry(void(LINE, TABLE, STACK, TABLE, LINE))
@@ -168,12 +178,12 @@ def window_of(D):
 
 
 @njit(**PART)
-def count_evidence(s, v, m, z, u, L):
+def count_evidence(s, v, m, z, u, L, alarm):
     """Count what a row weighs, and its L; return what is due: RESTART, RENEW or neither."""
     if s[at.PENDING] > 0.0:
         change(m[at.BONUS], z, u)
     s[at.EVIDENCE] = min((s[at.EVIDENCE] + 1.0) * L, MOST_EVIDENCE)
-    if s[at.EVIDENCE] > ALARM and s[at.SINCE] > z.shape[0]:
+    if s[at.EVIDENCE] > alarm * lasting(s) ** 2 and s[at.SINCE] > z.shape[0]:
         return RESTART
     return RENEW if s[at.COUNT] >= s[at.NEXT] else 0
 
@@ -200,7 +210,7 @@ def learn_number(s, v, m, rows, decisions, x, y, w):
     y -= s[at.ORIGIN]
     count_reward(s, y, w)
     u, L = gaussian_round(s, v, m, rows, row, z, y, w, 1.0 - 1.0 / window_of(D))
-    due = count_evidence(s, v, m, z, u, L)
+    due = count_evidence(s, v, m, z, u, L, ALARM)
     if due == RESTART:
         restart_gaussian(s, v, m, rows)
     if due:
@@ -219,7 +229,7 @@ def learn_share(s, v, m, rows, decisions, x, y, n):
     set_row(s, v, x, row)
     set_features(s, v, row, z)
     u, L = binomial_round(s, v, m, rows, row, z, y, n, 1.0 - 1.0 / window_of(D))
-    due = count_evidence(s, v, m, z, u, L)
+    due = count_evidence(s, v, m, z, u, L, SHARE_ALARM)
     if due == RESTART:
         restart_binomial(s, v, m, rows)
     if due:

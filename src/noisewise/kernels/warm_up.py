@@ -24,9 +24,8 @@ def warm_up() -> Iterator[Warmed]:
     for module in iter_modules(room):
         import_module(f"{__package__}.{module.name}")
     for name, some in groupby(sorted(entries, key=_module), _module):
-        stats = [each.compile().stats for each in some]  # type: ignore[attr-defined]
-        found = sum(sum(each.cache_hits.values()) for each in stats)
-        yield Warmed(name, len(stats) - found, found)
+        found = [each.found() for each in some]
+        yield Warmed(name, found.count(False), found.count(True))
 
 
 def _module(entry: Entry[object]) -> str:
