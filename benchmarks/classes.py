@@ -16,6 +16,7 @@ the tenth, probabilities at least 3e-7.
 import contextlib
 import io
 import json
+import sys
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -166,8 +167,7 @@ def main(half, file):
     """Compare on scikit-learn's data sets and all tasks of a half."""
     with contextlib.redirect_stdout(io.StringIO()):  # the package prints what it does not have
         found = [*bundled(), *tasks(half)]
-    errors = click.get_text_stream("stderr")
-    with click.progressbar(found, label=f"{len(found)} tasks", file=errors) as bar:
+    with click.progressbar(found, label=f"{len(found)} tasks", file=sys.stderr) as bar:
         rows = [compare(task) for task in bar]
     for row in rows[:3]:
         click.echo("  ".join(f"{k} {v:.4f}" if isinstance(v, float) else f"{v}"

@@ -139,6 +139,13 @@ FILES = [
         "-1)",
     ),
     (
+        "y,z,x\n1,2,1e300\n2,1,1e-200\n",
+        COUNTS,
+        "data/g.csv can't be used as it is:\n  the exposure 'x' goes to 1e+300, too large to "
+        "compute with; rescale it\n  the exposure 'x' goes down to 1e-200, too small to compute "
+        "with; rescale it",
+    ),
+    (
         "y,z,x\n1,0,1\n-2,1,1\n",
         SHARES,
         "data/g.csv can't be used as it is:\n  the number of events 'y' falls below 0 (-2)",
@@ -315,4 +322,10 @@ def test_notes_on_predictions():
     assert done.exit_code == 2
     assert done.output.endswith(
         "data/new.csv can't be used as it is:\n  column 'years' must be above 0; it goes to 0\n"
+    )
+    frame.assign(years=1e90).to_csv("data/new.csv", index=False)
+    done = said("predict", "g-fit", "data/new.csv")
+    assert done.exit_code == 2
+    assert done.output.endswith(
+        "  the exposure 'years' goes to 1e+90, too large to compute with; rescale it\n"
     )

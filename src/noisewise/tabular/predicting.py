@@ -22,6 +22,7 @@ from ..shell_words import in_shell_words
 from . import saving
 from .choosing import require_names
 from .encoding import Encoding
+from .problems import out_of_scale
 from .reading import chunks, names_of
 from .survey import floats, survey
 
@@ -95,6 +96,8 @@ def _check(name: str, encoding: Encoding, frames: Iterable[pd.DataFrame]) -> Non
             wrong.append(f"column {other.name!r} must be above 0; it goes to {other.low:g}")
         elif other.name == encoding.counted and not other.whole:
             wrong.append(f"column {other.name!r} must hold whole numbers of trials")
+        elif other.name == encoding.exposure:
+            wrong += out_of_scale(other)
     for each in encoding.features:
         column = found.get(each.column)
         if column is None or not column.count:

@@ -1,5 +1,8 @@
 """What stands in the way of a fit: everything is named at once, with what to do about it."""
 
+import math
+
+from ..estimators.curved_model import LARGEST_OFFSET
 from ..printing import count_of
 from .choosing import Choice
 from .survey import MOST_LEVELS, Column
@@ -28,11 +31,25 @@ def require_usable(choice: Choice, found: dict[str, Column], drop_missing: bool)
             wrong.append(f"the {words} {name!r} falls below 0 ({found[name].low:g})")
     if choice.trials is not None and not found[choice.trials].whole:
         wrong.append(f"the number of trials {choice.trials!r} must be whole")
-    if choice.exposure is not None and found[choice.exposure].low <= 0:
-        low = found[choice.exposure].low
-        wrong.append(f"the exposure {choice.exposure!r} must be above 0 (it goes down to {low:g})")
+    if choice.exposure is not None:
+        exposure = found[choice.exposure]
+        if exposure.low <= 0:
+            goes = f"(it goes down to {exposure.low:g})"
+            wrong.append(f"the exposure {choice.exposure!r} must be above 0 {goes}")
+        wrong += out_of_scale(exposure)
     if wrong:
         raise ValueError("\n  ".join([f"{choice.path} can't be used as it is:", *wrong]))
+
+
+def out_of_scale(exposure: Column) -> list[str]:
+    """Return what is wrong with exposures that are too far from 1."""
+    most = math.exp(LARGEST_OFFSET)
+    found = []
+    if exposure.high > most:
+        found.append(f"goes to {exposure.high:g}, too large")
+    if 0 < exposure.low < 1 / most:
+        found.append(f"goes down to {exposure.low:g}, too small")
+    return [f"the exposure {exposure.name!r} {each} to compute with; rescale it" for each in found]
 
 
 def _problem(column: Column, choice: Choice) -> str:
