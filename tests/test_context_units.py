@@ -87,3 +87,18 @@ def test_outliers_do_not_spoil_what_is_learnt(make, seeds, slack):
     assert usual > 0.7
     for name, share in shares.items():
         assert share > usual - (0.06 if "%" in name else 0.03) - slack, name
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"shared": 3}, "shared is 3"),
+        ({"blocks": 2}, "pass both, or neither"),
+        ({"blocks": -1, "context": 1}, "blocks is -1"),
+        ({"keep_rows": 5}, "keep_rows is 5"),
+        ({"blocks": 2, "context": 2}, "dim is 4, less than 2 blocks of 3 features"),
+    ],
+)
+def test_shapes_that_can_not_be_are_refused(given, words):
+    with pytest.raises(ValueError, match=words):
+        nw.SelfTunedUCB("binomial", **given).start(4)

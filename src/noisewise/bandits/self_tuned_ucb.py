@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ..blas import matmul
 from ..confidence import Interval
-from ..inputs import generator, integer, one_of, positive, probability
+from ..inputs import flag, generator, integer, one_of, positive, probability
 from ..kernels import self_tuned_ucb_layout as at
 from ..links import LINKS
 from ..ownership import writes_at_once
@@ -148,6 +148,7 @@ class SelfTunedUCB:
         integer("blocks", self.blocks, least=0)
         integer("context", self.context, least=0)
         integer("keep_rows", self.keep_rows, least=LEAST_KEPT)
+        flag("shared", self.shared)
         if (self.blocks == 0) != (self.context == 0):
             raise ValueError(
                 f"blocks is {self.blocks} and context {self.context}; pass both, or neither"
