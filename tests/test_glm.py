@@ -72,6 +72,7 @@ def test_potential_by_quadrature_is_exact():
     z = np.linspace(-3, 3, 501)
     exact = z / 2 + (z * np.arctan(z) - np.log1p(z * z) / 2) / np.pi
     np.testing.assert_allclose(glm.potential(z), exact, atol=2e-15 * 3, rtol=1e-13)
+    assert np.isnan(glm.potential(np.array([np.nan]))).all()  # and no score of some other panel
 
 
 def test_unextended_link_is_the_link_itself():

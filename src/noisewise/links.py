@@ -274,7 +274,7 @@ def quadrature(mean: Function, score_bound: float) -> Function:
 
     def potential(z: Array) -> Array:
         z = np.asarray(z, dtype=np.float64)
-        nearest = np.minimum(np.rint(np.abs(z) / width).astype(np.int64), panels)
+        nearest = np.fmin(np.rint(np.abs(z) / width), panels).astype(np.int64)  # of NaN the last
         known = np.where(z < 0, left[nearest], right[nearest])
         return np.asarray(known + integrate(mean, np.sign(z) * knots[nearest], z))
 
