@@ -248,22 +248,21 @@ def test_an_agent_under_attack(runs, most, tmp_path):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:more than 1000 decisions")
 def test_an_agent_survives_a_hundred_thousand_attacks(tmp_path):
-    """Its ordinary decisions are as good as without to 0.01, in the mean of 24 such runs.
+    """Its ordinary decisions are as good as without, in the mean of eight such runs.
 
-    Measured -0.009: huge numbers are cut and learnt. The difference of a run has a standard
-    deviation of 0.016, so an attack that does no harm would fail with probability 0.002.
+    The difference of a run has a standard deviation of about 0.012. So an attack that does no harm
+    would fail with probability 0.01; accepted contexts are learnt, too, and help by about 0.01.
     """
-    shares = []
-    for seed in range(24):
+    gains = []
+    for seed in range(8):
         share, accepted, agent = played(5000, 20, seed)
         assert 0 < accepted < 100_000
         assert agent.dropped > 0
+        assert share > 0.9
         served(agent, tmp_path / "agent.npz")
-        shares.append((played(5000, 0, seed)[0], share))
-    calm, attacked = np.mean(shares, axis=0)
-    print(f"best actions: {calm:.4f} without, {attacked:.4f} under attack")
-    assert attacked > calm - 0.01
-    assert attacked > 0.9
+        gains.append(share - played(5000, 0, seed)[0])
+    print("gains under attack:", np.round(gains, 4))
+    assert np.mean(gains) > -0.01
 
 
 def test_a_copy_is_an_agent_of_its_own():
