@@ -6,13 +6,14 @@ view with the same names, a subclass of `Numbers`.
 """
 
 from collections.abc import Iterable
+from typing import ClassVar
 
 import numpy as np
 
 from ..protocols import Array
 
 
-def record(names: Iterable[str]) -> np.dtype[np.record]:
+def record(names: Iterable[str]) -> np.dtype[np.void]:
     """Return the type of the record that kernels read; without a compiler numpy reads it, too."""
     return np.dtype((np.record, [(name, np.float64) for name in names]))
 
@@ -20,7 +21,7 @@ def record(names: Iterable[str]) -> np.dtype[np.record]:
 class Numbers:
     """Numbers by name: a view, so writing one writes the array. `fields` names them in order."""
 
-    fields: dict[str, str] = {}
+    fields: ClassVar[dict[str, str]] = {}
     __slots__ = ("array",)
 
     def __init__(self, array: Array) -> None:
