@@ -1,13 +1,19 @@
-# Each target builds .venv by itself; the second run is instant.
+# `make help` lists the targets. Each builds .venv by itself; the second run is instant.
 PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 PYTHONS ?= python3.11 python3.12 python3.13 python3.14
 PERSONALITIES ?= host nehalem prescott
+RELEASED ?= python3.11 python3.12 python3.13
 
-.PHONY: venv reproduce reproduce-portable test test-slow test-all test-portable test-lowest test-pythons check docs \
-  pictures field bench lock wheel clean
+.PHONY: help venv reproduce reproduce-portable test test-slow test-all test-portable test-lowest test-pythons check docs \
+  pictures field bench lock release clean
 
+help:  ## this list
+	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} \
+	  /^[a-z-]+:.*## / {printf "  make %-20s%s\n", $$1, $$2}' Makefile
+
+##@ Setting up
 venv: .venv/stamp  ## the environment, from the lock file
 
 .venv/stamp: requirements.lock requirements-data.lock pyproject.toml
@@ -30,11 +36,14 @@ define install
 	touch $(1)/stamp
 endef
 
-reproduce: venv  ## every study, into results/index.html
-	$(BIN)/noisewise reproduce
-
-reproduce-portable: venv  ## every study as two processors would, compared; about ten minutes
-	$(BIN)/python tests/two_processors.py results/portable
+##@ Checking
+check: venv  ## style, types, imports, lock file
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python tests/plain_words.py
+	@! grep -n '://' requirements*.lock || { echo 'a lock file names an index'; exit 1; }
 
 test: venv  ## the quick suite
 	$(BIN)/pytest -q -n $(JOBS) --dist worksteal -m "not slow"
@@ -52,6 +61,7 @@ test-lowest: .venv-lowest/stamp  ## the quick suite with the oldest packages tha
 	.venv-lowest/bin/pytest -q -n $(JOBS) -m "not slow"
 
 .venv-lowest/stamp: PYTHON = python3.11
+
 .venv-lowest/stamp: requirements-lowest.lock requirements-data.lock pyproject.toml
 	$(call install,.venv-lowest,requirements-lowest.lock)
 
@@ -65,20 +75,18 @@ test-with-%: .venv-%/stamp
 	.venv-$*/bin/pytest -q -n $(JOBS) -m "not slow"
 
 .PRECIOUS: .venv-python%/stamp
+
 .venv-python%/stamp: override PYTHON = python$*
+
 .venv-python%/stamp: requirements.lock requirements-data.lock pyproject.toml
 	$(call install,.venv-python$*,requirements.lock)
 
-check: venv  ## style, types, imports, lock file
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
-	$(BIN)/python tests/plain_words.py
-	@! grep -n '://' requirements*.lock || { echo 'a lock file names an index'; exit 1; }
+##@ Studies and site
+reproduce: venv  ## every study, into results/index.html
+	$(BIN)/noisewise reproduce
 
-docs: venv  ## the site, into site/index.html; a warning is an error
-	$(BIN)/sphinx-build -q -W --keep-going -E -a -d .sphinx_cache docs site
+reproduce-portable: venv  ## every study as two processors would, compared; about ten minutes
+	$(BIN)/python tests/two_processors.py results/portable
 
 pictures: reproduce  ## update figures and verdicts of the studies for the site
 	$(BIN)/python docs/refresh.py results
@@ -87,14 +95,35 @@ field: venv  ## every policy in every world, for its page of the site; about six
 	$(BIN)/noisewise reproduce bandits --policies all --trials 10 --out results/field
 	$(BIN)/python docs/refresh.py results/field
 
+docs: venv  ## the site, into site/index.html; a warning is an error
+	$(BIN)/sphinx-build -q -W --keep-going -E -a -d .sphinx_cache docs site
+
+##@ Speed
 bench: .venv-bench/stamp  ## speed against peers and the limit
 	.venv-bench/bin/python -m benchmarks
 
 .venv-bench/stamp: requirements-bench.lock pyproject.toml
 	$(call install,.venv-bench,requirements-bench.lock)
 
-wheel: venv  ## dist/*.whl
-	$(BIN)/python -m build --wheel --no-isolation
+##@ Releasing
+release: venv  ## sdist and wheel, tried on three Pythons; publishing is left to you
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+	@for each in $(RELEASED); do $(MAKE) try-with-$$each || exit 1; done
+	@ls -l dist; echo 'Tried with $(RELEASED). Nothing was published.'
+
+# In an environment of its own, away from the sources: what a user would install, and the examples.
+try-with-%:
+	rm -rf .venv-release-$*
+	$* -m venv .venv-release-$*
+	.venv-release-$*/bin/python -m pip install -q "$$(ls dist/*.whl)[studies,sklearn]"
+	cd examples && for each in *.py; do \
+	  echo "$* $$each" && ../.venv-release-$*/bin/python $$each > /dev/null || exit 1; \
+	done
+	cd examples && ../.venv-release-$*/bin/noisewise info
+	.venv-release-$*/bin/python -m pip install -q --no-deps --force-reinstall dist/*.tar.gz
+	cd examples && ../.venv-release-$*/bin/noisewise bound --link logistic --dim 5 --rounds 100 --sigma 1
+	rm -rf .venv-release-$*
 
 LOCK := uv pip compile -q --generate-hashes --no-emit-index-url --no-header --no-annotate \
   --python-version 3.11
@@ -105,5 +134,5 @@ lock:  ## update the lock files (needs uv)
 	$(LOCK) --resolution lowest-direct pyproject.toml --extra dev -o requirements-lowest.lock
 	echo 'obp==0.4.1' | $(LOCK) --universal --no-deps - -o requirements-data.lock
 
-clean:
+clean:  ## remove environments, caches and what was made
 	rm -rf .venv .venv-* .*_cache results dist site
