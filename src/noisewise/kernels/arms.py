@@ -11,6 +11,7 @@ from numba import float64, int64, njit, void
 
 from . import plain
 from .compile_options import INNER, PART, entry
+from .dense import add_outer, times, update_inverse
 from .simd import WORD, make_intrinsic
 
 TIE = 1e-12
@@ -124,14 +125,10 @@ def add_row(V, inverse, b, x, y, w, steep):
     """
     d = x.shape[0]
     k = np.empty(d)
-    growth = 0.0
-    for i in range(d):
-        k[i] = dot(x, inverse, i)
-        growth += w * k[i] * x[i]
-    share = w / (1.0 + growth) if 0.0 <= growth < steep else 0.0
+    q = times(inverse, x, k)
+    if 0.0 <= w * q < steep:
+        update_inverse(inverse, k, q, w, 1.0)
+    add_outer(V, x, w)
     for i in range(d):
         b[i] += w * y * x[i]
-        for j in range(d):
-            V[i, j] += w * x[i] * x[j]
-            inverse[i, j] -= share * k[i] * k[j]
-    return growth
+    return w * q

@@ -1,4 +1,4 @@
-"""Small symmetric matrices, compiled: both halves are kept, and alike to the last bit.
+"""Small vectors and symmetric matrices, compiled: both halves are kept, and alike to the last bit.
 
 Rows and matrices are set by loops. An assignment of arrays would take the compiler half a second,
 most of it for the sentence about shapes that do not fit.
@@ -12,6 +12,25 @@ from numba import njit
 from .compile_options import INNER, PART
 
 LOST = 1e-14  # a pivot below this share of its diagonal entry is lifted to it
+
+
+@njit(**INNER)
+def dot(a, b):
+    """Return a.b, where b may be longer."""
+    total = 0.0
+    for i in range(a.shape[0]):
+        total += a[i] * b[i]
+    return total
+
+
+@njit(**INNER)
+def log_sum_exp(a):
+    """Return the logarithm of the sum of exponentials."""
+    most = a.max()
+    total = 0.0
+    for i in range(a.shape[0]):
+        total += math.exp(a[i] - most)
+    return most + math.log(total)
 
 
 @njit(**INNER)
@@ -62,31 +81,76 @@ def add_outer(A, z, c):
 
 
 @njit(**PART)
-def invert(A, R, out):
-    """Set the inverse of A + R."""
+def update_inverse(P, k, q, w, gamma):
+    """Change P = A^-1 to the inverse of gamma A + w z z', given k = P z and q = z'P z.
+
+    Returns f = w / (gamma + w q): the new P z is f k / w, and a residual r moves P b by f r k.
+    """
+    f, grown = w / (gamma + w * q), 1.0 / gamma
+    for i in range(k.shape[0]):
+        fk = f * k[i]
+        for j in range(i + 1):
+            P[i, j] = (P[i, j] - fk * k[j]) * grown
+            P[j, i] = P[i, j]
+    return f
+
+
+@njit(**PART)
+def inverse_factor(A, M):
+    """Set M, lower triangular with M A M' = I, the inverse of the Cholesky factor of A.
+
+    The lower half of A is read. A pivot that rounding has made too small does not end it.
+    """
     D = A.shape[0]
     L = np.empty((D, D))
     for i in range(D):
-        own = A[i, i] + R[i, i]
-        for j in range(i + 1):
-            total = A[i, j] + R[i, j]
-            for k in range(j):
-                total -= L[i, k] * L[j, k]
-            if i == j:
-                L[i, i] = math.sqrt(max(total, LOST * own))
-            else:
-                L[i, j] = total / L[j, j]
-    for j in range(D):  # the inverse of L, in place
-        L[j, j] = 1.0 / L[j, j]
-        for i in range(j + 1, D):
-            total = 0.0
-            for k in range(j, i):
-                total += L[i, k] * L[k, j]
-            L[i, j] = -total / L[i, i]
+        for j in range(i):
+            L[i, j] = (A[i, j] - dot(L[j, :j], L[i])) / L[j, j]
+        pivot = max(A[i, i] - dot(L[i, :i], L[i]), LOST * A[i, i])
+        L[i, i] = math.sqrt(pivot)
+        for k in range(D):
+            M[i, k] = 0.0
+        for j in range(i):
+            f = L[i, j] / L[i, i]
+            for k in range(j + 1):
+                M[i, k] -= f * M[j, k]
+        M[i, i] = 1.0 / L[i, i]
+
+
+@njit(**PART)
+def set_inverse(M, out):
+    """Set M'M, the inverse of the matrix of which M is the `inverse_factor`."""
+    D = M.shape[0]
+    clear(out)
     for i in range(D):
         for j in range(i + 1):
-            total = 0.0
-            for k in range(i, D):
-                total += L[k, i] * L[k, j]
-            out[i, j] = total
-            out[j, i] = total
+            f = M[i, j]
+            for k in range(j + 1):
+                out[j, k] += f * M[i, k]
+    for i in range(D):
+        for j in range(i):
+            out[j, i] = out[i, j]
+
+
+@njit(**PART)
+def solve(M, b, out):
+    """Set M'M b, the solution for the matrix of which M is the `inverse_factor`."""
+    D = M.shape[0]
+    for i in range(D):
+        out[i] = 0.0
+    for i in range(D):
+        c = dot(M[i, : i + 1], b)
+        for j in range(i + 1):
+            out[j] += c * M[i, j]
+
+
+@njit(**PART)
+def invert(A, R, out):
+    """Set the inverse of A + R; ``out`` may be A."""
+    D = A.shape[0]
+    M = np.empty((D, D))
+    for i in range(D):
+        for j in range(i + 1):
+            out[i, j] = A[i, j] + R[i, j]
+    inverse_factor(out, M)
+    set_inverse(M, out)

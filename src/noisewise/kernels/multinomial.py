@@ -10,21 +10,12 @@ import numpy as np
 from numba import float64, int64, njit, void
 
 from .compile_options import INNER, PART, entry
+from .dense import dot, log_sum_exp, times, update_inverse
 
 DEEPEST = 15.0  # scores this far below the largest are as good as any below
 STEPS, HALVINGS = 40, 40
 SOLVABLE = 1e12  # the largest product of a weight and a variance of scores
 EXACT = 1e-11  # relative step at which the solution is taken
-
-
-@njit(**INNER)
-def log_total(s):
-    """Return the logarithm of the sum of exponentials."""
-    most = s.max()
-    total = 0.0
-    for k in range(s.shape[0]):
-        total += math.exp(s[k] - most)
-    return most + math.log(total)
 
 
 @njit(**INNER)
@@ -81,14 +72,10 @@ def curved(p, w, S, M):
 @njit(**INNER)
 def moved(s0, S, a, s):
     """Set s0 + S a, and return a'S a."""
-    total = 0.0
+    square = times(S, a, s)
     for i in range(a.shape[0]):
-        inner = 0.0
-        for j in range(a.shape[0]):
-            inner += S[i, j] * a[j]
-        s[i] = s0[i] + inner
-        total += a[i] * inner
-    return total
+        s[i] += s0[i]
+    return square
 
 
 @njit(**INNER)
@@ -108,7 +95,7 @@ def proximal(s0, S, label, w, a, p):
     s, trial = s0.copy(), np.empty(K)
     for k in range(K):
         a[k] = 0.0
-    value = w * (log_total(s) - s[label])
+    value = w * (log_sum_exp(s) - s[label])
     for _ in range(STEPS):
         softmax(s, math.inf, p)
         for k in range(K):
@@ -122,7 +109,7 @@ def proximal(s0, S, label, w, a, p):
             for k in range(K):
                 trial[k] = a[k] + t * r[k, 0]
             found = 0.5 * moved(s0, S, trial, s)
-            found += w * (log_total(s) - s[label])
+            found += w * (log_sum_exp(s) - s[label])
             if found <= value + 1e-12 * abs(value) + 1e-300:
                 break
             t *= 0.5
@@ -179,13 +166,7 @@ def learn_by_bound(theta, P, x, s0, label, w):
     """Learn a row with Boehning's bound, one matrix for all classes."""
     K, p = theta.shape
     v, S, a, share = np.empty(p), np.zeros((K, K)), np.empty(K), np.empty(K)
-    q = 0.0
-    for i in range(p):
-        total = 0.0
-        for j in range(p):
-            total += P[i, j] * x[j]
-        v[i] = total
-        q += total * x[i]
+    q = times(P, x, v)
     for k in range(K):
         S[k, k] = q
     w = held(S, w)
@@ -193,21 +174,14 @@ def learn_by_bound(theta, P, x, s0, label, w):
     for k in range(K):
         for i in range(p):
             theta[k, i] += a[k] * v[i]
-    c = 0.5 * w / (1.0 + 0.5 * w * q)
-    for i in range(p):
-        f = c * v[i]
-        for j in range(p):
-            P[i, j] -= f * v[j]
+    update_inverse(P, v, q, 0.5 * w, 1.0)
 
 
 @njit(**INNER)
 def scores(theta, x, s):
     """Set the score of each class."""
     for k in range(theta.shape[0]):
-        total = 0.0
-        for j in range(x.shape[0]):
-            total += theta[k, j] * x[j]
-        s[k] = total
+        s[k] = dot(x, theta[k])
 
 
 @njit(**INNER)

@@ -11,6 +11,7 @@ from numba import float64, int64, njit, void
 
 from . import safe_mixture_layout as at
 from .compile_options import INNER, PART, entry
+from .dense import log_sum_exp
 
 
 @njit(**INNER)
@@ -50,16 +51,6 @@ def limit(kind, numbers, raw, t, means):
                 most = at.MULTIPLES[j] * numbers[at.TOP] + one
                 p = min(max(p, 0.5 * mean / (numbers[at.ROWS] + 1.0)), most)
             means[k * each + j] = p
-
-
-@njit(**INNER)
-def log_sum(values):
-    """Return the logarithm of the sum of exponentials."""
-    most = values.max()
-    total = 0.0
-    for i in range(values.shape[0]):
-        total += math.exp(values[i] - most)
-    return most + math.log(total)
 
 
 @njit(**INNER)
@@ -111,7 +102,7 @@ def combine(kind, numbers, experts, means, logs, scratch):
         rate = 1.0 / numbers[at.TOP] if kind == at.COUNTS and numbers[at.TOP] > 0.0 else 1.0
     slow = rate / numbers[at.HEAVIEST] if numbers[at.HEAVIEST] > 0.0 else rate
     least = weigh(experts, at.LOSS, slow, logs)
-    norm = log_sum(logs)
+    norm = log_sum_exp(logs)
     if slow * (numbers[at.OWN] - least) <= at.SLACK - norm:
         if kind == at.SQUARES:
             left = numbers[at.CAPPED]

@@ -16,6 +16,7 @@ from numba import float64, int64, njit
 
 from . import self_tuned_layout as at
 from .compile_options import INNER, PART, entry
+from .dense import dot, inverse_factor, set_inverse, solve
 from .gram import squares
 from .self_tuned_changes import fold, has_moved, heavy, padded, penalty, rescale, rescaled
 
@@ -30,15 +31,6 @@ BUDGET = 1e8  # operations before a call returns, so that an interrupt is heard
 # the grid, filled up to whole fours by a ridge that has no mass
 PADDED_GRID, PADDED_PRIOR = np.append(at.GRID, 1.0), np.append(at.LOG_PRIOR, -math.inf)
 ONE, TWO, THREE, FOUR = [np.uint64(n) for n in range(1, 5)]
-
-
-@njit(**INNER)
-def product(a, i, b, j, n):
-    """Return the product of the beginnings of two rows."""
-    total = 0.0
-    for k in range(n):
-        total += a[i, k] * b[j, k]
-    return total
 
 
 @njit(**PART)
@@ -101,33 +93,20 @@ def choose_ridge(expert, G, b, v):
 def invert(scale, G, b, v, ridge, P, B):
     """Set P to the inverse of G + R and B to P b."""
     p, ld = b.shape[0], padded(b.shape[0])
-    L, M = np.empty((p, p)), np.zeros((p, p))
-    for i in range(p):  # M is the inverse of the Cholesky factor L
+    A, M = np.empty((p, p)), np.empty((p, p))
+    for i in range(p):
         for j in range(i):
-            L[i, j] = (G[i * ld + j] / scale - product(L, i, L, j, j)) / L[j, j]
-        pivot = G[i * ld + i] / scale + penalty(v, i, ridge)
-        pivot = max(pivot - product(L, i, L, i, i), TINY * pivot)  # rounding must not end it
-        L[i, i] = math.sqrt(pivot)
-        for j in range(i):
-            factor = L[i, j] / L[i, i]
-            for k in range(j + 1):
-                M[i, k] -= factor * M[j, k]
-        M[i, i] = 1.0 / L[i, i]
+            A[i, j] = G[i * ld + j] / scale
+        A[i, i] = G[i * ld + i] / scale + penalty(v, i, ridge)
+    inverse_factor(A, M)
+    solve(M, b, B)
+    set_inverse(M, A)
+    for i in range(P.shape[0]):
+        P[i] = 0.0
     first = at.VECTORS * ld
-    P[:] = 0.0
-    B[:] = 0.0
     for i in range(p):
-        solved = 0.0
-        for j in range(i + 1):
-            solved += M[i, j] * b[j]
-        for j in range(i + 1):
-            factor = M[i, j]
-            B[j] += solved * factor
-            for k in range(j + 1):
-                P[first + j * ld + k] += factor * M[i, k]
-    for i in range(p):
-        for j in range(i):
-            P[first + j * ld + i] = P[first + i * ld + j]
+        for j in range(p):
+            P[first + i * ld + j] = A[i, j]
 
 
 @njit(**INNER)
@@ -181,9 +160,7 @@ def combine(numbers, experts, theta, z, means):
     """Set the mean of every forgetting factor; return their combination."""
     total = 0.0
     for e in range(experts.shape[0]):
-        mean = 0.0
-        for j in range(z.shape[0]):
-            mean += theta[e, j] * z[j]
+        mean = dot(z, theta[e])
         means[e] = mean + numbers[at.ORIGIN] if numbers[at.COUNT] > 0.0 else 0.0
         total += experts[e, at.SHARE] * means[e]
     return total

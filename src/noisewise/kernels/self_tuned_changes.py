@@ -10,6 +10,7 @@ from numba import njit
 from . import layout
 from . import self_tuned_layout as at
 from .compile_options import INNER, PART
+from .dense import dot
 from .vectors import sweep
 
 RENEWAL = 2.0
@@ -41,12 +42,9 @@ def fold(expert, gamma, z, y, w, P, B):
         P[row + np.uint64(i)] = z[i]
     first = np.uint64(at.VECTORS) * ld
     (q,) = sweep(P, np.uint64(p), ld, first, old, row, new, -expert[at.PENDING])
-    score = 0.0
-    for i in range(p):
-        score += B[i] * z[i]
     share = scale * w / (gamma + w * scale * max(q, 0.0))
     expert[at.PENDING], expert[at.SLOT] = share, 1.0 - expert[at.SLOT]
-    step = share * (y - score)
+    step = share * (y - dot(z, B))
     for i in range(p):
         B[i] += step * P[new + np.uint64(i)]
     return q
