@@ -25,11 +25,6 @@ from noisewise.regression import REGRESSORS
 
 PICTURES = Path(__file__).parent / "pictures"
 LOG = logging.getLogger(__name__)
-# what data scientists look up, first on the page of public names
-FIRST = (
-    "OnlineGLM", "OnlineGLMClassifier", "Agent", "Arms", "Reason", "evaluate", "off_policy_value",
-    "fit_partitions", "merge", "save", "load",
-)  # fmt: skip
 
 
 class Written(Directive):
@@ -56,25 +51,37 @@ class Algorithms(Written):
 
 
 class Public(Written):
-    """Every other public name, under the module it lives in."""
+    """Every public name but algorithms and rounds, in the groups of the package's docstring."""
 
     def text(self):
-        """Write a section a module."""
+        """Write a section per group, and in it one per module."""
         return "\n".join(
-            _module(home, "noisewise", names) for home, names in public_names().items()
+            f"{_heading(group)}\n{_modules(names)}" for group, names in public_names().items()
         )
 
 
 def public_names():
-    """Return the public names but algorithms and rounds, by module: `FIRST`, then the others."""
+    """Return the public names but algorithms and rounds, by group, those of no group at the end."""
     algorithms = [*REGRESSORS.values(), *POLICIES.values()]
     elsewhere = {path.rpartition(":")[2] for path in algorithms} | {"Rounds", "BanditRounds"}
+    left = [
+        name
+        for name in noisewise.__all__
+        if name not in elsewhere and callable(getattr(noisewise, name))
+    ]
+    groups = {}
+    for group, names in re.findall(r"^    ([\w ]+): ([\w, ]+)$", noisewise.__doc__, re.MULTILINE):
+        groups[group] = [name for name in names.split(", ") if name in left]
+    listed = [name for names in groups.values() for name in names]
+    groups["Others"] = [name for name in left if name not in listed]
+    return {group: names for group, names in groups.items() if names}
+
+
+def _modules(names):
     homes = defaultdict(list)
-    for name in dict.fromkeys([*FIRST, *noisewise.__all__]):
-        thing = getattr(noisewise, name)
-        if name not in elsewhere and callable(thing):
-            homes[thing.__module__].append(name)
-    return homes
+    for name in names:
+        homes[getattr(noisewise, name).__module__].append(name)
+    return "\n".join(_module(home, "noisewise", found, "~") for home, found in homes.items())
 
 
 class Room(Written):
@@ -108,8 +115,8 @@ class Commands(Written):
         return "\n".join(map(_command, main.commands))
 
 
-def _heading(title):
-    return f"{title}\n{'-' * len(title)}\n"
+def _heading(title, line="-"):
+    return f"{title}\n{line * len(title)}\n"
 
 
 def _algorithm(path):
@@ -122,10 +129,10 @@ def _owns(module, name):
     return not name.startswith("_") and getattr(thing, "__module__", "") == module.__name__
 
 
-def _module(home, shown, names):
+def _module(home, shown, names, line="-"):
     entries = "\n".join(_entry(shown, name) for name in names)
     title = home.removeprefix("noisewise.")
-    return f"{_heading(title)}\n{import_module(home).__doc__}\n\n{entries}"
+    return f"{_heading(title, line)}\n{import_module(home).__doc__}\n\n{entries}"
 
 
 def _entry(module, name):
