@@ -267,7 +267,8 @@ import numpy as np
 from noisewise.kernels import layout as at
 from noisewise.kernels.gram import add_gram
 a, gram, x = at.allocate(3), np.zeros((3, 3)), np.arange(15.0).reshape(5, 3)
-a[at.DIM], a[at.PADDED], a[at.BUFFERED] = 3, 8, 5
+h = at.Header(a)
+h.dim, h.padded, h.buffered = 3, 8, 5
 at.Views(a, 3).x[:5] = x
 add_gram(a, gram, np.empty(64))
 assert (gram == x.T @ x).all(), gram

@@ -16,7 +16,6 @@ import noisewise as nw
 from noisewise.adapters.river import RiverRegressor
 from noisewise.confidence import Ellipsoid
 from noisewise.kernels import adaptive_set
-from noisewise.kernels import layout as at
 
 RNG = np.random.default_rng(6)
 X = RNG.normal(size=(80, 2))
@@ -72,8 +71,8 @@ def test_the_mixture_of_counts_is_that_of_its_formula(bound):
     for n in range(2, 600):
         term *= s / n
         total += term
-    found = adaptive_set.counts_log_det(state.array, prior.counts, prior.ridge, 0.0)
-    factor = float(total * Fraction(state.array[at.RIDGE]) / Fraction(prior.ridge))
+    found = adaptive_set.counts_log_det(state.head, prior.counts, prior.ridge, 0.0)
+    factor = float(total * Fraction(state.head.ridge) / Fraction(prior.ridge))
     assert found == pytest.approx(2 * max(np.log(factor), 0.0), rel=1e-12, abs=1e-12)
 
 

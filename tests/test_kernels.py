@@ -43,8 +43,9 @@ def test_compiled_links_equal_the_readable_ones(name):
 
     a, n = at.allocate(2), 300  # rows (z, 1): two whole chunks of a pass, and a broken one
     views = at.Views(a, 2)
-    a[at.DIM], a[at.PADDED], a[at.CODE], a[at.BOUND] = 2, 8, glm.link.compiled.code, 2.0
-    a[at.TRIAL_STALE_LOW] = a[at.TRIAL_STALE_HIGH] = views.trial[0] = 1.0
+    s = at.Header(a)
+    s.dim, s.padded, s.code, s.bound = 2, 8, glm.link.compiled.code, 2.0
+    s.trial_stale_low = s.trial_stale_high = views.trial[0] = 1.0
     z = np.append(rng.normal(size=n - 4) * 3, [-2.0, 2.0, 0.0, 1e-9])
     w, wy, old = rng.uniform(0.1, 10, (3, n))
     numbers, x = np.stack([w, wy, old, np.zeros(n)]), np.stack([z, np.ones(n)], axis=1)
@@ -61,15 +62,15 @@ def test_compiled_links_equal_the_readable_ones(name):
         )
     np.testing.assert_allclose(numbers[3], w * glm.slope(z), rtol=1e-12)
     value = w @ glm.potential(z) - wy @ z
-    assert a[at.TRIAL_VALUE] == pytest.approx(value, rel=1e-12)
+    assert s.trial_value == pytest.approx(value, rel=1e-12)
     ratio = w * glm.slope(z) / old
-    assert a[at.TRIAL_STALE_LOW] == pytest.approx(min(1, ratio.min()))
-    assert a[at.TRIAL_STALE_HIGH] == pytest.approx(max(1, ratio.max()))
-    assert a[at.TRIAL_STALE_SUM] == pytest.approx(old @ (ratio - 1) ** 2)
+    assert s.trial_stale_low == pytest.approx(min(1, ratio.min()))
+    assert s.trial_stale_high == pytest.approx(max(1, ratio.max()))
+    assert s.trial_stale_sum == pytest.approx(old @ (ratio - 1) ** 2)
     # the skew is the largest |phi''|/phi' at the clipped scores, by a difference inside [-S, S]
     c, h = np.clip(z, -2 + 1e-5, 2 - 1e-5), 1e-5
     bend = np.abs(glm.link.slope(c + h) - glm.link.slope(c - h)) / (2 * h * glm.link.slope(c))
-    assert a[at.TRIAL_SKEW] == pytest.approx(bend.max(), abs=1e-4)
+    assert s.trial_skew == pytest.approx(bend.max(), abs=1e-4)
 
 
 def test_exponential_and_logarithm_are_those_of_the_library():
@@ -138,8 +139,8 @@ def test_a_step_takes_rows_of_floats_and_numbers_alone():
         for given in ((number, 1.0), (1.0, abs(number))):
             a = state.array.copy()
             assert step(*given, a, row) == 0.0
-            assert a[at.COUNT] == 1.0
-            assert a[at.SQUARES] == float(given[0]) ** 2 * float(given[1])
+            assert at.Header(a).count == 1.0
+            assert at.Header(a).squares == float(given[0]) ** 2 * float(given[1])
     before = state.array.copy()
     uneven = np.frombuffer(bytes(25), np.uint8)[1:].view(float)
     others = [row.astype(each) for each in ("f4", ">f8", int, str, object)]

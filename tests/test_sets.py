@@ -8,7 +8,6 @@ from instances import CURVED, LINKS, exact, sphere
 from scipy.optimize import brentq
 
 import noisewise as nw
-from noisewise.kernels import layout as at
 from noisewise.regression.newton import visit
 from noisewise.regression.sets import uniform
 
@@ -34,8 +33,8 @@ def test_every_point_of_the_event_lies_in_both_sets(link, tolerance):
             warnings.simplefilter("ignore")  # counts are not sub-Gaussian; no coverage claimed here
             whole, near = ftrl.confidence(state, noise, delta, "played")
         point, _, _ = exact(glm, state)
-        assert state.solver.excess(state) >= state.array[at.PLAYED] - point.value - 1e-9
-        border = lam * B * B + state.array[at.PLAYED] + C * np.log(1 / delta)
+        assert state.solver.excess(state) >= state.head.played - point.value - 1e-9
+        border = lam * B * B + state.head.played + C * np.log(1 / delta)
         assert border >= point.value
         for _ in range(40):
             mu = _border_point(glm, state, point.theta, sphere(rng, 1, d)[0], border)

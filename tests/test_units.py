@@ -11,7 +11,6 @@ from instances import sphere
 import noisewise as nw
 from noisewise import environments as env
 from noisewise.agent import reward_scale
-from noisewise.kernels.layout import HEAVIEST
 
 RNG = np.random.default_rng
 
@@ -174,7 +173,7 @@ def test_rewards_without_sd_count_with_one_sd():
     agent.learn([1.0, 0.0], 0.5, sigma=0.1)  # from now on sds differ, and weights stay
     assert agent.scale.counted is None
     agent.learn([0.0, 1.0], 1e3)
-    assert agent.state.layers[0].array[HEAVIEST] >= 99
+    assert agent.state.layers[0].head.heaviest >= 99
 
 
 @pytest.mark.parametrize("guaranteed", [True, False])

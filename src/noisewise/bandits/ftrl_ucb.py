@@ -7,7 +7,6 @@ from functools import cached_property
 
 from ..glm import GLM
 from ..inputs import coerce_positive, one_of, probability
-from ..kernels.policy_params import CURVATURE
 from ..noise import Bounded, Likelihood, SubGaussian
 from ..protocols import Array
 from ..regression.ftrl import FTRL
@@ -203,7 +202,7 @@ class FTRLUCB(OptimisticPolicy):
         self._needs_identity("reweigh")
         with Mending(state, self.ranking.repair):
             reweigh(self.glm, state.layers[0], factor)
-            state.numbers[0, CURVATURE] *= factor
+            state.params[0].curvature *= factor
             self.ranking.renew(state, 0)
 
     def _needs_identity(self, what: str) -> None:

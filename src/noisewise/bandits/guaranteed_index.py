@@ -1,15 +1,19 @@
 """The guaranteed index: the smallest upper bound over confidence sets."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..confidence import Ellipsoid
 from ..glm import GLM
 from ..inputs import dimension, with_slack
-from ..kernels import policy_params as at
+from ..kernels import policy_params
+from ..kernels.policy_params import Params
 from ..noise import Bounded, Noise
 from ..protocols import Array
 from ..regression import solver
@@ -17,8 +21,10 @@ from ..regression.ftrl import FTRL
 from ..regression.moving import move_ridge, rebound
 from ..regression.sets import adaptive, ellipsoids, mixes
 from .ellipsoid_stack import EllipsoidStack
-from .noise_layers import NoiseLayers
 from .optimism_state import Mending, OptimismState
+
+if TYPE_CHECKING:
+    from .mor_ucb import MORUCB
 
 
 @dataclass(frozen=True)
@@ -26,8 +32,8 @@ class GuaranteedIndex:
     """Upper bounds over the sets of all layers, and how these learn.
 
     Each layer has a noise, a constant C of its adaptive radius, and ``delta``. Without ``split``
-    there is one; with it, layers that have learnt nothing have no say, and if ``nested`` a layer
-    learns quieter rewards too. ``gain`` is g of the practical index.
+    there is one; with it, which says the layer of an sd, those that have learnt nothing have no
+    say, and if ``nested`` a layer learns quieter rewards too. ``gain`` is g of the practical index.
     """
 
     glm: GLM
@@ -39,7 +45,7 @@ class GuaranteedIndex:
     scale: float
     ridge: float | None
     gain: float = 1.0
-    split: NoiseLayers | None = None
+    split: MORUCB | None = None
     nested: bool = False
 
     index_of = "score"
@@ -63,12 +69,12 @@ class GuaranteedIndex:
     def start(self, dim: int) -> OptimismState:
         """Make the state of a fresh learner."""
         glm, n, d = self.glm, len(self.constants), dimension(dim)
-        numbers = np.zeros((n, at.SIZE))
-        numbers[:, at.GAIN], numbers[:, at.SCALE] = self.gain, self.scale
-        numbers[:, at.LIMIT] = with_slack(glm.feature_bound) ** 2
-        numbers[:, at.PARAMETER], numbers[:, at.NORM] = glm.parameter_bound, math.inf
-        numbers[:, at.PRICE] = math.log(1 / self.delta) * np.array(self.constants)
-        numbers[:, at.SLOPE] = glm.min_slope
+        numbers = np.zeros((n, len(Params.fields)))
+        for p, constant in zip(map(Params, numbers), self.constants, strict=True):
+            p.gain, p.scale, p.slope = self.gain, self.scale, glm.min_slope
+            p.limit = with_slack(glm.feature_bound) ** 2
+            p.parameter, p.norm = glm.parameter_bound, math.inf
+            p.price = math.log(1 / self.delta) * constant
         layers = [FTRL(glm, self.first_ridge(d, place)).start(d) for place in range(n)]
         sets = EllipsoidStack.empty(self.ellipsoids * n, d)
         state = OptimismState(layers, sets, EllipsoidStack.empty(1, d), numbers)
@@ -110,7 +116,7 @@ class GuaranteedIndex:
 
     def choose(self, state: OptimismState, arms: Array) -> int:
         """Return the best arm by the kernels; -1 where they do not serve or the arms are bad."""
-        kernels, (centres, inverses, radii), s = state.kernels, state.sets, state.params[0]
+        kernels, (centres, inverses, radii), s = state.kernels, state.sets, state.numbers[0]
         if kernels is None:
             return -1
         if arms is state.fixed.arms:
@@ -134,7 +140,7 @@ class GuaranteedIndex:
         kernels, (centres, inverses, radii), fixed = state.kernels, state.sets, state.fixed
         assert kernels is not None
         return kernels.learn_guaranteed(
-            state.layers[place].array, state.params[place], centres, inverses, radii,
+            state.layers[place].array, state.numbers[place], centres, inverses, radii,
             self.ellipsoids * place, x, y, w, fixed.arms, fixed.quads,
             *state.mixture[place],
         )  # fmt: skip
@@ -144,7 +150,7 @@ class GuaranteedIndex:
         layer = state.layers[place]
         curvature = w * float(self.glm.slope(x @ layer.views.anchor))
         FTRL(self.glm).update(layer, x, y, w)
-        state.numbers[place, at.CURVATURE] += curvature
+        state.params[place].curvature += curvature
         self.renew(state, place)
 
     def learnt(self, state: OptimismState) -> int:
@@ -162,11 +168,12 @@ class GuaranteedIndex:
     def _renew_mixture(self, state: OptimismState, place: int) -> None:
         (m, prior), layer, C = state.mixture[place], state.layers[place], self.constants[place]
         if not self.mixed:
-            m[at.KIND] = at.PLAYED_ALONE
+            m[0] = policy_params.PLAYED_ALONE
             return
         ridge, inverse, log_det, counts = layer.solver.prior(self.glm, layer, C)
         same = self.glm.linear and abs(ridge - layer.head.ridge) <= 1e-12 * ridge
-        kind = at.SAME_MATRIX if same else at.OWN_MATRIX if counts is None else at.COUNTS
+        own = policy_params.OWN_MATRIX if counts is None else policy_params.COUNTS
+        kind = policy_params.SAME_MATRIX if same else own
         m[:] = kind, C, ridge, self.glm.max_slope if counts is None else counts, log_det
         prior[:] = inverse
 
@@ -184,7 +191,7 @@ class GuaranteedIndex:
 
     def rebound(self, state: OptimismState) -> None:
         """Let a state of another bound on the parameter follow that of the model."""
-        state.numbers[0, at.PARAMETER] = self.glm.parameter_bound
+        state.params[0].parameter = self.glm.parameter_bound
         rebound(self.glm, state.layers[0])
         ridge = self.first_ridge(state.dim, 0)
         if self.ridge is None and ridge is not None:

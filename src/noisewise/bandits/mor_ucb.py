@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+
+from .. import linalg
+from ..blas import matmul
+from ..confidence import Ellipsoid
 from ..glm import GLM
 from ..inputs import coerce_positive, flag, one_of, probability
+from ..noise import Bounded, Noise, SubGaussian
 from ..protocols import Array
 from ..regression.ftrl import FTRL
+from ..regression.sets import uniform
 from ..states import ADDED
 from ..theory import radii
 from .guaranteed_index import GuaranteedIndex
-from .noise_layers import NoiseLayers
 from .optimism_state import OptimismState
 from .optimistic import OptimisticPolicy
-from .printed_mor_ucb import PrintedIndex, PrintedLayers
 from .reward_weights import EqualWeights, RewardWeights
 
 
@@ -97,41 +104,54 @@ class MORUCB(OptimisticPolicy):
                 f"noise_bound is {self.noise_bound:g} and noise_floor {self.noise_floor:g}; as "
                 "published there is no layer then: pass a noise_bound above noise_floor"
             )
-        radii.check(self.glm, self._split.noise(0), self.radius)
-
-    @cached_property
-    def _split(self) -> NoiseLayers:
-        kind = PrintedLayers if self.as_printed else NoiseLayers
-        return kind(self.noise_bound, self.noise_floor, self.noise == "sub-gaussian")
+        radii.check(self.glm, self._noise(0), self.radius)
 
     @cached_property
     def weights(self) -> RewardWeights:  # type: ignore[override]
         """What a reward weighs: one as much as another."""
-        return EqualWeights(self.glm, self._split.noise(0), most=self.noise_bound)
+        return EqualWeights(self.glm, self._noise(0), most=self.noise_bound)
 
     @cached_property
     def ranking(self) -> GuaranteedIndex:  # type: ignore[override]
         """The index that is maximised."""
         kind = PrintedIndex if self.as_printed else GuaranteedIndex
-        noises = tuple(map(self._split.noise, range(self.layers)))
+        noises = tuple(map(self._noise, range(self.layers)))
         return kind(
             self.glm, noises, tuple(radii.conversion_constant(self.glm, each) for each in noises),
             delta=self.delta / max(1, self.layers), radius=self.radius, scale=self.radius_scale,
-            ridge=self.ridge, split=self._split, nested=self.nested,
+            ridge=self.ridge, split=self, nested=self.nested,
         )  # fmt: skip
 
-    @property
+    @cached_property
     def layers(self) -> int:
         """How many layers there are."""
-        return self._split.count
+        return max(0 if self.as_printed else 1, self._doublings(self.noise_bound))
 
     def layer(self, sigma: float) -> int:
         """Return the layer of a standard deviation; -1 where the published algorithm has none."""
-        return self._split.layer(sigma)
+        if self.as_printed:
+            within = min(max(sigma, self.noise_floor), self.noise_bound)
+            return max(self._doublings(within) - 2, -1)
+        return bisect_left(self._ends, sigma)
+
+    @cached_property
+    def _ends(self) -> list[float]:
+        """The largest standard deviation of each layer but the last, with room for rounding."""
+        return [self.noise_floor * 2.0 ** (place + 1 + 1e-12) for place in range(self.layers - 1)]
+
+    def _doublings(self, sigma: float) -> int:
+        return math.ceil(math.log2(sigma / self.noise_floor) - 1e-12)
 
     def scale(self, layer: int) -> float:
-        """Return the largest standard deviation of a layer."""
-        return self._split.scale(layer)
+        """Return the largest standard deviation of a layer; as published that in its radius."""
+        if self.as_printed:
+            return 2.0 ** (layer + 2) * self.noise_floor
+        return float(min(self.noise_bound, 2.0 ** (layer + 1) * self.noise_floor))
+
+    def _noise(self, layer: int) -> Noise:
+        """Return what is assumed of the rewards of a layer."""
+        sigma = min(self.noise_bound, self.scale(layer))
+        return SubGaussian(sigma) if self.noise != "bounded" else Bounded(self.noise_bound, sigma)
 
     @property
     def index_of(self) -> str:
@@ -141,3 +161,60 @@ class MORUCB(OptimisticPolicy):
     def uppers(self, state: OptimismState, x: Array) -> Array:
         """Return the upper bound of every arm's score by each layer, infinite where it is empty."""
         return self.ranking.uppers(state, x)
+
+
+@dataclass(frozen=True)
+class PrintedIndex(GuaranteedIndex):
+    """As published: no kappa in the matrices, one radius for all counts, the link in the index."""
+
+    index_of = "mean"
+    compiled = False
+    ellipsoids = 1
+
+    def first_ridge(self, dim: int, place: int) -> float | None:
+        """Return the ridge given, or None for that of the theorem."""
+        return self.ridge
+
+    def has_say(self, state: OptimismState, place: int) -> bool:
+        """Let empty layers count too."""
+        return True
+
+    def choose(self, state: OptimismState, arms: Array) -> int:
+        """Leave the choice to the readable way."""
+        return -1
+
+    def learnt(self, state: OptimismState) -> int:
+        """Return how many rewards came, some of which no layer has learnt."""
+        return state.rounds
+
+    def index(self, state: OptimismState, x: Array) -> Array:
+        """Return the mean of the smallest upper bound of every arm."""
+        if not self.noises:
+            return np.zeros(len(x))
+        return np.asarray(self.glm.mean(self.uppers(state, x).min(axis=0)))
+
+    def uppers(self, state: OptimismState, x: Array) -> Array:
+        """Return the upper bound of every arm's score by each layer."""
+        bounds = np.empty((len(self.noises), len(x)))
+        for place, centre in enumerate(state.forms.centres):
+            inverse = state.forms.inverses[place]
+            each = Ellipsoid(centre, inverse, self._radius(state, place))
+            bounds[place] = matmul(x, centre) + self.scale * each.width(x)
+        return bounds
+
+    def sets(self, state: OptimismState, place: int) -> tuple[Ellipsoid, ...]:
+        """Return what the paper takes for a confidence set, kappa missing from its matrix."""
+        layer, kappa = state.layers[place], self.glm.min_slope
+        start = 2 * layer.ridge * np.eye(state.dim)
+        H = linalg.invert(linalg.factor(uniform(self.glm, layer)[0]))
+        Sigma = start + (H - start) / kappa
+        inverse = linalg.invert(linalg.factor(Sigma))
+        return (Ellipsoid(layer.theta, inverse, self._radius(state, place)),)
+
+    def _radius(self, state: OptimismState, place: int) -> float:
+        policy = self.split
+        assert policy is not None
+        return radii.bernstein(
+            self.glm, policy.noise_bound, policy.scale(place), dim=state.dim,
+            count=state.rounds + 1, ridge=state.layers[place].ridge, delta=self.delta,
+        )  # fmt: skip

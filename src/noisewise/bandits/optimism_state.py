@@ -11,7 +11,7 @@ from importlib import import_module
 
 import numpy as np
 
-from ..kernels.policy_params import CURVATURE, MIXTURE_SIZE, NORM, SIZE
+from ..kernels.policy_params import Mixture, Params
 from ..ownership import Owned, refused
 from ..printing import OneLine
 from ..protocols import Array
@@ -51,7 +51,7 @@ class OptimismState(OneLine):
     def __post_init__(self) -> None:
         check_list("OptimismState.layers", self.layers, FTRLState)
         check_fields(self, forms=EllipsoidStack, own=EllipsoidStack, rounds=COUNT, clipped=COUNT)
-        check_layout("OptimismState.numbers", self.numbers, (len(self.layers), SIZE))
+        check_layout("OptimismState.numbers", self.numbers, (len(self.layers), len(Params.fields)))
         check_rows("OptimismState", self.numbers)
         if np.isnan(self.numbers).any():
             raise ValueError("OptimismState.numbers holds NaN")
@@ -68,11 +68,11 @@ class OptimismState(OneLine):
                 )
         compiled = bool(self.layers) and self.layers[0].head.code >= 0
         self.kernels = import_module("noisewise.kernels.optimism") if compiled else None
-        self.params = [*self.numbers]  # a row for each layer
+        self.params = [*map(Params, self.numbers)]  # by name, for each layer
         L, d = len(self.layers), self.dim
         if self.mixtures is None or self.priors is None:
-            self.mixtures, self.priors = np.zeros((L, MIXTURE_SIZE)), np.zeros((L, d, d))
-        check_layout("OptimismState.mixtures", self.mixtures, (L, MIXTURE_SIZE))
+            self.mixtures, self.priors = np.zeros((L, len(Mixture.fields))), np.zeros((L, d, d))
+        check_layout("OptimismState.mixtures", self.mixtures, (L, len(Mixture.fields)))
         check_layout("OptimismState.priors", self.priors, (L, d, d))
         check_rows("OptimismState", self.mixtures, self.priors)
         check_finite("OptimismState.mixtures", self.mixtures)
@@ -133,12 +133,12 @@ class OptimismState(OneLine):
     @property
     def curvature(self) -> float:
         """The sum of w phi' in the first layer, as they were when learnt."""
-        return float(self.numbers[0, CURVATURE])
+        return self.params[0].curvature
 
     @property
     def norm(self) -> float:
         """The length behind the moving ridge of the first layer."""
-        return float(self.numbers[0, NORM])
+        return self.params[0].norm
 
 
 def _branch(layer: FTRLState) -> FTRLState:

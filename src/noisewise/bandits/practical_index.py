@@ -8,7 +8,7 @@ from ..blas import matmul
 from ..glm import GLM
 from ..inputs import dimension
 from ..kernels.layout import LARGEST
-from ..kernels.policy_params import GROWTH, NORM
+from ..kernels.policy_params import GROWTH
 from ..protocols import Array
 from ..regression.moving import move_ridge
 from ..regression.sets import curvature_inverse
@@ -31,7 +31,7 @@ class PracticalIndex(GuaranteedIndex):
             return super().start(dim)
         norm = self.glm.parameter_bound
         state = replace(self, ridge=self._ridge(dimension(dim), norm)).start(dim)
-        state.numbers[0, NORM] = norm
+        state.params[0].norm = norm
         return state
 
     def first_ridge(self, dim: int, place: int) -> float | None:
@@ -47,7 +47,7 @@ class PracticalIndex(GuaranteedIndex):
 
     def choose(self, state: OptimismState, arms: Array) -> int:
         """Return the best arm by the kernels; -1 where they do not serve or the arms are bad."""
-        kernels, (theta, inverse), s = state.kernels, state.estimate, state.params[0]
+        kernels, (theta, inverse), s = state.kernels, state.estimate, state.numbers[0]
         if kernels is None:
             return -1
         if arms is state.fixed.arms:
@@ -59,7 +59,7 @@ class PracticalIndex(GuaranteedIndex):
         kernels, (theta, inverse), fixed = state.kernels, state.estimate, state.fixed
         assert kernels is not None
         return kernels.learn_practical(
-            state.layers[0].array, state.params[0], theta, inverse, x, y, w, fixed.arms, fixed.own
+            state.layers[0].array, state.numbers[0], theta, inverse, x, y, w, fixed.arms, fixed.own
         )
 
     def renew(self, state: OptimismState, place: int) -> None:
@@ -80,7 +80,7 @@ class PracticalIndex(GuaranteedIndex):
 
     def _move(self, state: OptimismState, norm: float) -> None:
         """Set N of the moving ridge."""
-        state.numbers[0, NORM] = norm
+        state.params[0].norm = norm
         move_ridge(self.glm, state.layers[0], self._ridge(state.dim, norm))
 
 

@@ -1,12 +1,11 @@
 """Scalar formulas of the adaptive confidence set: Python calls them, and kernels compile them.
 
-``a`` is the array of a streaming state. No formula calls another, so that each is compiled alone.
+``s`` are the numbers of a streaming state. No formula calls another: each is compiled alone.
 """
 
 import math
 
-from ..protocols import Array
-from . import layout as at
+from .layout import Header
 
 EPS = 2.220446049250313e-16
 DOUBT = 1e-8
@@ -23,19 +22,19 @@ def soft_minimum(played: float, mixed: float, constant: float) -> float:
     return min(played, mixed) + constant * (math.log(2.0) - math.log1p(apart))
 
 
-def stretch(a: Array) -> float:
+def stretch(s: Header) -> float:
     """Return the most a score of a row can change over a unit distance in the norm of H."""
-    return min(a[at.LONGEST] / math.sqrt(a[at.SMALLEST]), math.sqrt(a[at.LEVERAGE]))
+    return min(s.longest / math.sqrt(s.smallest), math.sqrt(s.leverage))
 
 
-def growth(a: Array) -> float:
+def growth(s: Header) -> float:
     """Return e^{M rho}: the most a curvature changes between the anchor and the estimate."""
-    return math.exp(min(a[at.CONCORDANCE] * a[at.SCORE_SHIFT], 700.0))
+    return math.exp(min(s.concordance * s.score_shift, 700.0))
 
 
-def nearness(a: Array, stretch: float, growth: float) -> float:
+def nearness(s: Header, stretch: float, growth: float) -> float:
     """Return M times the change of a score within the residual's distance of the estimate."""
-    return a[at.CONCORDANCE] * stretch * a[at.RESIDUAL] * growth / a[at.STALE_LOW]
+    return s.concordance * stretch * s.residual * growth / s.stale_low
 
 
 def chord(near: float) -> float:
@@ -50,17 +49,17 @@ def chord(near: float) -> float:
     return math.inf
 
 
-def excess(a: Array, growth: float, chord: float) -> float:
+def excess(s: Header, growth: float, chord: float) -> float:
     """Return a bound of the played loss less the minimum of F.
 
     F(m) - min F <= nu^2 / (2 c), by strong convexity along the segment to the minimiser.
     """
-    most = min(a[at.SPREAD] * a[at.SPREAD], growth * chord / a[at.STALE_LOW])
-    return a[at.PLAYED] - a[at.VALUE] + 0.5 * most * a[at.STEP_NORM] * a[at.STEP_NORM]
+    most = min(s.spread * s.spread, growth * chord / s.stale_low)
+    return s.played - s.value + 0.5 * most * s.step_norm * s.step_norm
 
 
 def mixture(
-    a: Array,
+    s: Header,
     constant: float,
     ridge: float,
     square: float,
@@ -72,7 +71,7 @@ def mixture(
 
     L0 has 2 lam0 = ``ridge``, and ``square`` is |m|^2.
     """
-    start = a[at.VALUE] + 0.5 * (ridge - a[at.RIDGE]) * square - (a[at.PLAYED] - excess)
+    start = s.value + 0.5 * (ridge - s.ridge) * square - (s.played - excess)
     return start - 0.5 * form + 0.5 * constant * log_det
 
 
@@ -81,14 +80,14 @@ def linear_mixture(constant: float, move: float, pull: float, log_det: float) ->
     return 0.5 * (constant * log_det - move * pull)
 
 
-def counts_log_det(a: Array, steepest: float, ridge: float, log_det: float) -> float:
+def counts_log_det(s: Header, steepest: float, ridge: float, log_det: float) -> float:
     """Return a bound of log det(I + c G / 2 lam0) from the solver's, log c being ``steepest``."""
-    factor = max(a[at.STALE_HIGH], 1.0) * a[at.RIDGE] / ridge
-    return log_det + a[at.DIM] * max(steepest + math.log(factor), 0.0)
+    factor = max(s.stale_high, 1.0) * s.ridge / ridge
+    return log_det + s.dim * max(steepest + math.log(factor), 0.0)
 
 
 def local_radius(
-    a: Array, level: float, radius: float, length: float, stretch: float, growth: float
+    s: Header, level: float, radius: float, length: float, stretch: float, growth: float
 ) -> float:
     r"""Return r with :math:`\|\mu^*-\mu\|_H \le r`, H the matrix of the solver.
 
@@ -97,26 +96,26 @@ def local_radius(
     estimate and truth. The global ``radius`` and ``length``, the most that the two can be apart,
     give a first rho; each radius gives a smaller one, until it settles.
     """
-    least = max(a[at.RIDGE], a[at.SMALLEST] / (a[at.SPREAD] * a[at.SPREAD]))
-    rho = a[at.LONGEST] * min(length, radius / math.sqrt(least))
+    least = max(s.ridge, s.smallest / (s.spread * s.spread))
+    rho = s.longest * min(length, radius / math.sqrt(least))
     while True:
-        c = a[at.STALE_LOW] / growth * 2.0 / (2.0 + a[at.CONCORDANCE] * rho)
+        c = s.stale_low / growth * 2.0 / (2.0 + s.concordance * rho)
         if not c > 0.0:  # so far from the anchor that nothing is known of the curvature
             return math.inf
-        e = (a[at.RESIDUAL] + a[at.BLUR]) / math.sqrt(c)
+        e = (s.residual + s.blur) / math.sqrt(c)
         r = (e + math.sqrt(e * e + 2.0 * level)) / math.sqrt(c)
         if not stretch * r < 0.999 * rho:
             return r
         rho = stretch * r
 
 
-def trusted(a: Array, trace: float) -> bool:
+def trusted(s: Header, trace: float) -> bool:
     """Return whether rounding can't have spoilt an inverse of that trace."""
-    return EPS * a[at.DIM] * (a[at.CURVED] + a[at.DIM] * a[at.RIDGE]) * trace <= DOUBT
+    return EPS * s.dim * (s.curved + s.dim * s.ridge) * trace <= DOUBT
 
 
-def linear_gap(a: Array, length: float, trace: float) -> float:
+def linear_gap(s: Header, length: float, trace: float) -> float:
     """Return what rounding can make of the gap of least squares, with a hundredfold margin."""
-    terms = a[at.TOTAL] + a[at.CURVED] * length
-    blur = EPS * (a[at.DIM] + math.sqrt(a[at.COUNT])) * terms
+    terms = s.total + s.curved * length
+    blur = EPS * (s.dim + math.sqrt(s.count)) * terms
     return 100.0 * blur * math.sqrt(trace)

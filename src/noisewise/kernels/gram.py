@@ -3,9 +3,8 @@
 import numpy as np
 from numba import float64, void
 
-from . import layout as at
 from . import plain
-from .anchor import HEADER, VECTORS
+from .anchor import numbers_of, offsets
 from .compile_options import entry
 from .simd import WORD, make_intrinsic
 
@@ -30,10 +29,10 @@ def squares(build, write, gram, d, ld, x, count):
 @entry(void(float64[::1], float64[:, ::1], float64[::1]))
 def add_gram(a, gram, room):
     """Move the buffered rows to ``gram`` as x x'; ``room`` is scratch, as large as the inverse."""
-    d = np.uint64(a[at.DIM])
-    ld = np.uint64(a[at.PADDED])
-    rows = HEADER + VECTORS * ld + ld * ld
-    left = np.uint64(a[at.BUFFERED])
+    s = numbers_of(a)
+    at, d = offsets(s), np.uint64(s.dim)
+    rows, ld = at.rows, at.width
+    left = np.uint64(s.buffered)
     room[:] = 0.0
     while left > 0:
         some = left if left < CHUNK else CHUNK
@@ -45,4 +44,4 @@ def add_gram(a, gram, room):
             gram[i, j] += room[i * ld + j]
             gram[j, i] = gram[i, j]
         gram[i, i] += room[i * ld + i]
-    a[at.BUFFERED] = 0.0
+    s.buffered = 0.0

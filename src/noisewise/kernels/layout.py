@@ -7,11 +7,12 @@ which a sweep needs to be fast.
 """
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..protocols import Array
+from .named import Numbers, record
 
 # the code of a state: a link of kernels/links.py, by number, or
 LINEAR, LINK_COUNT = 0, 6  # the identity, and how many links there are
@@ -22,79 +23,73 @@ BUFFER = 512
 CHUNK = 128  # rows that a pass takes at a time
 SCRATCH = 5 * CHUNK  # numbers of scratch for them
 
-# the header: each field is a constant of the kernels and an attribute of `Header`
+# the header: kernels read it as a record, Python as `Header`
 FIELDS = {
-    "DIM": "number of features",
-    "PADDED": "d rounded up to a multiple of 8",
-    "CODE": "of the link, or of the solver that serves it",
-    "BOUND": "score bound S",
-    "LIMIT": "largest squared length of a row",
-    "CONCORDANCE": "M, |phi''| <= M phi'",
-    "THIRD": "N, |phi'''| <= N phi'",
-    "SPREAD": "sqrt(K / kappa)",
-    "TOLERANCE": "absolute, on the gap",
-    "SCALE": "of the trigger, 1 unless calibrated",
-    "CALIBRATED": "1 if passes are triggered by the measured error",
-    "RIDGE": "2 lambda",
-    "COUNT": "rows of positive weight learnt",
-    "BUFFERED": "rows in the buffer",
-    "HEAVIEST": "largest weight",
-    "LONGEST": "R, largest norm of a row",
-    "LEVERAGE": "bound of x' H^-1 x over all rows",
-    "CANCELLED": "whether a rank-one update has cost too many digits",
-    "SURVEY": "the count at which leverages are computed again",
-    "STEP_NORM": "nu = |u|_H",
-    "STALE_LOW": "least ratio of a row's curvature at the anchor to that in H",
-    "STALE_HIGH": "largest such ratio",
-    "STALE_SUM": "Gamma, root of sum c (ratio - 1)^2 over these ratios",
-    "SKEW": "largest |phi''|/phi' of a row at the anchor",
-    "SMALLEST": "lower bound of the least eigenvalue of H",
-    "VALUE": "F(m)",
-    "PLAYED": "sum w l(z), scores clipped",
-    "TOTAL": "sum |x| (|r| + w |y|): size of the gradient's terms",
-    "CURVED": "sum c |x|^2, which times |theta| is the size of the others",
-    "LOSS": "bound of trace(H)/lambda_min(H) over the updates since the factor was renewed",
-    "LENGTH": "|m|",
-    "NEARNESS": "not used; its place in earlier files stays",
-    "ROUNDING": "what rounding can add to the gap, per unit of the terms",
-    "BLUR": "what rounding can add to the gap in all",
-    "RESIDUAL": "B of `certify`: bound of the gradient at m + u in the norm of H^-1",
-    "SCORE_SHIFT": "rho, bound of |x.u| over all rows",
-    "GAP": "proved distance from the exact minimiser",
-    "PASS_DUE": "whether a pass is due",
-    "PENDING": "coefficient of the rank-one change not yet in the inverse",
-    "SLOT": "which of the two vectors it uses",
-    "STATUS": "at rest, being written, or what a step has asked for",
-    "MEAN": "of the last row, before its label, when the status asks for something",
-    "PASSES": "over the history so far",
-    "FACTORS": "renewals of the factor so far",
-    "TRIAL_VALUE": "F at the trial point of a pass",
-    "TRIAL_SIZE": "sizes of its terms",
-    "TRIAL_SKEW": "SKEW there",
-    "TRIAL_STALE_LOW": "STALE_LOW there",
-    "TRIAL_STALE_HIGH": "STALE_HIGH there",
-    "TRIAL_STALE_SUM": "STALE_SUM there, squared",
-    "REQUEST": "what the loop over rows asks for",
-    "SQUARES": "sum w y^2",
-    "LOWEST": "least label, or 0",
-    "HIGHEST": "largest label, or 0",
-    "BOUNDING": "the count at which the least eigenvalue is bounded again",
+    "dim": "number of features",
+    "padded": "d rounded up to a multiple of 8",
+    "code": "of the link, or of the solver that serves it",
+    "bound": "score bound S",
+    "limit": "largest squared length of a row",
+    "concordance": "M, |phi''| <= M phi'",
+    "third": "N, |phi'''| <= N phi'",
+    "spread": "sqrt(K / kappa)",
+    "tolerance": "absolute, on the gap",
+    "scale": "of the trigger, 1 unless calibrated",
+    "calibrated": "1 if passes are triggered by the measured error",
+    "ridge": "2 lambda",
+    "count": "rows of positive weight learnt",
+    "buffered": "rows in the buffer",
+    "heaviest": "largest weight",
+    "longest": "R, largest norm of a row",
+    "leverage": "bound of x' H^-1 x over all rows",
+    "cancelled": "whether a rank-one update has cost too many digits",
+    "survey": "the count at which leverages are computed again",
+    "step_norm": "nu = |u|_H",
+    "stale_low": "least ratio of a row's curvature at the anchor to that in H",
+    "stale_high": "largest such ratio",
+    "stale_sum": "Gamma, root of sum c (ratio - 1)^2 over these ratios",
+    "skew": "largest |phi''|/phi' of a row at the anchor",
+    "smallest": "lower bound of the least eigenvalue of H",
+    "value": "F(m)",
+    "played": "sum w l(z), scores clipped",
+    "total": "sum |x| (|r| + w |y|): size of the gradient's terms",
+    "curved": "sum c |x|^2, which times |theta| is the size of the others",
+    "loss": "bound of trace(H)/lambda_min(H) over the updates since the factor was renewed",
+    "length": "|m|",
+    "nearness": "not used; its place in earlier files stays",
+    "rounding": "what rounding can add to the gap, per unit of the terms",
+    "blur": "what rounding can add to the gap in all",
+    "residual": "B of `certify`: bound of the gradient at m + u in the norm of H^-1",
+    "score_shift": "rho, bound of |x.u| over all rows",
+    "gap": "proved distance from the exact minimiser",
+    "pass_due": "whether a pass is due",
+    "pending": "coefficient of the rank-one change not yet in the inverse",
+    "slot": "which of the two vectors it uses",
+    "status": "at rest, being written, or what a step has asked for",
+    "last_mean": "of the last row, before its label, when the status asks for something",
+    "passes": "over the history so far",
+    "factors": "renewals of the factor so far",
+    "trial_value": "F at the trial point of a pass",
+    "trial_size": "sizes of its terms",
+    "trial_skew": "`skew` there",
+    "trial_stale_low": "`stale_low` there",
+    "trial_stale_high": "`stale_high` there",
+    "trial_stale_sum": "`stale_sum` there, squared",
+    "request": "what the loop over rows asks for",
+    "squares": "sum w y^2",
+    "lowest": "least label, or 0",
+    "highest": "largest label, or 0",
+    "bounding": "the count at which the least eigenvalue is bounded again",
 }
-AT = {name: place for place, name in enumerate(FIELDS)}
-globals().update(AT)
-if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> int: ...
-
-
+NUMBERS = record(FIELDS)
+COUNT = len(FIELDS)
 HEADER = 56
-assert len(FIELDS) <= HEADER, "a longer header would make earlier files unreadable"
+assert COUNT <= HEADER, "a longer header would make earlier files unreadable"
 
 # largest label, and largest weight times label or squared length
 LARGEST = 1e100
 
-# vectors, in units of the padded dimension behind the header
-ANCHOR, STEP, GRADIENT, SLOTS, TRIAL, TRIAL_GRADIENT, VECTORS = 0, 1, 2, 3, 5, 6, 7
+VECTORS = 7
 
 # the status: at rest, what a step has asked for, being written; and a row that was not learnt
 FINE, PASS, ATTENTION, RENEW, BUSY, REFUSED = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
@@ -109,6 +104,47 @@ def padded(d: int) -> int:
     return -(-d // 8) * 8
 
 
+class Offsets(NamedTuple):
+    """Where things begin: vectors, the inverse, the rows of the buffer and their numbers.
+
+    ``pending`` is the vector of the rank-one change that is not in the inverse yet, ``fresh`` the
+    one that the next change takes; rows are ``width`` apart.
+    """
+
+    anchor: np.uint64
+    step: np.uint64
+    gradient: np.uint64
+    pending: np.uint64
+    fresh: np.uint64
+    trial: np.uint64
+    trial_gradient: np.uint64
+    inverse: np.uint64
+    rows: np.uint64
+    numbers: np.uint64
+    width: np.uint64
+
+
+def offsets(s: "Header") -> Offsets:
+    """Return where things begin in the array of a state with these numbers."""
+    ld, begin = np.uint64(s.padded), np.uint64(HEADER)
+    slots, slot = begin + np.uint64(3) * ld, np.uint64(s.slot)
+    inverse = begin + np.uint64(VECTORS) * ld
+    rows = inverse + ld * ld
+    return Offsets(
+        begin,
+        begin + ld,
+        begin + np.uint64(2) * ld,
+        slots + slot * ld,
+        slots + (np.uint64(1) - slot) * ld,
+        begin + np.uint64(5) * ld,
+        begin + np.uint64(6) * ld,
+        inverse,
+        rows,
+        rows + np.uint64(BUFFER) * ld,
+        ld,
+    )
+
+
 def size(d: int) -> int:
     """Return the length of the array for ``d`` features."""
     ld = padded(d)
@@ -120,10 +156,10 @@ def allocate(d: int) -> Array:
     return align(np.zeros(size(d)))
 
 
-# header fields by what they may be; the others are numbers >= 0 or infinite
-WHOLE = "DIM", "PADDED", "CODE", "COUNT", "BUFFERED", "SLOT", "STATUS", "PASSES", "FACTORS"
-POSITIVE = "LIMIT", "SPREAD", "SCALE", "RIDGE", "SMALLEST", "STALE_LOW", "STALE_HIGH"
-SIGNED = "CODE", "VALUE", "PLAYED", "PENDING", "MEAN", "TRIAL_VALUE", "LOWEST", "HIGHEST"
+# numbers of the header by what they may be; the others are >= 0 or infinite
+WHOLE = "dim", "padded", "code", "count", "buffered", "slot", "status", "passes", "factors"
+POSITIVE = "limit", "spread", "scale", "ridge", "smallest", "stale_low", "stale_high"
+SIGNED = "code", "value", "played", "pending", "last_mean", "trial_value", "lowest", "highest"
 
 
 def align(a: Array) -> Array:
@@ -138,8 +174,8 @@ def align(a: Array) -> Array:
 
 def check_header(a: Array, d: int) -> None:
     """Raise unless the header is one that kernels can work with."""
-    numbers = dict(zip(FIELDS, a[: len(FIELDS)].tolist(), strict=True))
-    header, n = Header(a), numbers["BUFFERED"]
+    numbers = dict(zip(FIELDS, a[:COUNT].tolist(), strict=True))
+    header, n = Header(a), numbers["buffered"]
     wrong = [
         name
         for name, number in numbers.items()
@@ -150,13 +186,13 @@ def check_header(a: Array, d: int) -> None:
         or (name in POSITIVE and number == 0)
     ]
     limits = {
-        "DIM": header.dim == d,
-        "PADDED": header.padded == padded(d),
-        "CODE": EXACT <= header.code < LINK_COUNT,
-        "BUFFERED": n <= BUFFER,
-        "COUNT": n <= header.count < 2.0**53,
-        "SLOT": header.slot <= 1,
-        "STATUS": header.status <= BUSY,
+        "dim": header.dim == d,
+        "padded": header.padded == padded(d),
+        "code": EXACT <= header.code < LINK_COUNT,
+        "buffered": n <= BUFFER,
+        "count": n <= header.count < 2.0**53,
+        "slot": header.slot <= 1,
+        "status": header.status <= BUSY,
     }
     wrong += [name for name, held in limits.items() if not held]
     if wrong:
@@ -164,21 +200,11 @@ def check_header(a: Array, d: int) -> None:
         raise ValueError(f"{wrong[0]} in the header of the state is {value:g}; it is damaged")
 
 
-def _field(place: int) -> Any:
-    def read(self: "Header") -> float:
-        return float(self.array[place])
+class Header(Numbers):
+    """The numbers of a state by name: a view, so writing one writes the array."""
 
-    def write(self: "Header", value: float) -> None:
-        self.array[place] = value
-
-    return property(read, write)
-
-
-class Header:
-    """The numbers of a state by name, lower case: a view, so writing one writes the array."""
-
-    def __init__(self, array: Array) -> None:
-        object.__setattr__(self, "array", array)
+    fields: ClassVar = FIELDS
+    __slots__ = ()
 
     def copy(self) -> "Header":
         """Return a header of its own, to be changed aside."""
@@ -190,24 +216,25 @@ class Header:
 
     def swap_status(self, status: float) -> float:
         """Set the status and return what it was; no other thread comes between."""
-        a, place = self.array, AT["STATUS"]
+        a, place = self.array, STATUS
         before = a[place]
         a[place] = status
         return float(before)
 
     def clear_scratch(self) -> None:
         """Forget what only the call that wrote it needs."""
-        self.array[AT["TRIAL_VALUE"] : AT["SQUARES"]] = self.mean = 0.0
+        for name in FIELDS:
+            if name.startswith("trial_"):
+                setattr(self, name, 0.0)
+        self.request = self.last_mean = 0.0
 
     if TYPE_CHECKING:
-        array: Array
 
         def __getattr__(self, name: str) -> float: ...
         def __setattr__(self, name: str, value: float) -> None: ...
 
 
-for _name, _place in AT.items():
-    setattr(Header, _name.lower(), _field(_place))
+STATUS = [*FIELDS].index("status")
 
 
 class Views:
@@ -216,11 +243,10 @@ class Views:
     def __init__(self, a: Array, d: int) -> None:
         ld = padded(d)
         vectors = a[HEADER : HEADER + VECTORS * ld].reshape(VECTORS, ld)[:, :d]
-        self.anchor, self.step, self.gradient = vectors[ANCHOR : GRADIENT + 1]
-        self.slots = vectors[SLOTS : SLOTS + 2]
-        self.trial, self.trial_gradient = vectors[TRIAL], vectors[TRIAL_GRADIENT]
-        at = HEADER + VECTORS * ld
-        self.inverse = a[at : at + ld * ld].reshape(ld, ld)[:d, :d]
-        at += ld * ld
-        self.x = a[at : at + BUFFER * ld].reshape(BUFFER, ld)[:, :d]
-        self.numbers = a[at + BUFFER * ld :].reshape(4, BUFFER)
+        self.anchor, self.step, self.gradient, *slots, self.trial, self.trial_gradient = vectors
+        self.slots = slots
+        begin = HEADER + VECTORS * ld
+        self.inverse = a[begin : begin + ld * ld].reshape(ld, ld)[:d, :d]
+        begin += ld * ld
+        self.x = a[begin : begin + BUFFER * ld].reshape(BUFFER, ld)[:, :d]
+        self.numbers = a[begin + BUFFER * ld :].reshape(4, BUFFER)

@@ -1,7 +1,7 @@
 """Optimistic choice and learning, compiled: one call chooses an arm, one learns its reward.
 
-``s`` holds the numbers of a policy (`policy_params.py`), ``a`` the array of a streaming state, and
-``centres, inverses, radii`` ellipsoids that hold together.
+``p`` are the numbers of a policy (`policy_params.py`), ``s`` those of a streaming state, ``a`` its
+array, and ``centres, inverses, radii`` ellipsoids that hold together.
 """
 
 import math
@@ -9,32 +9,12 @@ import math
 import numpy as np
 from numba import float64, int64, njit
 
-from . import adaptive_set
-from . import layout as at
-from .anchor import HEADER, SLOTS, STEP, VECTORS, chord
+from . import adaptive_set, layout
+from .anchor import BUFFER, ONE, TWO, chord, numbers_of, offsets
 from .arms import LARGEST, TIE, dot, first_best, set_forms
 from .compile_options import INNER, PART, entry
-from .policy_params import (
-    CONSTANT,
-    COUNTS,
-    CURVATURE,
-    GAIN,
-    GROWTH,
-    KIND,
-    LIMIT,
-    LOG_DET,
-    NORM,
-    OWN_MATRIX,
-    PARAMETER,
-    PLAYED_ALONE,
-    PRICE,
-    PRIOR,
-    SCALE,
-    SLOPE,
-    STEEPEST,
-    UNKNOWN,
-)
-from .step import CANCELS, learn
+from .policy_params import COUNTS, GROWTH, MIXTURE, OWN_MATRIX, PARAMS, PLAYED_ALONE, UNKNOWN
+from .step import CANCELS, ZERO, learn
 
 # what learning returns: all done; the estimate has outgrown N; the solver asks for attention; the
 # sets need the readable way; the input is bad and nothing was learnt
@@ -47,8 +27,12 @@ trusted, linear_gap = inline(adaptive_set.trusted), inline(adaptive_set.linear_g
 mixture, linear_mixture = inline(adaptive_set.mixture), inline(adaptive_set.linear_mixture)
 soft_minimum = inline(adaptive_set.soft_minimum)
 counts_log_det = inline(adaptive_set.counts_log_det)
-ZERO, ONE, TWO = np.uint64(0), np.uint64(1), np.uint64(2)
-BUFFER = np.uint64(at.BUFFER)
+
+
+@njit(**INNER)
+def params_of(row):
+    """Return the numbers of a policy."""
+    return row.view(PARAMS)[0]
 
 
 @njit(**INNER)
@@ -60,7 +44,7 @@ def lower(quads, arms, k, share):
 
 
 @njit(**PART)
-def largest_upper(centres, quads, radii, s, arms):
+def largest_upper(centres, quads, radii, p, arms):
     """Return the arm whose smallest upper bound over the ellipsoids is largest; -1: bad arms.
 
     Ellipsoids of infinite radius are left out; where all are, the longest arm is best.
@@ -71,12 +55,12 @@ def largest_upper(centres, quads, radii, s, arms):
         length2 = 0.0
         for j in range(d):
             length2 += arms[k, j] * arms[k, j]
-        if not length2 <= s[LIMIT]:  # NaN fails it too
+        if not length2 <= p.limit:  # NaN fails it too
             return -1
         best = math.inf
         for f in range(radii.shape[0]):
             if radii[f] < math.inf:
-                upper = dot(centres[f], arms, k) + s[SCALE] * radii[f] * math.sqrt(quads[f, k])
+                upper = dot(centres[f], arms, k) + p.scale * radii[f] * math.sqrt(quads[f, k])
                 best = min(best, upper)
         index[k] = best if best < math.inf else math.sqrt(length2)
     return first_best(index)
@@ -86,22 +70,22 @@ def largest_upper(centres, quads, radii, s, arms):
     int64(float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64[:, ::1]),
     nogil=False,
 )
-def best_upper(centres, quads, radii, s, arms):
+def best_upper(centres, quads, radii, params, arms):
     """`largest_upper` for Python."""
-    return largest_upper(centres, quads, radii, s, arms)
+    return largest_upper(centres, quads, radii, params_of(params), arms)
 
 
 @entry(
     int64(float64[:, ::1], float64[:, :, ::1], float64[::1], float64[::1], float64[:, ::1]),
     nogil=False,
 )
-def choose_upper(centres, inverses, radii, s, arms):
+def choose_upper(centres, inverses, radii, params, arms):
     """Return `largest_upper`, the quadratic forms computed here."""
     quads = np.empty((radii.shape[0], arms.shape[0]))
     for f in range(radii.shape[0]):
         if radii[f] < math.inf:
             set_forms(arms, inverses[f], quads[f])
-    return largest_upper(centres, quads, radii, s, arms)
+    return largest_upper(centres, quads, radii, params_of(params), arms)
 
 
 @entry(float64(float64[:, ::1], float64, float64[::1]), nogil=False)
@@ -120,14 +104,14 @@ def reach(inverse, radius, x):
 
 
 @njit(**INNER)
-def practical(score, h, s):
+def practical(score, h, p):
     """Return the practical index."""
-    bonus = math.sqrt(s[GAIN] * h * (3.0 + math.log1p(s[CURVATURE] * h)))
-    return score + s[SCALE] * bonus
+    bonus = math.sqrt(p.gain * h * (3.0 + math.log1p(p.curvature * h)))
+    return score + p.scale * bonus
 
 
 @njit(**INNER)
-def most_promising(scores, quads, s):
+def most_promising(scores, quads, p):
     """Return the arm of the largest practical index.
 
     One logarithm, of the largest form, bounds all indices; few arms need their own.
@@ -135,14 +119,14 @@ def most_promising(scores, quads, s):
     widest = 0.0
     for k in range(scores.shape[0]):
         widest = max(widest, quads[k])
-    factor = s[GAIN] * (3.0 + math.log1p(s[CURVATURE] * widest))
+    factor = p.gain * (3.0 + math.log1p(p.curvature * widest))
     index = np.empty(scores.shape[0])
     for k in range(scores.shape[0]):
-        index[k] = scores[k] + s[SCALE] * math.sqrt(factor * quads[k])
+        index[k] = scores[k] + p.scale * math.sqrt(factor * quads[k])
     top = -math.inf
     for k in range(scores.shape[0]):
         if index[k] >= top - 2.0 * TIE * abs(top):
-            index[k] = practical(scores[k], quads[k], s)
+            index[k] = practical(scores[k], quads[k], p)
             top = max(top, index[k])
         else:
             index[k] = -math.inf
@@ -150,18 +134,18 @@ def most_promising(scores, quads, s):
 
 
 @entry(int64(float64[::1], float64[::1], float64[::1], float64[:, ::1]), nogil=False)
-def best_practical(theta, quads, s, arms):
+def best_practical(theta, quads, params, arms):
     """Return the arm of the largest practical index, the arms having been checked."""
-    scores = np.empty(arms.shape[0])
+    p, scores = params_of(params), np.empty(arms.shape[0])
     for k in range(arms.shape[0]):
         scores[k] = dot(theta, arms, k)
-    return most_promising(scores, quads, s)
+    return most_promising(scores, quads, p)
 
 
 @entry(int64(float64[::1], float64[:, ::1], float64[::1], float64[:, ::1]), nogil=False)
-def choose_practical(theta, inverse, s, arms):
+def choose_practical(theta, inverse, params, arms):
     """Return the arm of the largest practical index; -1 where the arms are bad."""
-    K, d = arms.shape
+    p, (K, d) = params_of(params), arms.shape
     scores, quads = np.empty(K), np.empty(K)
     for k in range(K):
         length2, score = 0.0, 0.0
@@ -169,58 +153,53 @@ def choose_practical(theta, inverse, s, arms):
             x = arms[k, j]
             length2 += x * x
             score += theta[j] * x
-        if not length2 <= s[LIMIT]:
+        if not length2 <= p.limit:
             return -1
         scores[k] = score
     set_forms(arms, inverse, quads)
-    return most_promising(scores, quads, s)
+    return most_promising(scores, quads, p)
 
 
 @njit(**INNER)
-def last_curvature(a, w):
+def last_curvature(s, a, w):
     """Return the curvature of the row just learnt, of weight ``w``."""
-    if a[at.CODE] == 0.0:
+    if s.code == 0.0:
         return w
-    ld = np.uint64(a[at.PADDED])
-    numbers = HEADER + VECTORS * ld + ld * ld + BUFFER * ld
-    return a[numbers + TWO * BUFFER + np.uint64(a[at.BUFFERED]) - ONE]
+    return a[offsets(s).numbers + TWO * BUFFER + np.uint64(s.buffered) - ONE]
 
 
 @njit(**INNER)
-def absorb(a, s, x, y, w):
+def absorb(s, a, p, x, y, w):
     """Learn a row, add its curvature to the sum, return what is left to do."""
-    if x.shape[0] != a[at.DIM] or a[at.STATUS] != at.FINE or not (w > 0.0 and abs(y) <= LARGEST):
+    if x.shape[0] != s.dim or s.status != layout.FINE or not (w > 0.0 and abs(y) <= LARGEST):
         return BAD
-    status, _, _ = learn(a, x, ZERO, y, w, a[at.LIMIT], False)
-    if status == at.REFUSED:
+    status, _, _ = learn(s, a, x, ZERO, y, w, s.limit, False)
+    if status == layout.REFUSED:
         return BAD
-    s[CURVATURE] += last_curvature(a, w)
-    if status != at.FINE:
-        a[at.STATUS] = status
+    p.curvature += last_curvature(s, a, w)
+    if status != layout.FINE:
+        s.status = status
         return ATTEND
     return DONE
 
 
 @njit(**INNER)
-def unfold(a, d, theta, inverse):
+def unfold(s, a, d, theta, inverse):
     """Set ``theta`` and ``inverse``, both halves, from the state; return the inverse's trace.
 
     The state keeps the lower half of its inverse, and one change of rank one apart.
     """
-    ld = np.uint64(a[at.PADDED])
-    u = HEADER + STEP * ld
-    slot = HEADER + (SLOTS + np.uint64(a[at.SLOT])) * ld
-    row = HEADER + VECTORS * ld
-    trace = 0.0
+    at, trace = offsets(s), 0.0
+    row = at.inverse
     for i in range(np.uint64(d)):
-        change = a[at.PENDING] * a[slot + i]
+        change = s.pending * a[at.pending + i]
         for j in range(i + ONE):
-            value = a[row + j] - change * a[slot + j]
+            value = a[row + j] - change * a[at.pending + j]
             inverse[i, j] = value
             inverse[j, i] = value
-        row += ld
+        row += at.width
         trace += inverse[i, i]
-        theta[i] = a[HEADER + i] + a[u + i]
+        theta[i] = a[at.anchor + i] + a[at.step + i]
     return trace
 
 
@@ -231,72 +210,71 @@ def unfold(a, d, theta, inverse):
     ),
     nogil=False,
 )  # fmt: skip
-def learn_practical(a, s, theta, inverse, x, y, w, arms, quads):
+def learn_practical(a, params, theta, inverse, x, y, w, arms, quads):
     """Learn a reward; set ``theta``, ``inverse`` and the quadratic forms of ``arms``.
 
     Says whether the estimate has outgrown the moving ridge.
     """
-    todo = absorb(a, s, x, y, w)
+    s, p = numbers_of(a), params_of(params)
+    todo = absorb(s, a, p, x, y, w)
     if todo != DONE:
         return todo
-    ld = np.uint64(a[at.PADDED])
-    slot = HEADER + (SLOTS + np.uint64(a[at.SLOT])) * ld
-    lower(quads, arms, a[slot : slot + ld], a[at.PENDING])
-    unfold(a, x.shape[0], theta, inverse)
+    at = offsets(s)
+    lower(quads, arms, a[at.pending : at.pending + at.width], s.pending)
+    unfold(s, a, x.shape[0], theta, inverse)
     length2 = 0.0
     for i in range(x.shape[0]):
         length2 += theta[i] * theta[i]
-    return OUTGROWN if length2 > GROWTH * GROWTH * s[NORM] * s[NORM] else DONE
+    return OUTGROWN if length2 > GROWTH * GROWTH * p.norm * p.norm else DONE
 
 
 @njit(**INNER)
-def mixed(a, s, m, Q, x, w, theta, played):
+def mixed(s, a, p, m, Q, x, w, theta, played):
     """Renew the mixture for a row just learnt; return its loss less the minimum, NaN if in doubt.
 
     ``m`` holds its numbers and ``Q`` the inverse of its matrix; ``played`` is the excess of the
     played loss.
     """
-    d, ld = x.shape[0], np.uint64(a[at.PADDED])
-    gradient = HEADER + np.uint64(at.GRADIENT) * ld
-    if m[KIND] == OWN_MATRIX:
+    at, d = offsets(s), x.shape[0]
+    if m.kind == OWN_MATRIX:
         k, q = np.empty(d), 0.0
         for i in range(d):
             k[i] = 0.0
             for j in range(d):
                 k[i] += Q[i, j] * x[j]
             q += k[i] * x[i]
-        change = m[STEEPEST] * w * q
+        change = m.steepest * w * q
         if not 0.0 <= change <= CANCELS:
             return math.nan
-        m[LOG_DET] += math.log1p(change)
-        share = m[STEEPEST] * w / (1.0 + change)
+        m.log_det += math.log1p(change)
+        share = m.steepest * w / (1.0 + change)
         for i in range(d):
             for j in range(d):
                 Q[i, j] -= share * k[i] * k[j]
     else:  # 1 + c q of the solver's own update
-        m[LOG_DET] += math.log(last_curvature(a, w) / a[at.PENDING])
-    move = m[PRIOR] - a[at.RIDGE]
-    if a[at.CODE] == 0.0:
+        m.log_det += math.log(last_curvature(s, a, w) / s.pending)
+    move = m.prior - s.ridge
+    if s.code == 0.0:
         pull = 0.0
-        if m[KIND] == OWN_MATRIX:
+        if m.kind == OWN_MATRIX:
             for i in range(np.uint64(d)):
                 for j in range(np.uint64(d)):
-                    pull += theta[i] * Q[i, j] * a[gradient + j]
-        return linear_mixture(m[CONSTANT], move, pull, m[LOG_DET])
-    square, form, log_det = 0.0, 0.0, m[LOG_DET]
+                    pull += theta[i] * Q[i, j] * a[at.gradient + j]
+        return linear_mixture(m.constant, move, pull, m.log_det)
+    square, form, log_det = 0.0, 0.0, m.log_det
     for i in range(np.uint64(d)):
-        square += a[HEADER + i] * a[HEADER + i]
-    if m[KIND] == COUNTS:
-        if square > s[PARAMETER] * s[PARAMETER]:
+        square += a[at.anchor + i] * a[at.anchor + i]
+    if m.kind == COUNTS:
+        if square > p.parameter * p.parameter:
             return math.inf
-        log_det = counts_log_det(a, m[STEEPEST], m[PRIOR], log_det)
+        log_det = counts_log_det(s, m.steepest, m.prior, log_det)
     else:
         for i in range(np.uint64(d)):
             inner = 0.0
             for j in range(np.uint64(d)):
-                inner += Q[i, j] * (a[gradient + j] + move * a[HEADER + j])
-            form += inner * (a[gradient + i] + move * a[HEADER + i])
-    return mixture(a, m[CONSTANT], m[PRIOR], square, form, log_det, played)
+                inner += Q[i, j] * (a[at.gradient + j] + move * a[at.anchor + j])
+            form += inner * (a[at.gradient + i] + move * a[at.anchor + i])
+    return mixture(s, m.constant, m.prior, square, form, log_det, played)
 
 
 @entry(
@@ -307,40 +285,41 @@ def mixed(a, s, m, Q, x, w, theta, played):
     ),
     nogil=False,
 )  # fmt: skip
-def learn_guaranteed(a, s, centres, inverses, radii, f, x, y, w, arms, quads, m, Q):
+def learn_guaranteed(
+    a, params, centres, inverses, radii, f, x, y, w, arms, quads, mixture_numbers, Q
+):
     """Learn a reward; renew the global ellipsoid ``f`` and the local one after it, and the
     quadratic forms of ``arms`` in both.
 
     `regression.sets.adaptive` is asked to step in when rounding could matter. For the identity link
     the two ellipsoids are one.
     """
-    todo = absorb(a, s, x, y, w)
+    s, p = numbers_of(a), params_of(params)
+    todo = absorb(s, a, p, x, y, w)
     if todo != DONE:
         return todo
-    d = x.shape[0]
-    ld = np.uint64(a[at.PADDED])
-    slot = HEADER + (SLOTS + np.uint64(a[at.SLOT])) * ld
-    linear = a[at.CODE] == 0.0
+    m, at, d = mixture_numbers.view(MIXTURE)[0], offsets(s), x.shape[0]
+    linear = s.code == 0.0
     own = f if linear else f + 1
     if arms.shape[0] > 0:
-        lower(quads[own], arms, a[slot : slot + ld], a[at.PENDING])
-    trace = unfold(a, d, centres[own], inverses[own])
+        lower(quads[own], arms, a[at.pending : at.pending + at.width], s.pending)
+    trace = unfold(s, a, d, centres[own], inverses[own])
     length2 = 0.0
     for i in range(d):
         centres[f, i] = centres[own, i]
         length2 += centres[f, i] * centres[f, i]
     length = math.sqrt(length2)
-    if m[KIND] == UNKNOWN or not trusted(a, trace):
+    if m.kind == UNKNOWN or not trusted(s, trace):
         return DOUBT
     if linear:
-        gain = a[at.PLAYED]
-        if m[KIND] != PLAYED_ALONE:
-            other = mixed(a, s, m, Q, x, w, centres[f], gain)
+        gain = s.played
+        if m.kind != PLAYED_ALONE:
+            other = mixed(s, a, p, m, Q, x, w, centres[f], gain)
             if other != other:
                 return DOUBT
-            gain = soft_minimum(gain, other, m[CONSTANT])
-        radius = math.sqrt(2.0 * level(a[at.RIDGE], s[PARAMETER], s[PRICE], gain))
-        radii[f] = radius + linear_gap(a, length, trace)
+            gain = soft_minimum(gain, other, m.constant)
+        radius = math.sqrt(2.0 * level(s.ridge, p.parameter, p.price, gain))
+        radii[f] = radius + linear_gap(s, length, trace)
         return DONE
     k = np.empty(d)
     q = 0.0
@@ -350,24 +329,24 @@ def learn_guaranteed(a, s, centres, inverses, radii, f, x, y, w, arms, quads, m,
             inner += inverses[f, i, j] * x[j]
         k[i] = inner
         q += inner * x[i]
-    change = s[SLOPE] * w * q
+    change = p.slope * w * q
     if not 0.0 <= change <= CANCELS:
         return DOUBT
-    share = s[SLOPE] * w / (1.0 + change)
+    share = p.slope * w / (1.0 + change)
     if arms.shape[0] > 0:
         lower(quads[f], arms, k, share)
     for i in range(d):
         for j in range(d):
             inverses[f, i, j] -= share * k[i] * k[j]
-    lever, bend = stretch(a), growth(a)
-    gain = excess(a, bend, chord(nearness(a, lever, bend)))
-    if m[KIND] != PLAYED_ALONE:
-        other = mixed(a, s, m, Q, x, w, centres[f], gain)
+    lever, bend = stretch(s), growth(s)
+    gain = excess(s, bend, chord(nearness(s, lever, bend)))
+    if m.kind != PLAYED_ALONE:
+        other = mixed(s, a, p, m, Q, x, w, centres[f], gain)
         if other != other:
             return DOUBT
         if other < math.inf:
-            gain = soft_minimum(gain, other, m[CONSTANT])
-    b = level(a[at.RIDGE], s[PARAMETER], s[PRICE], gain)
-    radii[f] = math.sqrt(2.0 * b) + a[at.GAP]
-    radii[own] = local_radius(a, b, radii[f], s[PARAMETER] + length, lever, bend)
+            gain = soft_minimum(gain, other, m.constant)
+    b = level(s.ridge, p.parameter, p.price, gain)
+    radii[f] = math.sqrt(2.0 * b) + s.gap
+    radii[own] = local_radius(s, b, radii[f], p.parameter + length, lever, bend)
     return DONE

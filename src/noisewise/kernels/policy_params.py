@@ -1,22 +1,47 @@
-"""Where the kernels of an optimistic policy find its numbers: a row for every layer."""
+"""The numbers of an optimistic policy's kernels: a row for every layer, and its mixture."""
 
-(
-    GAIN,  # g of the practical index
-    SCALE,  # of the index's bonus or radius
-    LIMIT,  # largest squared length of an arm
-    PARAMETER,  # bound of the true parameter's norm
-    PRICE,  # C log(1/delta)
-    SLOPE,  # kappa
-    CURVATURE,  # W, the sum of w phi'
-    NORM,  # N of the moving ridge
-) = range(8)
-SIZE = 8
+from typing import TYPE_CHECKING, ClassVar
 
-# how far the estimate outgrows N before the ridge moves
-GROWTH = 1.1
+from .named import Numbers, record
 
-# the numbers of a mixture, beside the inverse of its matrix
-KIND, CONSTANT, PRIOR, STEEPEST, LOG_DET, MIXTURE_SIZE = range(6)
-# its kinds: to be recomputed; none, the played loss alone; with a matrix of its own; with the
-# solver's, because the ridges agree; for counts, with the solver's
+GROWTH = 1.1  # how far the estimate outgrows N before the ridge moves
+# kinds of mixtures: to be recomputed; none, the played loss alone; with a matrix of its own; with
+# the solver's, because the ridges agree; for counts, with the solver's
 UNKNOWN, PLAYED_ALONE, OWN_MATRIX, SAME_MATRIX, COUNTS = range(5)
+
+
+class Params(Numbers):
+    """What the kernels know of a layer."""
+
+    fields: ClassVar = {
+        "gain": "g of the practical index",
+        "scale": "of the index's bonus or radius",
+        "limit": "largest squared length of an arm",
+        "parameter": "bound of the true parameter's norm",
+        "price": "C log(1/delta)",
+        "slope": "kappa",
+        "curvature": "W, the sum of w phi'",
+        "norm": "N of the moving ridge",
+    }
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> float: ...
+        def __setattr__(self, name: str, value: float) -> None: ...
+
+
+class Mixture(Numbers):
+    """The numbers of a mixture, beside the inverse of its matrix."""
+
+    fields: ClassVar = {
+        "kind": "one of the above",
+        "constant": "C",
+        "prior": "2 lam0",
+        "steepest": "K; for counts log c",
+        "log_det": "of its matrix over 2 lam0",
+    }
+    __slots__ = ()
+
+
+PARAMS, MIXTURE = record(Params.fields), record(Mixture.fields)

@@ -4,8 +4,9 @@ All rows are linearised at the anchor m. With P the inverse of H, u = -P g and r
 curvature of the new row at m, a round is one recursive-least-squares update of (u, P). The rank-one
 change of P stays pending and is applied in the next round's product with x: P is swept once.
 
-Everything is addressed by offsets into the state's array, since a view costs more than a small
-sweep; offsets are unsigned, since a signed one would be tested for wrapping around.
+``s`` are the numbers of the state and ``at`` the offsets of all else in its array ``a``, since a
+view costs more than a small sweep; they are unsigned, since a signed one would be tested for
+wrapping around.
 """
 
 import math
@@ -14,9 +15,20 @@ import numpy as np
 from numba import float64, int64, njit, void
 from numba.core.errors import NumbaError
 
-from . import anchor
-from . import layout as at
-from .anchor import CHUNK, HEADER, MEAN, POTENTIAL, SLOPE, certify, set_parts
+from . import anchor, layout
+from .anchor import (
+    BUFFER,
+    CHUNK,
+    MEAN,
+    POTENTIAL,
+    SLOPE,
+    THREE,
+    TWO,
+    certify,
+    numbers_of,
+    offsets,
+    set_parts,
+)
 from .compile_options import INNER, PART, Given, entry
 from .given import taken
 from .links import extended, within
@@ -24,88 +36,75 @@ from .vectors import advance, copy_and_dot, square, sweep
 
 # what calling a kernel raises, before it runs, where an argument is not of its type
 UNFIT = (TypeError, ValueError, OverflowError, NumbaError)
-LARGEST = at.LARGEST
+LARGEST = layout.LARGEST
 CANCELS = 1e6
-BUFFER = np.uint64(at.BUFFER)
-ROOM = float(at.BUFFER)
-ZERO, ONE, TWO, THREE = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
-STEP, GRADIENT, SLOTS = np.uint64(at.STEP), np.uint64(at.GRADIENT), np.uint64(at.SLOTS)
-VECTORS = np.uint64(at.VECTORS)
+ROOM = float(layout.BUFFER)
+ZERO = np.uint64(0)
 ROW, REAL = Given(float64[::1]), Given(float64)  # what `step` takes
 
 
 @njit(**INNER)
-def rank_one_update(a, y, w, sm, su, sx, mean_m, slope_m, bend, value, loss):
+def rank_one_update(s, a, y, w, sm, su, sx, mean_m, slope_m, bend, value, loss):
     """Learn the row that lies at the end of the buffer, of score sm + su; return the status.
 
     ``value`` is what it adds to F(m), ``loss`` what it costs as played.
     """
-    d = np.uint64(a[at.DIM])
-    ld = np.uint64(a[at.PADDED])
-    u = HEADER + STEP * ld
-    g = HEADER + GRADIENT * ld
-    slot = np.uint64(a[at.SLOT])
-    k = HEADER + (SLOTS + ONE - slot) * ld
-    P = HEADER + VECTORS * ld
-    n = np.uint64(a[at.BUFFERED])
-    buffer = P + ld * ld
-    row = buffer + n * ld
-    (q,) = sweep(a, d, ld, P, HEADER + (SLOTS + slot) * ld, row, k, -a[at.PENDING])
+    at, d, n = offsets(s), np.uint64(s.dim), np.uint64(s.buffered)
+    k, row = at.fresh, at.rows + n * at.width
+    (q,) = sweep(a, d, at.width, at.inverse, at.pending, row, k, -s.pending)
     c = w * slope_m
     r = w * (mean_m - y)
     shrink = 1.0 / (1.0 + c * q)
-    slope_u, length2 = advance(a, d, u, k, g, row, -(r + c * su) * shrink, r)
-    a[at.PENDING] = c * shrink
-    a[at.SLOT] = 1.0 - a[at.SLOT]
-    a[at.COUNT] += 1.0
-    a[at.BUFFERED] += 1.0
-    a[at.HEAVIEST] = max(a[at.HEAVIEST], w)
-    a[at.SQUARES] += w * y * y
-    a[at.LOWEST] = min(a[at.LOWEST], y)
-    a[at.HIGHEST] = max(a[at.HIGHEST], y)
-    a[at.LEVERAGE] = max(a[at.LEVERAGE], q)
+    slope_u, length2 = advance(a, d, at.step, k, at.gradient, row, -(r + c * su) * shrink, r)
+    s.pending = c * shrink
+    s.slot = 1.0 - s.slot
+    s.count += 1.0
+    s.buffered += 1.0
+    s.heaviest = max(s.heaviest, w)
+    s.squares += w * y * y
+    s.lowest = min(s.lowest, y)
+    s.highest = max(s.highest, y)
+    s.leverage = max(s.leverage, q)
     length = math.sqrt(sx)
-    a[at.LONGEST] = max(a[at.LONGEST], length)
-    a[at.TOTAL] += length * (abs(r) + w * abs(y))
-    a[at.CURVED] += c * sx
-    due = a[at.BUFFERED] == ROOM
-    due = due or a[at.COUNT] == 2.0 * a[at.DIM] or a[at.COUNT] == 4.0 * a[at.DIM]
+    s.longest = max(s.longest, length)
+    s.total += length * (abs(r) + w * abs(y))
+    s.curved += c * sx
+    due = s.buffered == ROOM
+    due = due or s.count == 2.0 * s.dim or s.count == 4.0 * s.dim
     if c * q > CANCELS:  # the update has lost that many digits of the inverse
-        a[at.CANCELLED] = 1.0
+        s.cancelled = 1.0
         due = True
-    if a[at.CODE] == 0.0:
+    if s.code == 0.0:
         # what the played score costs above the minimum: half (y-z)^2 w^2 h, and clipping
-        inside = min(max(su, -a[at.BOUND]), a[at.BOUND])
-        a[at.PLAYED] += 0.5 * w * (y - su) * (y - su) * c * q * shrink
-        a[at.PLAYED] += w * (inside - su) * (0.5 * (inside + su) - y)
+        inside = min(max(su, -s.bound), s.bound)
+        s.played += 0.5 * w * (y - su) * (y - su) * c * q * shrink
+        s.played += w * (inside - su) * (0.5 * (inside + su) - y)
         if w != 1.0:  # the buffer keeps sqrt(w) x, all that the Gram matrix needs
             root = math.sqrt(w)
-            for j in range(ld):
+            for j in range(at.width):
                 a[row + j] *= root
-        return at.ATTENTION if due else at.FINE
-    numbers = buffer + BUFFER * ld + n
+        return layout.ATTENTION if due else layout.FINE
+    numbers = at.numbers + n
     a[numbers] = w
     a[numbers + BUFFER] = w * y
     a[numbers + TWO * BUFFER] = c
     a[numbers + THREE * BUFFER] = sm
-    a[at.VALUE] += value
-    a[at.PLAYED] += loss
-    a[at.SKEW] = max(a[at.SKEW], bend)
-    a[at.STEP_NORM] = math.sqrt(max(-slope_u, 0.0))
-    certify(a, length2)
+    s.value += value
+    s.played += loss
+    s.skew = max(s.skew, bend)
+    s.step_norm = math.sqrt(max(-slope_u, 0.0))
+    certify(s, length2)
     if due:
-        return at.ATTENTION
-    return at.PASS if a[at.PASS_DUE] != 0.0 else at.FINE
+        return layout.ATTENTION
+    return layout.PASS if s.pass_due != 0.0 else layout.FINE
 
 
 @njit(**INNER)
-def append_row(a, x, x0):
+def append_row(s, a, x, x0):
     """Copy a row to the end of the buffer; return x.m, x.u and x.x."""
-    d = np.uint64(a[at.DIM])
-    ld = np.uint64(a[at.PADDED])
-    u = HEADER + STEP * ld
-    row = HEADER + VECTORS * ld + ld * ld + np.uint64(a[at.BUFFERED]) * ld
-    return copy_and_dot(a, x, d, x0, row, HEADER, u)
+    at = offsets(s)
+    row = at.rows + np.uint64(s.buffered) * at.width
+    return copy_and_dot(a, x, np.uint64(s.dim), x0, row, at.anchor, at.step)
 
 
 @njit(**INNER)
@@ -117,20 +116,20 @@ def play(code, S, z, y, w):
 
 
 @njit(**INNER)
-def learn(a, x, x0, y, w, limit, later):
+def learn(s, a, x, x0, y, w, limit, later):
     """Check a row, predict, learn; return status, score and mean.
 
     What only sums need of a curved link is left out if it is added ``later``, and so is the mean.
     """
-    if a[at.BUFFERED] >= ROOM:  # no place for it
-        return at.REFUSED, 0.0, 0.0
-    sm, su, sx = append_row(a, x, x0)
+    if s.buffered >= ROOM:  # no place for it
+        return layout.REFUSED, 0.0, 0.0
+    sm, su, sx = append_row(s, a, x, x0)
     # written so that NaN fails each comparison; squares of these sizes must not overflow
     size = w * (sx + abs(y)) * (1.0 + sx)
     if not (sx <= limit and w >= 0.0 and abs(y) <= LARGEST and size <= LARGEST):
-        return at.REFUSED, 0.0, 0.0
-    code = np.int64(a[at.CODE])
-    S = a[at.BOUND]
+        return layout.REFUSED, 0.0, 0.0
+    code = np.int64(s.code)
+    S = s.bound
     z = sm + su
     played = z
     value, loss = 0.0, 0.0
@@ -141,8 +140,8 @@ def learn(a, x, x0, y, w, limit, later):
             value = w * (potential - y * sm)
             played, loss = play(code, S, z, y, w)
     if w == 0.0:
-        return at.FINE, z, played
-    return rank_one_update(a, y, w, sm, su, sx, mean, slope, bend, value, loss), z, played
+        return layout.FINE, z, played
+    return rank_one_update(s, a, y, w, sm, su, sx, mean, slope, bend, value, loss), z, played
 
 
 @entry(float64(REAL, REAL, ROW, ROW), nogil=False)
@@ -153,46 +152,46 @@ def step(y, w, a, x):
     something before the next row; then the mean lies in the header.
     """
     y, w, a, x = taken(y), taken(w), taken(a), taken(x)
-    if x.shape[0] != a[at.DIM] or a[at.STATUS] != at.FINE:
+    s = numbers_of(a)
+    if x.shape[0] != s.dim or s.status != layout.FINE:
         return np.nan
-    status, _, mean = learn(a, x, ZERO, y, w, a[at.LIMIT], False)
-    if status == at.FINE:
+    status, _, mean = learn(s, a, x, ZERO, y, w, s.limit, False)
+    if status == layout.FINE:
         return mean
-    if status == at.REFUSED:
+    if status == layout.REFUSED:
         return np.nan
-    a[at.STATUS] = status
-    a[at.MEAN] = mean
+    s.status = status
+    s.last_mean = mean
     return np.inf
 
 
 @njit(**PART)
-def add_losses(a, y, w, first, last, held, what, out, room):
+def add_losses(s, a, y, w, first, last, held, what, out, room):
     """Add what rows cost as played and, those buffered after ``held``, at the anchor.
 
     ``out`` has their scores, which become means if these are asked for.
     """
-    code = np.int64(a[at.CODE])
+    code = np.int64(s.code)
     if code == 0:
         return
-    S = a[at.BOUND]
+    S = s.bound
     each = 0 if w.shape[0] == 1 else 1
-    for i in range(first, last, at.CHUNK):
-        n = min(last - i, at.CHUNK)
+    for i in range(first, last, layout.CHUNK):
+        n = min(last - i, layout.CHUNK)
         for j in range(n):
             room[j] = min(max(out[i + j], -S), S)
         set_parts(code, S, room, n)
         loss = 0.0
         for j in range(n):
             loss += w[each * (i + j)] * (room[POTENTIAL + j] - y[i + j] * room[j])
-        a[at.PLAYED] += loss
-        if what == at.MEANS:
+        s.played += loss
+        if what == layout.MEANS:
             for j in range(n):
                 mean = room[MEAN + j] + room[SLOPE + j] * (out[i + j] - room[j])
                 out[i + j] = within(code, mean)
-    ld = np.uint64(a[at.PADDED])
-    numbers = HEADER + VECTORS * ld + ld * ld + BUFFER * ld
-    for i in range(held, np.uint64(a[at.BUFFERED]), CHUNK):
-        n = min(np.uint64(a[at.BUFFERED]) - i, CHUNK)
+    numbers = offsets(s).numbers
+    for i in range(held, np.uint64(s.buffered), CHUNK):
+        n = min(np.uint64(s.buffered) - i, CHUNK)
         for j in range(n):
             room[j] = a[numbers + THREE * BUFFER + i + j]
         set_parts(code, S, room, n)
@@ -200,7 +199,7 @@ def add_losses(a, y, w, first, last, held, what, out, room):
         for j in range(n):
             pull = a[numbers + BUFFER + i + j] * room[j]
             value += a[numbers + i + j] * room[POTENTIAL + j] - pull
-        a[at.VALUE] += value
+        s.value += value
 
 
 @entry(
@@ -217,30 +216,31 @@ def run(a, x, y, w, first, limit, what, out, room):
     over it are done here.
     """
     a, x, y, w, out, room = taken(a), taken(x), taken(y), taken(w), taken(out), taken(room)
-    d = np.uint64(a[at.DIM])
+    s = numbers_of(a)
+    d = np.uint64(s.dim)
     x0 = np.uint64(first) * d
     each = 0 if w.shape[0] == 1 else 1
-    held = np.uint64(a[at.BUFFERED])
+    held = np.uint64(s.buffered)
     done = first
-    a[at.REQUEST] = at.FINE
-    while done < y.shape[0] and a[at.REQUEST] == at.FINE:
-        status, score, _ = learn(a, x, x0, y[done], w[each * done], limit, True)
-        a[at.REQUEST] = status
-        if status == at.REFUSED:
+    s.request = layout.FINE
+    while done < y.shape[0] and s.request == layout.FINE:
+        status, score, _ = learn(s, a, x, x0, y[done], w[each * done], limit, True)
+        s.request = status
+        if status == layout.REFUSED:
             break
         out[done] = score
         done += 1
         x0 += d
-        if status == at.PASS and a[at.COUNT] == a[at.BUFFERED]:
-            add_losses(a, y, w, first, done, held, what, out, room)
-            first, held = done, np.uint64(a[at.BUFFERED])
-            anchor.propose(a, 1.0, room)
-            verdict = anchor.judge(a, 1.0)
-            if verdict == at.FACTOR_STALE:
-                a[at.REQUEST] = at.RENEW
-            elif verdict == at.KEPT and a[at.PASS_DUE] == 0.0:
-                a[at.REQUEST] = at.FINE
-    add_losses(a, y, w, first, done, held, what, out, room)
+        if status == layout.PASS and s.count == s.buffered:
+            add_losses(s, a, y, w, first, done, held, what, out, room)
+            first, held = done, np.uint64(s.buffered)
+            anchor.propose(s, a, 1.0, room)
+            verdict = anchor.judge(s, a, 1.0)
+            if verdict == layout.FACTOR_STALE:
+                s.request = layout.RENEW
+            elif verdict == layout.KEPT and s.pass_due == 0.0:
+                s.request = layout.FINE
+    add_losses(s, a, y, w, first, done, held, what, out, room)
     return done
 
 
@@ -260,7 +260,25 @@ def first_refused(x, y, w, limit):
 
 
 # the passes, for Python
-propose = entry(void(float64[::1], float64, float64[::1]))(anchor.propose)
-judge = entry(int64(float64[::1], float64))(anchor.judge)
-restep = entry(void(float64[::1]))(anchor.restep)
-scan = entry(void(float64[::1], float64[::1], float64[::1], int64, float64[::1]))(anchor.scan)
+@entry(void(float64[::1], float64, float64[::1]))
+def propose(a, share, room):
+    """Begin a pass at the trial point."""
+    anchor.propose(numbers_of(a), a, share, room)
+
+
+@entry(int64(float64[::1], float64))
+def judge(a, share):
+    """Accept the trial point or not, and say whether the factor still serves."""
+    return anchor.judge(numbers_of(a), a, share)
+
+
+@entry(void(float64[::1]))
+def restep(a):
+    """Set the step that belongs to gradient and inverse."""
+    anchor.restep(numbers_of(a), a)
+
+
+@entry(void(float64[::1], float64[::1], float64[::1], int64, float64[::1]))
+def scan(a, x, numbers, n, room):
+    """Add a block of the history to the sums of a pass."""
+    anchor.scan(numbers_of(a), a, x, numbers, n, room)

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import float64
 
-from . import layout as at
+from .anchor import numbers_of
 from .compile_options import entry
 from .step import append_row, first_refused, judge, propose, rank_one_update, restep
 
@@ -19,6 +19,7 @@ def feed(a, x, y, w, mean_m, slope_m, potential_m, loss):
 
     Returns what is asked for.
     """
-    sm, su, sx = append_row(a, x, np.uint64(0))
-    bend, value = a[at.CONCORDANCE], w * (potential_m - y * sm)
-    return rank_one_update(a, y, w, sm, su, sx, mean_m, slope_m, bend, value, loss)
+    s = numbers_of(a)
+    sm, su, sx = append_row(s, a, x, np.uint64(0))
+    bend, value = s.concordance, w * (potential_m - y * sm)
+    return rank_one_update(s, a, y, w, sm, su, sx, mean_m, slope_m, bend, value, loss)

@@ -125,10 +125,10 @@ class AnchoredNewton(CompiledSolver):
 
     def excess(self, state: "FTRLState") -> float:
         """Return what the step bounds it by."""
-        a = state.array
-        stretch, growth = adaptive_set.stretch(a), adaptive_set.growth(a)
-        chord = adaptive_set.chord(adaptive_set.nearness(a, stretch, growth))
-        return float(adaptive_set.excess(a, growth, chord))
+        h = state.head
+        stretch, growth = adaptive_set.stretch(h), adaptive_set.growth(h)
+        chord = adaptive_set.chord(adaptive_set.nearness(h, stretch, growth))
+        return adaptive_set.excess(h, growth, chord)
 
     def uniform(self, glm: GLM, state: "FTRLState") -> tuple[Array, float]:
         """Return them from the memo of the rows met so far."""
@@ -138,9 +138,9 @@ class AnchoredNewton(CompiledSolver):
         self, glm: GLM, state: "FTRLState", level: float, whole: Ellipsoid
     ) -> Ellipsoid | None:
         """Return the set in the norm of the solver's own matrix."""
-        a, length = state.array, glm.parameter_bound + float(np.linalg.norm(whole.centre))
-        stretch, growth = adaptive_set.stretch(a), adaptive_set.growth(a)
-        r = adaptive_set.local_radius(a, level, whole.radius, length, stretch, growth)
+        h, length = state.head, glm.parameter_bound + float(np.linalg.norm(whole.centre))
+        stretch, growth = adaptive_set.stretch(h), adaptive_set.growth(h)
+        r = adaptive_set.local_radius(h, level, whole.radius, length, stretch, growth)
         return Ellipsoid(whole.centre, state.sound_inverse(), r) if r < math.inf else whole
 
     @one_thread

@@ -198,7 +198,7 @@ class FTRL:
 
     def _settled(self, state: FTRLState) -> float:
         """Return the mean of the last row, what its step asked for being done."""
-        mean = state.head.mean
+        mean = state.head.last_mean
         with suppress(InUse):  # whoever has it does what was asked for
             settle(self.glm, state)
         return mean

@@ -70,10 +70,10 @@ class LeastSquares(CompiledSolver):
 
     def slack(self, state: "FTRLState") -> float:
         """Return what rounding can make of the gap, measured only where little is left of it."""
-        a, trace = state.array, float(np.trace(state.inverse()))
-        if not adaptive_set.trusted(a, trace):
+        h, trace = state.head, float(np.trace(state.inverse()))
+        if not adaptive_set.trusted(h, trace):
             return self.gap(state)
-        return adaptive_set.linear_gap(a, math.sqrt(state.theta @ state.theta), trace)
+        return adaptive_set.linear_gap(h, math.sqrt(state.theta @ state.theta), trace)
 
     def excess(self, state: "FTRLState") -> float:
         """Return the played loss less the minimum, which the step adds up itself."""

@@ -144,9 +144,9 @@ class Solver(ABC):
         elif square > glm.parameter_bound**2:
             return math.inf
         else:
-            log_det = adaptive_set.counts_log_det(state.array, found.counts, found.ridge, log_det)
+            log_det = adaptive_set.counts_log_det(state.head, found.counts, found.ridge, log_det)
         known = constant, found.ridge, square, form, log_det, excess
-        return float(adaptive_set.mixture(state.array, *known))
+        return adaptive_set.mixture(state.head, *known)
 
     def prior(self, glm: GLM, state: "FTRLState", constant: float) -> "Prior":
         r"""Return the mixture's matrix :math:`H_0 = 2\lambda_0 I + K\sum w x x^\top`, inverted.
