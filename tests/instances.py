@@ -40,6 +40,8 @@ REGRESSORS = [
     nw.Ridge(0.01, clip=0.3),
     nw.Forward(),
     nw.Forward(0.0),
+    nw.DiscountedForward(),
+    nw.DiscountedForward(0.1, 0.9),
     nw.Aggregating((nw.Ridge(0.01), nw.Forward(), nw.GradientDescent()), 5.0, (0.5, 0.25, 0.25)),
     nw.Aggregating((nw.ExponentiatedGradient(2.0), nw.FTRL(nw.GLM("tanh"))), label_bound=5.0),
     nw.Minimax(),
@@ -71,6 +73,8 @@ ENVIRONMENTS = [
     *(env.Stream(labels=env.Family(nw.GLM(link), most=50)) for link in ("logistic", "exponential")),
     *(env.Hard(0.5, 2.0, prior) for prior in ("ball", "cube", "gaussian")),
     *env.WORLDS.values(),
+    env.Corrupted(),
+    env.Corrupted(env.WORLDS["fixed-binomial"], 5.0),
 ]
 
 POLICIES = [
@@ -114,6 +118,8 @@ POLICIES = [
     *(nw.GLOC(nw.GLM(link), 0.5) for link in ("identity", "logistic", CAUCHIT)),
     *(nw.GLBOMD(nw.GLM(link, 2.0, 1.0)) for link in ("identity", "logistic", "exponential")),
     *(nw.GLBOMD(nw.GLM(link), "exact", dispersion=0.5) for link in ("logistic", "probit")),
+    nw.GLBOMD(noise_floor=0.3, corruption=2.0),
+    nw.GLBOMD(nw.GLM("logistic"), "exact", noise_floor=0.3, corruption=2.0),
     *(nw.OFUGLB(nw.GLM(link)) for link in ("identity", "logistic", "exponential")),
     nw.OFUGLB(nw.GLM("logistic", 1.0, 2.0), "set", radius_scale=0.1),
     nw.LinearThompson(),

@@ -293,3 +293,24 @@ def test_explained_noise_is_log_linear_in_the_features():
         assert np.abs(rows @ g - np.log(sd[free])).max() < 1e-9
         assert 2 * np.linalg.norm(g[:-1]) == pytest.approx(2.0)
         assert np.exp(g[-1]) == pytest.approx(np.sqrt(0.05 * 0.5))
+
+
+@pytest.mark.parametrize("name", ["fresh-linear", "tied-linear", "fixed-binomial"])
+def test_a_corrupted_world_spends_its_budget_on_the_first_rounds(name):
+    """Mirrored means: the best arm has the mean of the worst, and no more is spent than given."""
+    world = dataclasses.replace(env.WORLDS[name], rounds=60)
+    honest, bad = (w.draw(np.random.default_rng(9)) for w in (world, env.Corrupted(world, 5.0)))
+    moved = np.abs(bad.rewards - honest.rewards).max(axis=1)
+    rounds = np.flatnonzero(moved)
+    assert 3.0 < moved.sum() <= 5.0 or "binomial" in name
+    assert 0 < moved.sum() <= 5.0
+    np.testing.assert_array_equal(rounds, np.arange(len(rounds)))
+    np.testing.assert_array_equal(bad.means, honest.means)
+    if "binomial" in name:
+        assert bad.rewards.min() >= 0
+        assert bad.rewards.max() <= 1
+    else:
+        t = np.arange(len(rounds))
+        best, worst = honest.means[t].argmax(axis=1), honest.means[t].min(axis=1)
+        noise = honest.rewards[t, best] - honest.means[t, best]
+        np.testing.assert_allclose(bad.rewards[t, best], worst + noise, atol=1e-12)

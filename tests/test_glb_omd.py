@@ -1,5 +1,6 @@
 """GLBOMD: steps, ridge and radius against what they solve and are."""
 
+import dataclasses
 from importlib import import_module
 
 import mpmath
@@ -30,6 +31,104 @@ def test_gaussian_glb_omd_is_ridge(loss):
     np.testing.assert_allclose(state.inverse @ H, np.eye(3), atol=1e-10)
     square = 1.4 * 2500 + 2 * np.log(10) + np.linalg.slogdet(H / 1.4)[1]
     assert policy.radius(state) == pytest.approx(np.sqrt(square), rel=1e-10)
+
+
+@pytest.mark.parametrize("loss", ["linear", "exact"])
+@pytest.mark.parametrize("corruption", [0.0, 60.0])
+def test_gaussian_glb_omd_with_weights_is_weighted_ridge(loss, corruption):
+    """Weights by noise and, with corruption, by the arm's length, computed anew from the rows."""
+    policy = nw.GLBOMD(
+        nw.GLM("identity", 1.0, 50.0), loss, dispersion=2.0, ridge=0.7, delta=0.1, noise_floor=0.3,
+        corruption=corruption,
+    )  # fmt: skip
+    rng, state, first = RNG(1), policy.start(3), 1.4 * 2500 + 2 * np.log(10)
+    x, y, sd = sphere(rng, 40, 3), rng.normal(size=40), rng.uniform(0.1, 1.5, 40)
+    H, b, weights = 1.4 * np.eye(3), np.zeros(3), []
+    for row, label, s in zip(x, y, sd, strict=True):
+        g = 2.0 * max(s, 0.3) ** 2
+        length = np.sqrt(row @ np.linalg.solve(H, row))
+        beta = np.sqrt(first + np.linalg.slogdet(H / 1.4)[1])
+        w = min(1.0, beta * g / (corruption * length)) if corruption else 1.0
+        policy.update(state, row, label, s)
+        H, b = H + w / g * np.outer(row, row), b + w / g * label * row
+        weights.append(w)
+    assert (min(weights) < 0.9) == bool(corruption)
+    np.testing.assert_allclose(state.theta, np.linalg.solve(H, b), atol=1e-9)
+    np.testing.assert_allclose(state.inverse @ H, np.eye(3), atol=1e-9)
+    radius = np.sqrt(first + np.linalg.slogdet(H / 1.4)[1])
+    if corruption:  # the root D of D^2 = radius^2 + 2 radius D
+        radius = max(np.roots([1, -2 * radius, -(radius**2)]))
+    assert policy.radius(state) == pytest.approx(radius, rel=1e-10)
+
+
+@pytest.mark.parametrize("link", FAMILIES)
+@pytest.mark.parametrize("loss", ["linear", "exact"])
+def test_a_noisy_reward_is_one_of_larger_dispersion(link, loss):
+    """A step with sd s is that of a policy of s^2 times the dispersion, at the same ridge."""
+    glm = nw.GLM(link, 1.0, 1.5)
+    ridge = nw.GLBOMD(glm, loss).prescribed(3)
+    one = nw.GLBOMD(glm, loss, ridge=ridge)
+    other = nw.GLBOMD(glm, loss, dispersion=2.25, ridge=ridge)
+    a, b, rng = one.start(3), other.start(3), RNG(2)
+    for x in sphere(rng, 30, 3):
+        y = family_reward(glm, x @ [0.9, 0.0, 0.0], rng)
+        one.update(a, x, y, 1.5)
+        other.update(b, x, y, 0.2)  # below the floor
+    np.testing.assert_allclose(a.theta, b.theta, atol=1e-12)
+    np.testing.assert_allclose(a.inverse, b.inverse, atol=1e-12)
+
+
+def misled(policy, budget, runs, rounds):
+    """The largest error/radius of every run, first rewards as far from the truth as they can be.
+
+    Rewards have an sd of 0.3 to 1, or are means of 1 to 10 draws. The adversary mirrors the means,
+    or gives the less likely outcome, while its budget lasts.
+    """
+    glm, largest = policy.glm, np.zeros(runs)
+    for seed in range(runs):
+        rng, left = RNG([31, seed]), budget
+        theta, state = glm.parameter_bound * sphere(rng, 1, 3)[0], policy.start(3)
+        for x in sphere(rng, rounds, 3):
+            n, mean = rng.integers(1, 11), float(glm.mean(x @ theta))
+            if glm.linear:
+                drawn = mean + rng.normal() / np.sqrt(n)
+                given = drawn - 2 * mean
+            else:
+                drawn, given = rng.binomial(n, mean) / n, float(mean < 0.5)
+            if abs(given - drawn) <= left:
+                left -= abs(given - drawn)
+                drawn = given
+            policy.update(state, x, drawn, n**-0.5)
+            (ellipsoid,) = policy.confidence(state)
+            largest[seed] = max(largest[seed], ellipsoid.distance(theta) / ellipsoid.radius)
+    return largest
+
+
+MISLED = [
+    nw.GLBOMD(nw.GLM(link), loss, delta=0.1, noise_floor=0.3, ridge=ridge, corruption=10.0)
+    for link, loss, ridge in (
+        ("identity", "linear", 0.5), ("logistic", "linear", None), ("logistic", "exact", 0.5)
+    )
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("policy", MISLED, ids=repr)
+def test_sets_hold_the_parameter_under_corruption(policy):
+    """60 runs of 60 rounds at delta 0.1: at most 22 may miss, P(Bin(60, 0.1) > 22) < 1e-7."""
+    assert np.sum(misled(policy, 10.0, 60, 60) > 1) <= 22
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", MISLED, ids=repr)
+def test_sets_hold_the_parameter_under_corruption_at_length(policy):
+    """300 runs of 300 rounds: at most 62 may miss, P(Bin(300, 0.1) > 62) < 1e-7.
+
+    A policy that is not told of the budget misses more often on the same rewards.
+    """
+    found = misled(policy, 10.0, 300, 300)
+    untold = misled(dataclasses.replace(policy, corruption=0.0), 10.0, 300, 300)
+    print(f"{policy}: {np.sum(found > 1)} missed, 0.9-quantile {np.quantile(found, 0.9):.2f}")
+    assert np.sum(found > 1) <= 62 < np.sum(untold > 1)
 
 
 def test_both_losses_are_one_for_the_identity_link():

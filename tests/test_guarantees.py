@@ -57,6 +57,43 @@ def test_ridge_and_forward(stream, ridge, seed):
 
 
 @quick
+@given(streams(), st.floats(0.01, 10), st.floats(0.3, 1), seeds)
+def test_discounted_forward_against_comparators_that_move(stream, ridge, gamma, seed):
+    """One factor; then three, of which each is a comparator as good as its own bound."""
+    x, y = stream
+    u = np.cumsum(np.random.default_rng(seed).normal(size=x.shape), axis=0)
+    lost = np.cumsum(0.5 * (y - np.einsum("ij,ij->i", x, u)) ** 2)
+    for factors in ((gamma,), (1.0, gamma, 0.2)):
+        z = nw.predictions(nw.DiscountedForward(ridge, factors), x, y)
+        for each in factors:
+            bound = theory.discounted_forward_bound(x, y, u, ridge, each, len(factors))
+            assert np.all(np.cumsum(0.5 * (y - z) ** 2) - lost <= bound * (1 + 1e-7) + 1e-7)
+            if each == 1:
+                still = theory.discounted_forward_bound(x, y, 0 * u + u[0], ridge, 1.0)
+                growth = ridge * u[0] @ u[0] + 0.5 * np.cumsum(y**2 * leverages(x, ridge))
+                close(still, growth, 1e-7)
+
+
+def leverages(x, ridge):
+    grams = 2 * ridge * np.eye(x.shape[1]) + np.cumsum(x[:, :, None] * x[:, None, :], axis=0)
+    return np.einsum("ti,tij,tj->t", x, np.linalg.inv(grams), x)
+
+
+def test_a_mixture_of_factors_is_little_behind_each_on_labels_of_all_sizes():
+    """Labels that grow by jumps and change sign, where the largest so far is exceeded often."""
+    rng, factors = np.random.default_rng(5), (1.0, 0.9, 0.5)
+    for scale in (1.0, 3.0, 1.2):
+        x = sphere(rng, 300, 3)
+        y = rng.choice([-1.0, 1.0], 300) * scale ** (np.arange(300) // 50)
+        lost = [
+            np.cumsum((y - nw.predictions(nw.DiscountedForward(0.5, each), x, y)) ** 2) / 2
+            for each in (factors, *factors)
+        ]
+        most = (4 * np.log(3) + 1.5) * np.maximum.accumulate(np.abs(y)) ** 2
+        assert all(np.all(lost[0] <= each + most) for each in lost[1:])
+
+
+@quick
 @given(streams(), st.booleans())
 def test_forward_without_ridge_against_all_parameters_at_once(stream, deficient):
     x, y = stream

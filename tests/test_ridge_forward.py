@@ -91,3 +91,62 @@ def test_rounds_that_add_to_the_span_predict_nothing():
     assert z[0] == z[2] == z[3] == 0
     assert np.all(z[[1, *range(4, 12)]] != 0)
     assert nw.Forward(0.0).predict(nw.Forward(0.0).start(2), [0.0, 0.0]) == 0
+
+
+# DiscountedForward
+
+
+def discounted(x, y, ridge, gamma):
+    """Least squares of rows that count gamma^age, the ridge too: its minimum and minimiser."""
+    t, d = x.shape
+    root = np.sqrt(np.r_[np.full(d, 2 * ridge * gamma**t), gamma ** np.arange(t - 1.0, -1, -1)])
+    A, b = root[:, None] * np.vstack([np.eye(d), x]), root * np.r_[np.zeros(d), y]
+    u = np.linalg.lstsq(A, b, rcond=None)[0]
+    return 0.5 * np.sum((A @ u - b) ** 2), u
+
+
+@quick
+@given(streams(), st.floats(0.01, 10), st.floats(0.5, 1))
+def test_discounted_forward_is_least_squares_and_its_loss_an_identity(stream, ridge, gamma):
+    """Each prediction minimises with the row to come labelled 0; losses sum up exactly."""
+    x, y = stream
+    z = nw.predictions(nw.DiscountedForward(ridge, gamma), x, y)
+    V, least_loss, total = 2 * ridge * np.eye(x.shape[1]), 0.0, 0.0
+    for t, (row, label, mean) in enumerate(zip(x, y, z, strict=True)):
+        u = discounted(x[: t + 1], np.r_[y[:t], 0.0], ridge, gamma)[1]
+        close(mean, row @ u, 1e-7)
+        before = row @ np.linalg.solve(gamma * V, row)
+        V = gamma * V + np.outer(row, row)
+        here = discounted(x[: t + 1], y[: t + 1], ridge, gamma)[0]
+        total += here - gamma * least_loss
+        total += 0.5 * label**2 * (row @ np.linalg.solve(V, row)) - 0.5 * mean**2 * before
+        least_loss = here
+    close(0.5 * np.sum((z - y) ** 2), total, 1e-6)
+
+
+@quick
+@given(streams(), st.floats(1e-3, 10))
+def test_discounted_forward_that_forgets_nothing_is_forward(stream, ridge):
+    x, y = stream
+    z = nw.predictions(nw.DiscountedForward(ridge, 1.0), x, y)
+    close(z, nw.predictions(nw.Forward(ridge), x, y), 1e-7)
+
+
+def test_discounted_forward_forgets_what_is_no_longer_seen():
+    """A feature that is 0 for thousands of rows is predicted by the others, and stays finite."""
+    x = np.tile([[1.0, 1.0]], (5, 1))
+    x = np.vstack([x, np.tile([[1.0, 0.0]], (20_000, 1)), [[1.0, 1.0]]])
+    state = (method := nw.DiscountedForward(0.5, 0.9)).start(2)
+    method.update(state, x[:-1], np.where(x[:-1, 1] == 1, 3.0, 1.0))
+    assert method.predict(state, x[-1]) == pytest.approx(0.0, abs=1e-9)  # adds to the span
+    assert method.predict(state, [1.0, 0.0]) == pytest.approx(0.9, abs=0.02)
+
+
+def test_a_discounted_forward_of_other_factors_is_refused():
+    with pytest.raises(ValueError, match="forgetting"):
+        nw.DiscountedForward(forgetting=(0.5, 1.5))
+    with pytest.raises(ValueError, match="forgetting"):
+        nw.DiscountedForward(forgetting=())
+    method = nw.DiscountedForward()
+    with pytest.raises(ValueError, match="4 forgetting factors"):
+        nw.DiscountedForward(forgetting=0.9).check_state(method.start(2))

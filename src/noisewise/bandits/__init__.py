@@ -1,11 +1,14 @@
 """Bandit policies: one file per algorithm.
 
-Two that are often named are left out. VOFUL (Zhang, Yang, Ji and Du 2021) keeps the parameters that
-pass a test in every direction: a set that is not convex, for which nets of parameters and of
+Three that are often named are left out. VOFUL (Zhang, Yang, Ji and Du 2021) keeps the parameters
+that pass a test in every direction: a set that is not convex, for which nets of parameters and of
 directions are searched, exponential in the dimension. `SAVE` has the same aim with sets that can be
 computed. LOFAV (Jun and Kim 2024) follows the variance of every round; it needs bounded noise and
 the horizon, keeps log T estimates, and its constants can't be derived here as those of `LOSAN` can.
-That follows one level of the noise, and is what to play in place of both.
+That follows one level of the noise, and is what to play in place of both. RS-GLinCB (Sawarni, Das,
+Barman and Sinha 2024) renews its estimate only when a determinant has doubled, after a warm-up: the
+constants of its theorem were not seen, and those of its authors' code are set by hand. `OFUGLB` has
+its regret, and `GLBOMD` costs less per round.
 """
 
 from ..lazy import importer, listed

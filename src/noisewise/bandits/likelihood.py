@@ -54,7 +54,7 @@ State = TypeVar("State", bound=Estimate)
 class LikelihoodOptimism(Generic[State]):
     r"""Play :math:`\arg\max_x x\cdot\hat\theta + \beta\|x\|_{H^{-1}}`.
 
-    Rewards are draws of the exponential family whose mean is the link (`Likelihood`), all of one
+    Rewards are draws of the exponential family whose mean is the link (`Likelihood`), of
     dispersion g; one outside the family's range, such as 2 for the logistic link, is refused. A
     policy says what its radius is.
 
@@ -117,11 +117,11 @@ class LikelihoodOptimism(Generic[State]):
 
     def observed(
         self, state: State, arm: ArrayLike, reward: float, sigma: float
-    ) -> tuple[Array, float]:
-        """Return arm and reward, checked; no draw of the family is outside its range."""
-        x, y, _ = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
+    ) -> tuple[Array, float, float]:
+        """Return arm, reward and sd, checked; no draw of the family is outside its range."""
+        x, y, s = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
         refuse_outside(self.glm, self.reward_range, y)
-        return x, y
+        return x, y, s
 
     def index(self, state: State, x: Array) -> Array:
         """Return the upper bound of every arm."""

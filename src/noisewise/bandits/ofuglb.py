@@ -182,7 +182,7 @@ class OFUGLB(LikelihoodOptimism[OFUGLBState]):
     def update(self, state: OFUGLBState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward; all weigh the same."""
         glm, g, B = self.glm, self.dispersion, self.glm.parameter_bound
-        x, y = self.observed(state, arm, reward, sigma)
+        x, y, _ = self.observed(state, arm, reward, sigma)
         refuse_overflow(x, y, 1 / g)
         length = math.sqrt(float(x @ x))
         furthest = np.abs(y - glm.mean(np.array([-1.0, 1.0]) * B * length)).max()

@@ -2,6 +2,7 @@
 
 from .adversary import Adversary as Adversary
 from .bandits import WORLDS as WORLDS
+from .bandits import Corrupted as Corrupted
 from .bandits import FamilyBandit as FamilyBandit
 from .bandits import LogLinearBandit as LogLinearBandit
 from .bandits import NoisyBandit as NoisyBandit

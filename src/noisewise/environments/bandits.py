@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -119,6 +119,30 @@ class FamilyBandit(Arena):
 
 
 World = NoisyBandit | LogLinearBandit | FamilyBandit
+
+
+@dataclass(frozen=True)
+class Corrupted:
+    r"""A world whose first rewards an adversary mirrors, so that the best arm looks worst.
+
+    A reward is moved by :math:`h + l - 2m`, m its mean, h and l the largest and the smallest mean
+    of the round, and draws of a family are cut to its range. No reward of a round moves by more
+    than :math:`h - l`; these add up to at most ``budget``.
+    """
+
+    world: World = field(default_factory=NoisyBandit)
+    budget: float = 50.0
+
+    def draw(self, rng: np.random.Generator) -> BanditRounds:
+        """Draw the world, and corrupt it."""
+        rounds = self.world.draw(rng)
+        high, low = rounds.means.max(axis=1), rounds.means.min(axis=1)
+        spent = np.cumsum(high - low) <= positive("budget", self.budget, zero=True)
+        moved = (high + low)[:, None] - 2 * rounds.means
+        rewards = rounds.rewards + np.where(spent[:, None], moved, 0.0)
+        if isinstance(self.world, FamilyBandit):
+            rewards = np.clip(rewards, *self.world.glm.link.mean(np.array([-np.inf, np.inf])))
+        return replace(rounds, rewards=rewards)
 
 
 def _named() -> dict[str, World]:

@@ -2,6 +2,7 @@
 from .ftrl import FTRL as FTRL
 from .ridge import Ridge as Ridge
 from .forward import Forward as Forward
+from .discounted_forward import DiscountedForward as DiscountedForward
 from .aggregating import Aggregating as Aggregating
 from .minimax import Minimax as Minimax
 from .horizon_free import HorizonFreeMinimax as HorizonFreeMinimax

@@ -16,6 +16,7 @@ from .bounds import printed_bound as printed_bound
 from .bounds import repaired_bound as repaired_bound
 from .bounds import sharp_bound as sharp_bound
 from .guarantees import aggregating_bound as aggregating_bound
+from .guarantees import discounted_forward_bound as discounted_forward_bound
 from .guarantees import exponentiated_gradient_bound as exponentiated_gradient_bound
 from .guarantees import exponentiated_gradient_rate as exponentiated_gradient_rate
 from .guarantees import forward_bound as forward_bound

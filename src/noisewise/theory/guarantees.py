@@ -78,6 +78,41 @@ def free_forward_bound(x: ArrayLike, label_bound: float) -> Array:
     return 0.5 * Y * Y * np.cumsum(np.concatenate(cost))
 
 
+def discounted_forward_bound(
+    x: ArrayLike,
+    y: ArrayLike,
+    comparators: ArrayLike,
+    ridge: float = 0.5,
+    forgetting: float = 0.99,
+    factors: int = 1,
+) -> Array:
+    r"""Return that of DiscountedForward against comparators :math:`u_1, u_2, \ldots`, ``(T, d)``.
+
+    :math:`\gamma\lambda\|u_1\|^2 + \gamma\sum_{t>1}[F_{t-1}(u_t) - F_{t-1}(u_{t-1})]
+    + \frac12\sum y_t^2\,x_t^\top V_t^{-1}x_t`, with
+    :math:`F_t(u) = \lambda\gamma^t\|u\|^2 + \sum_{s\le t}\gamma^{t-s}\frac12(y_s - x_s\cdot u)^2`;
+    :math:`(4\log k + \frac32)Y_t^2` more where k > 1 ``factors`` are mixed.
+
+    >>> discounted_forward_bound([[1.0]], [1.0], [[1.0]], forgetting=0.5)
+    array([0.58333333])
+    """
+    x, u = _rows(x), numbers("comparators", comparators)
+    if u.shape != x.shape:
+        raise ValueError(f"comparators has shape {u.shape}; pass {x.shape}, one for each row")
+    labels, gamma = column("y", y, len(x), False), positive("forgetting", forgetting)
+    lam, k = positive("ridge", ridge), integer("factors", factors)
+    V, b, c = 2 * lam * np.eye(x.shape[1]), np.zeros(x.shape[1]), 0.0
+    cost, before = np.empty(len(x)), u[0]
+    for t, (row, label, now) in enumerate(zip(x, labels, u, strict=True)):
+        ahead, behind = (0.5 * v @ V @ v - b @ v + c for v in (now, before))
+        cost[t] = gamma * (ahead - (behind if t else 0.0))
+        V, b, c = gamma * V + np.outer(row, row), gamma * b + label * row, gamma * c + label**2 / 2
+        cost[t] += 0.5 * label**2 * float(row @ np.linalg.solve(V, row))
+        before = now
+    mixed = (4 * math.log(k) + 1.5) * (k > 1)
+    return np.cumsum(cost) + mixed * np.square(np.maximum.accumulate(np.abs(labels)))
+
+
 def aggregating_bound(label_bound: float, prior: float) -> float:
     r"""Return Aggregating's bound against an expert of this prior, :math:`Y^2\log(1/\pi)`."""
     p = 1.0 if prior == 1 else probability("prior", prior)
