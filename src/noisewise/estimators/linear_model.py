@@ -1,6 +1,7 @@
 """Gaussian labels: `SelfTuned` predicts, and weighted least squares gives intervals."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..printing import OneLine, count_of
 from ..protocols import Array
 from ..regression.batch_linear import batch_state, check_sums, count_rows
 from ..regression.collinearity import Tie
+from ..regression.joint_test import JointTest
 from ..regression.linear_intervals import LeastSquares, solve
 from ..regression.nonlinear_learners import CAUTION, NonlinearLearners
 from ..regression.normal_equations import NormalEquations
@@ -217,6 +219,13 @@ class LinearModel(OneLine):
         found = self._least_squares().interval(z, sigma, delta, anytime, what="coefficients")
         found.promise = found.promise.replace("a row", "a coefficient")
         return found
+
+    def joint_test(
+        self, features: Sequence[int], values: Array, noise: object, anytime: bool
+    ) -> JointTest:
+        """Test that the coefficients of these features have these values."""
+        z, sigma = self._units()[list(features)], self.check_noise(noise)
+        return self._least_squares().joint_test(z, values, sigma, anytime)
 
     def _units(self) -> Array:
         """Return the directions of the coefficients and, where there is one, the intercept."""

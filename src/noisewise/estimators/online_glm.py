@@ -13,15 +13,17 @@ from numpy.typing import ArrayLike
 
 from ..confidence import Interval
 from ..forking import Inside
-from ..inputs import flag, numbers, one_of, probability
+from ..inputs import flag, numbers, one_of, probability, shown
 from ..noise import Likelihood, SubGaussian
 from ..partitions.sources import blocks_in_turn
 from ..printing import count_of
 from ..protocols import Array
 from ..regression.collinearity import words as tie_words
+from ..regression.joint_test import JointTest
 from ..regression.linear_intervals import OUTSIDE as ROWS_OUTSIDE
 from ..states import ADDED
 from .estimator_state import EstimatorState
+from .linear_model import LinearModel
 from .models import AnyModel, least_label, start_model
 from .online_estimator import OnlineEstimator
 from .pictures import plot_coefficients
@@ -411,6 +413,53 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         summary = self.summary(delta, feature_names)
         spreads = self._model.spreads() if flag("standardised", standardised) else None
         return plot_coefficients(summary, SCORES.get(self.family, "score"), spreads, delta, ax)
+
+    def joint_test(
+        self,
+        features: Sequence[str | int],
+        value: ArrayLike = 0.0,
+        *,
+        anytime: bool = True,
+    ) -> JointTest:
+        """Test several coefficients at once: is any of these effects real?
+
+        The hypothesis, to be fixed in advance, is that the coefficients of all ``features`` are
+        ``value``. For family "gaussian", around least squares without ridge and forgetting.
+
+        Parameters
+        ----------
+        features : sequence of str or int
+            Names of columns, or their positions.
+        value : float or one for each feature
+        anytime : bool
+            Whether the p-value holds at all times at once, however often you look. False gives the
+            textbook's F test, for one sample size fixed in advance.
+
+        Returns
+        -------
+        JointTest
+            Statistic, p-value and evidence, and what they rest on.
+        """
+        model = self._model
+        if not isinstance(model, LinearModel):
+            raise ValueError(
+                f"joint_test is for family 'gaussian', this is {self.family!r}; use the intervals "
+                "of `summary` with delta over the number of features"
+            )
+        d = model.sums.dim
+        names = self._learnt.feature_words or [f"x{i}" for i in range(d)]
+        wanted = [names.index(f) if f in names else f for f in features]
+        positions = [f for f in wanted if isinstance(f, int | np.integer) and 0 <= f < d]
+        if not wanted or len({*positions}) < len(wanted):
+            raise ValueError(
+                f"features is {shown(features)}; pass different names of columns, or positions "
+                f"from 0 to {d - 1}"
+            )
+        values = numbers("value", value)
+        if values.shape not in ((), (len(wanted),)):
+            raise ValueError(f"value has shape {values.shape}; pass a number, or one per feature")
+        flag("anytime", anytime)
+        return model.joint_test(positions, values, self.noise, anytime)
 
     def summary(self, delta: float = 0.05, feature_names: Sequence[str] | None = None) -> Summary:
         """Return a table of coefficients, with intervals that hold at all times and textbook ones.

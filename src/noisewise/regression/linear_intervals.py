@@ -13,6 +13,7 @@ from ..printing import count_of
 from ..protocols import Array
 from .collinearity import ESTIMABLE, Tie, ties
 from .intervals import PRECISION, anytime_half_width, quantile
+from .joint_test import JointTest, f_tail, mixture_evidence
 from .normal_equations import NormalEquations
 
 GRID = 10.0 * 30.0 ** np.arange(4)  # precisions of the simultaneous mixtures, in rows
@@ -23,6 +24,7 @@ SPARE = "{} nothing to estimate the noise from: more than {} are needed, or pass
 BEGIN = "intervals at all times begin at row {}: there are {} so far"
 OUTSIDE = "the rows learnt do not tell of it: features were constant there, or collinear"
 FREEDOM = "{} too few for an interval at all times: it takes up to {} rows"
+EXOGENOUS = "rows that do not depend on past labels"
 ORIGIN = "features are 0 and there is no intercept, so the mean is known"
 EQUAL = (
     "all labels so far are equal (or lie exactly on the fit), which Gaussian noise of any size "
@@ -225,6 +227,29 @@ class LeastSquares:
         centre = np.where(found, self.means(z), 0.0)
         return Interval(centre - half, centre + half, promise, rests_on, note)
 
+    @one_thread
+    def joint_test(self, z: Array, values: Array, sigma: float | None, anytime: bool) -> JointTest:
+        """Test that the estimates at all z are of these values; ``sigma`` None is not known."""
+        k, freedom = len(z), self.freedom if sigma is None else math.inf
+        note = self._note(z, np.zeros(k), sigma, 0.5, anytime, "coefficients")
+        rests_on = self._assumptions(sigma, False, False)
+        rests_on += f", and {EXOGENOUS}" if anytime else ""
+        silent = JointTest(math.nan, k, freedom, 1.0, 1.0, anytime, rests_on, note)
+        if not freedom or (anytime and not self.sums.frozen):
+            return silent
+        inside, seen = self._project(a := matmul(z, self.C.T))
+        if not seen.all() or (sigma is None and self.noiseless):
+            return silent
+        root = inside / np.sqrt(self.values)
+        sd = math.sqrt(self.variance) if sigma is None else sigma
+        away, first = (self.means(z) - values) / sd, self.sums.whitened(a) / math.sqrt(PRECISION)
+        square, log_evidence = mixture_evidence(away, root, first, freedom)
+        p_value = math.exp(min(0.0, -log_evidence))
+        if not anytime:
+            p_value = f_tail(square / k, k, freedom)
+        evidence = math.exp(min(log_evidence, 700.0))
+        return JointTest(square / k, k, freedom, p_value, evidence, anytime, rests_on, note)
+
     @property
     def _exact(self) -> bool:
         """Whether all labels lie on the fit, as far as sums tell."""
@@ -270,7 +295,7 @@ class LeastSquares:
         else:
             noise = f"{'sub-' if anytime else ''}Gaussian noise of sd {sigma:g}"
         if anytime and not simultaneous:
-            return f"{noise}, and rows that do not depend on past labels"
+            return f"{noise}, and {EXOGENOUS}"
         if anytime and sigma is None:
             return f"{noise}, and rows that do not depend on the scale of past labels"
         return noise

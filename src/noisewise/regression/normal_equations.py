@@ -178,12 +178,16 @@ class NormalEquations(OneLine):
 
         A feature that moved later, or has not, is uncorrelated there, with its own scale or 1.
         """
+        inside = self.whitened(a)
+        return np.einsum("ij,ij->i", inside, inside)
+
+    def whitened(self, a: Array) -> Array:
+        """Return directions whose products are those of ``a`` in the norm of `lengths`."""
         key = self.frozen, int(np.count_nonzero(self.scales))
         if vars(self).get("_spectrum", (None,))[0] != key:
             vars(self)["_spectrum"] = key, linalg.scaled_spectrum(self.whole_spread(), INDISTINCT)
         s, values, vectors, kept = vars(self)["_spectrum"][1]
-        inside = matmul(a / s, vectors[:, kept])
-        return np.einsum("ij,ij->i", inside / values[kept], inside)
+        return matmul(a / s, vectors[:, kept]) / np.sqrt(values[kept])
 
     def whole_spread(self) -> Array:
         """Return the first rows' spread, a diagonal where older states have only that."""
