@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, gammaln, log_expit, log_ndtr
 
 import noisewise as nw
-from noisewise.kernels import self_tuned_layout as at
+from noisewise.kernels.self_tuned_numbers import ExpertNumbers, Moments, StateNumbers, by_name
 from noisewise.regression import batch_mixture, replay
 from noisewise.regression.batch_linear import batch_state
 from noisewise.regression.families import FAMILIES
@@ -159,7 +159,7 @@ def test_gaussian_labels_have_the_ridge_of_the_evidence(intercept, count):
     w = RNG(2).gamma(1, size=count)
     model = nw.OnlineGLM(fit_intercept=intercept).fit(x, y, w)
     c, theta = plain_gaussian(x, y, w, intercept)
-    assert model.state_.experts[0, at.RIDGE] == pytest.approx(c, rel=1e-6)
+    assert ExpertNumbers(model.state_.experts[0]).ridge == pytest.approx(c, rel=1e-6)
     np.testing.assert_allclose(model.coef_, theta, rtol=1e-6)
 
 
@@ -322,13 +322,13 @@ def test_a_gaussian_stream_goes_on_from_the_batch():
     state = model.state_
     assert state.forgetting.tolist() == [1.0, 0.99, 0.97]
     assert state.shares.tolist() == [1.0, 0.0, 0.0]
-    before, noise = model.predict(x[200:201])[0], state.numbers[at.SQUARES] / 199
+    before, noise = model.predict(x[200:201])[0], StateNumbers(state.numbers).squares / 199
     means = [state.estimate(gamma) for gamma in (1.0, 0.99, 0.97)]
     means = np.array([x[200] @ coef + intercept for coef, intercept in means])
     assert model.update(x[200:201], y[200:201])[0] == before == pytest.approx(means[0])
     losses = (y[200] - means) ** 2
     expected = [0.95, 0.025, 0.025] * np.exp(-losses / 2 / noise)
-    np.testing.assert_allclose(state.experts[:, at.LOSS], losses)
+    np.testing.assert_allclose(by_name(state.experts)["loss"], losses)
     np.testing.assert_allclose(state.shares, expected / expected.sum(), rtol=0.05)
     model.partial_fit(x[201:], y[201:])
     assert np.abs(model.predict(x) - nw.OnlineGLM().fit(x, y).predict(x)).max() < 0.5
@@ -459,8 +459,8 @@ def test_the_sums_are_all_that_a_gaussian_batch_needs():
     u = (y - offset) - np.average(y - offset, weights=w)
     z, unit = x - np.average(x, axis=0, weights=w), w[w > 0].mean()
     np.testing.assert_allclose(state.moment[0, :4], z.T @ (w * u) / unit, rtol=1e-9)
-    assert state.experts[0, at.LABELS] == pytest.approx(w @ u**2 / unit)
-    assert state.experts[:, at.SIZE] == pytest.approx(
+    assert ExpertNumbers(state.experts[0]).labels == pytest.approx(w @ u**2 / unit)
+    assert by_name(state.experts)["rows"] == pytest.approx(
         [sums.count, *((1 - g**sums.count) / (1 - g) for g in (0.99, 0.97))]
     )
-    np.testing.assert_allclose(state.moments[at.USED], x[w > 0].var(axis=0), rtol=1e-9)
+    np.testing.assert_allclose(Moments(*state.moments).used, x[w > 0].var(axis=0), rtol=1e-9)

@@ -9,7 +9,7 @@ from scipy.special import expit
 
 import noisewise as nw
 from noisewise.cli import main
-from noisewise.kernels import self_tuned_layout as at
+from noisewise.kernels.ridge_rule import GRID, LOG_PRIOR
 from noisewise.regression import batch_linear
 from noisewise.regression.nonlinear_features import FeatureMoments
 from noisewise.regression.nonlinear_learners import CAUTION, NonlinearLearners
@@ -185,7 +185,7 @@ def test_the_evidence_of_numbers_is_that_of_plain_matrices():
         mean = np.average(z, axis=0, weights=w)
         root, labels = np.sqrt(u), y - np.average(y, weights=w)
         logs = []
-        for c, prior in zip(at.GRID, at.LOG_PRIOR, strict=True):
+        for c, prior in zip(GRID, LOG_PRIOR, strict=True):
             scaled = root[:, None] * (z - mean) / np.sqrt(c * d * v)
             cover = np.eye(40) + scaled @ scaled.T
             left = (root * labels) @ np.linalg.solve(cover, root * labels)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import noisewise as nw
-from noisewise.kernels import safe_mixture_layout as at
+from noisewise.kernels.safe_mixture_numbers import MixtureNumbers
 from noisewise.regression.safe_mixture import SafeMixture
 
 KINDS = ["squares", "counts", "shares"]
@@ -196,7 +196,7 @@ def test_an_exposure_is_a_weight_of_the_rate():
     mixture = counts._model.mixture
     own = w @ (means - y * np.log(means / e))
     assert mixture.loss == pytest.approx(own, rel=1e-9)
-    assert mixture.losses[-1] + mixture.numbers[at.TOP] * (w * e).max() * math.log(10) > own
+    assert mixture.losses[-1] + mixture.known.top * (w * e).max() * math.log(10) > own
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -269,16 +269,16 @@ def test_after_a_batch_only_the_widest_limit_is_left():
     settled = mixture.settled(1.0, 0.5)
     found = settled.predict(np.array([[2.0, 100.0, -100.0]]))
     np.testing.assert_array_equal(found, [2.0, 6.25, -1.25])  # a quarter of 5 beyond 0 and 5
-    assert settled.numbers[at.MEAN] == pytest.approx(10 / 3)
+    assert settled.known.label_mean == pytest.approx(10 / 3)
     assert settled.count == 2
 
 
 def test_what_no_stream_leads_to_is_refused():
     good = SafeMixture.start("shares")
-    for at_, value in ((at.HIGH, 2.0), (at.HEAVIEST, 1.0), (at.ROWS, -1.0)):
-        numbers = good.numbers.copy()
-        numbers[at_] = value
+    for name, value in (("high", 2.0), ("heaviest", 1.0), ("rows", -1.0)):
+        numbers = MixtureNumbers(good.numbers.copy())
+        setattr(numbers, name, value)
         with pytest.raises(ValueError, match="no stream"):
-            SafeMixture("shares", numbers, good.experts)
+            SafeMixture("shares", numbers.array, good.experts)
     with pytest.raises(ValueError, match="no stream"):
         SafeMixture("shares", good.numbers, 2 * good.experts)

@@ -12,7 +12,7 @@ from instances import close
 
 import noisewise as nw
 from noisewise.kernels import self_tuned
-from noisewise.kernels import self_tuned_layout as at
+from noisewise.kernels.self_tuned_numbers import ExpertNumbers, Moments
 
 GRID = 10.0 ** np.arange(-3, 4.25, 0.5)
 LOG_PRIOR = -np.log(1 + np.log10(GRID) ** 2)
@@ -193,12 +193,12 @@ def test_between_renewals_it_is_a_batch_ridge_solution(gamma):
     z = np.column_stack([x - x[0], np.ones(len(x))])
     for t in range(len(y)):
         method.update(state, x[t], y[t], w[t])
-        expert, n = state.experts[0], t + 1
-        between += expert[at.FACTORED] < n
+        expert, n = ExpertNumbers(state.experts[0]), t + 1
+        between += expert.factored < n
         weights = w[:n] * gamma ** np.arange(t, -1, -1)
-        used = state.moments[at.USED]
-        R = np.append(np.where(used > 0, 4 * expert[at.RIDGE] * used, 1.0), 1e-8)
-        R *= gamma ** (n - expert[at.FACTORED])
+        used = Moments(*state.moments).used
+        R = np.append(np.where(used > 0, 4 * expert.ridge * used, 1.0), 1e-8)
+        R *= gamma ** (n - expert.factored)
         H = z[:n].T @ (weights[:, None] * z[:n]) + np.diag(R)
         theta = np.linalg.solve(H, z[:n].T @ (weights * (y[:n] - y[0])))
         assert np.abs(z @ (state.theta[0] - theta)).max() < 1e-10 * y.std()
@@ -210,7 +210,7 @@ def test_a_given_ridge_is_that_of_standardised_features():
     method = nw.SelfTuned(ridge=2.0, forgetting=1.0)
     state = method.start(3)
     method.update(state, x, y)
-    s = np.sqrt(state.moments[at.USED])
+    s = np.sqrt(Moments(*state.moments).used)
     assert np.all(np.abs(s / x.std(axis=0) - 1) < 0.5)
     centred, residual = (x - x.mean(axis=0)) / s, y - y.mean()
     theta = np.linalg.solve(centred.T @ centred + 2 * 2.0 * np.eye(3), centred.T @ residual)

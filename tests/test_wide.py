@@ -15,13 +15,14 @@ import noisewise as nw
 from noisewise.estimators import width
 from noisewise.estimators.hashing import hashed_rows
 from noisewise.interruptible import interruptible
-from noisewise.kernels import self_tuned, self_tuned_layout
+from noisewise.kernels import self_tuned
+from noisewise.kernels.self_tuned_numbers import WIDE as FEATURES
+from noisewise.kernels.self_tuned_numbers import Moments
 from noisewise.regression import wide_ridge
 from noisewise.tabular import fitting, reading
 
 GRID = 10.0 ** np.arange(-3, 4.25, 0.5)
 LOG_PRIOR = -np.log(1 + np.log10(GRID) ** 2)
-FEATURES = self_tuned_layout.WIDE
 
 
 def penalty(c, v, size):
@@ -167,7 +168,7 @@ def test_a_stream_goes_on_after_a_batch(rows):
     x, y, _ = table("dense", rows + 100, FEATURES + 26)
     model = nw.OnlineGLM(ridge=1.0).fit(x[:rows], y[:rows])
     model.partial_fit(x[rows:], y[rows:])
-    v = model.state_.moments[self_tuned_layout.USED]
+    v = Moments(*model.state_.moments).used
     z = x - x.mean(axis=0)
     theta = np.linalg.solve(z.T @ z + np.diag(2.0 * v), z.T @ (y - y.mean()))
     assert np.abs(z @ (model.coef_ - theta)).max() < 1e-8 * y.std()

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..confidence import Interval
 from ..inputs import flag, shown
-from ..kernels import self_tuned_layout as at
+from ..kernels.self_tuned_numbers import StateNumbers
 from ..noise import SubGaussian
 from ..printing import OneLine, count_of
 from ..protocols import Array
@@ -171,8 +171,8 @@ class LinearModel(OneLine):
             x, y, w = (np.concatenate(each) for each in zip(*blocks, strict=True))
             nonlinear, weights = nonlinear.of_numbers(state, x, y, w)
         if mixture is not None:
-            left = unit * float(state.numbers[at.SQUARES])
-            mixture = mixture.settled(float(state.numbers[at.ROUNDS]), left, weights)
+            fit = StateNumbers(state.numbers)
+            mixture = mixture.settled(fit.rounds, unit * fit.squares, weights)
         return replace(self, state=state, unit=unit, mixture=mixture, nonlinear=nonlinear)
 
     def predict(self, x: Array, offset: Array | None = None) -> Array:

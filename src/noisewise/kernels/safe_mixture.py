@@ -9,60 +9,63 @@ import math
 import numpy as np
 from numba import float64, int64, njit, void
 
-from . import safe_mixture_layout as at
 from .compile_options import INNER, PART, entry
 from .dense import log_sum_exp
+from .safe_mixture_numbers import COUNTS, EXPERT, MARGINS, MULTIPLES, NUMBERS, SHARES, SQUARES
+
+BEGIN = 3.0  # rows after which squares are combined by their losses
+RATE, CAP, MANY = 0.25, 25.0, 10.0  # of fast weights; cap of a row over the mean, and from when on
+SLACK = 1e-9  # of the potential, in units of its rate: where all agree, rounding must not decide
 
 
 @njit(**INNER)
-def event(numbers):
+def event(s):
     """Return the rate of one event in a row of mean weight, at most Y whatever the weights."""
-    if not numbers[at.ROWS] > 0.0:
+    if not s.rows > 0.0:
         return 1.0
-    return min(numbers[at.ROWS] / numbers[at.TOTAL], numbers[at.TOP])
+    return min(s.rows / s.weight, s.top)
 
 
 @njit(**INNER)
-def running_mean(kind, numbers):
+def running_mean(kind, s):
     """Return the mean of the labels, with half an event more where it is a rate or a share."""
-    n, total = numbers[at.ROWS], numbers[at.TOTAL]
-    if kind == at.SQUARES:
-        return numbers[at.MEAN]
-    if kind == at.SHARES:
-        return (total * numbers[at.MEAN] + 0.5) / (total + 1.0)
-    return (n * numbers[at.MEAN] + 0.5 * event(numbers)) / (n + 1.0)
+    n, total = s.rows, s.weight
+    if kind == SQUARES:
+        return s.label_mean
+    if kind == SHARES:
+        return (total * s.label_mean + 0.5) / (total + 1.0)
+    return (n * s.label_mean + 0.5 * event(s)) / (n + 1.0)
 
 
 @njit(**INNER)
-def limit(kind, numbers, raw, t, means):
+def limit(kind, s, raw, t, means):
     """Set the mean that each expert predicts for a row."""
     learners, last = raw.shape[0], means.shape[0] - 1
     each = last // learners
-    mean = running_mean(kind, numbers)
+    mean = running_mean(kind, s)
     means[last] = mean
-    one, spread = event(numbers), numbers[at.HIGH] - numbers[at.LOW]
+    one, spread = event(s), s.high - s.low
     for k in range(learners):
         for j in range(each):
             p = raw[k, t]
-            if kind == at.SQUARES and numbers[at.ROWS] >= 2.0:
-                more = at.MARGINS[j] * spread
-                p = min(max(p, numbers[at.LOW] - more), numbers[at.HIGH] + more)
-            elif kind == at.COUNTS and numbers[at.ROWS] >= 1.0:
-                most = at.MULTIPLES[j] * numbers[at.TOP] + one
-                p = min(max(p, 0.5 * mean / (numbers[at.ROWS] + 1.0)), most)
+            if kind == SQUARES and s.rows >= 2.0:
+                more = MARGINS[j] * spread
+                p = min(max(p, s.low - more), s.high + more)
+            elif kind == COUNTS and s.rows >= 1.0:
+                most = MULTIPLES[j] * s.top + one
+                p = min(max(p, 0.5 * mean / (s.rows + 1.0)), most)
             means[k * each + j] = p
 
 
 @njit(**INNER)
-def weigh(experts, column, rate, logs):
+def weigh(experts, capped, rate, logs):
     """Set logarithms of prior times exp(-rate loss), losses less the least; return that."""
-    least = experts[0, column]
     for i in range(experts.shape[0]):
-        least = min(least, experts[i, column])
+        logs[i] = experts[i].capped_loss if capped else experts[i].loss
+    least = logs.min()
     for i in range(experts.shape[0]):
-        prior = experts[i, at.PRIOR]
-        logs[i] = math.log(prior) if prior > 0.0 else -math.inf
-        logs[i] -= rate * (experts[i, column] - least)
+        prior = experts[i].prior
+        logs[i] = (math.log(prior) if prior > 0.0 else -math.inf) - rate * (logs[i] - least)
     return least
 
 
@@ -90,49 +93,49 @@ def soft_least(logs, rate, losses):
 
 
 @njit(**PART)
-def combine(kind, numbers, experts, means, logs, scratch):
+def combine(kind, s, experts, means, logs, scratch):
     """Return the prediction: fast while the loss so far is at most the potential, else safe."""
-    spread = numbers[at.HIGH] - numbers[at.LOW]
-    if kind == at.SQUARES:
-        if numbers[at.ROWS] < at.BEGIN or not spread * spread > 0.0:
-            weigh(experts, at.LOSS, 0.0, logs)
+    spread = s.high - s.low
+    if kind == SQUARES:
+        if s.rows < BEGIN or not spread * spread > 0.0:
+            weigh(experts, False, 0.0, logs)
             return average(logs, means)
         rate = 2.0 / (spread * spread)
     else:
-        rate = 1.0 / numbers[at.TOP] if kind == at.COUNTS and numbers[at.TOP] > 0.0 else 1.0
-    slow = rate / numbers[at.HEAVIEST] if numbers[at.HEAVIEST] > 0.0 else rate
-    least = weigh(experts, at.LOSS, slow, logs)
+        rate = 1.0 / s.top if kind == COUNTS and s.top > 0.0 else 1.0
+    slow = rate / s.heaviest if s.heaviest > 0.0 else rate
+    least = weigh(experts, False, slow, logs)
     norm = log_sum_exp(logs)
-    if slow * (numbers[at.OWN] - least) <= at.SLACK - norm:
-        if kind == at.SQUARES:
-            left = numbers[at.CAPPED]
-            fast = at.RATE * numbers[at.ROUNDS] / left if left > 1e-280 else 0.0
-            weigh(experts, at.CAPPED_LOSS, fast, logs)
+    if slow * (s.loss - least) <= SLACK - norm:
+        if kind == SQUARES:
+            left = s.capped_loss
+            fast = RATE * s.rounds / left if left > 1e-280 else 0.0
+            weigh(experts, True, fast, logs)
         else:
-            weigh(experts, at.LOSS, 1.0, logs)
+            weigh(experts, False, 1.0, logs)
         return average(logs, means)
     for i in range(logs.shape[0]):
         logs[i] -= norm
-    if kind == at.SHARES:
+    if kind == SHARES:
         return average(logs, means)
-    if kind == at.COUNTS:
+    if kind == COUNTS:
         return soft_least(logs, rate, means)
     for i in range(logs.shape[0]):
-        scratch[i] = (means[i] - numbers[at.HIGH]) ** 2
+        scratch[i] = (means[i] - s.high) ** 2
     high = soft_least(logs, rate, scratch)
     for i in range(logs.shape[0]):
-        scratch[i] = (means[i] - numbers[at.LOW]) ** 2
+        scratch[i] = (means[i] - s.low) ** 2
     low = soft_least(logs, rate, scratch)
-    found = 0.5 * (numbers[at.LOW] + numbers[at.HIGH]) - (high - low) / (2.0 * spread)
-    return min(max(found, numbers[at.LOW]), numbers[at.HIGH])
+    found = 0.5 * (s.low + s.high) - (high - low) / (2.0 * spread)
+    return min(max(found, s.low), s.high)
 
 
 @njit(**INNER)
 def loss(kind, mean, y):
     """Return the loss of a label of weight 1, up to what does not depend on the mean."""
-    if kind == at.SQUARES:
+    if kind == SQUARES:
         return (mean - y) * (mean - y)
-    if kind == at.COUNTS:
+    if kind == COUNTS:
         return mean - y * math.log(mean)
     found = 0.0
     if y > 0.0:
@@ -143,52 +146,54 @@ def loss(kind, mean, y):
 
 
 @njit(**PART)
-def add_row(kind, numbers, experts, means, mean, y, w):
+def add_row(kind, s, experts, means, mean, y, w):
     """Add the losses of a row, and the label to what is known of labels."""
-    first = not numbers[at.ROWS] > 0.0
-    numbers[at.LOW] = y if first else min(numbers[at.LOW], y)
-    numbers[at.HIGH] = y if first else max(numbers[at.HIGH], y)
-    numbers[at.TOP] = max(min(1.0, 1.0 / w) if first else numbers[at.TOP], y)
-    numbers[at.HEAVIEST] = max(numbers[at.HEAVIEST], w)
-    numbers[at.ROWS] += 1.0
-    numbers[at.TOTAL] += w
-    numbers[at.MEAN] += w / numbers[at.TOTAL] * (y - numbers[at.MEAN])
-    if first and kind == at.SQUARES:
+    first = not s.rows > 0.0
+    s.low = y if first else min(s.low, y)
+    s.high = y if first else max(s.high, y)
+    s.top = max(min(1.0, 1.0 / w) if first else s.top, y)
+    s.heaviest = max(s.heaviest, w)
+    s.rows += 1.0
+    s.weight += w
+    s.label_mean += w / s.weight * (y - s.label_mean)
+    if first and kind == SQUARES:
         return  # nobody could know its size
-    m, spread, cap = numbers[at.ROUNDS], numbers[at.HIGH] - numbers[at.LOW], math.inf
-    if m >= at.MANY:
-        mean_weight = numbers[at.TOTAL] / numbers[at.ROWS]
-        cap = max(at.CAP * numbers[at.CAPPED], mean_weight * spread * spread) / m
+    m, spread, cap = s.rounds, s.high - s.low, math.inf
+    if m >= MANY:
+        mean_weight = s.weight / s.rows
+        cap = max(CAP * s.capped_loss, mean_weight * spread * spread) / m
     own = w * loss(kind, mean, y)
-    numbers[at.OWN] += own
-    numbers[at.CAPPED] += min(own, cap)
-    numbers[at.ROUNDS] = m + 1.0
+    s.loss += own
+    s.capped_loss += min(own, cap)
+    s.rounds = m + 1.0
     for i in range(experts.shape[0]):
         found = w * loss(kind, means[i], y)
-        experts[i, at.LOSS] += found
-        experts[i, at.CAPPED_LOSS] += min(found, cap)
+        experts[i].loss += found
+        experts[i].capped_loss += min(found, cap)
 
 
 TABLE, LINE = float64[:, ::1], float64[::1]
 
 
 @entry(void(int64, LINE, TABLE, TABLE, LINE, LINE, LINE))
-def learn(kind, numbers, experts, raw, y, w, out):
+def learn(kind, numbers, table, raw, y, w, out):
     """Combine predictions of rows in order, each before its label; weight 0 teaches nothing."""
-    k = experts.shape[0]
+    k = table.shape[0]
+    s, experts = numbers.view(NUMBERS)[0], table.view(EXPERT).reshape(k)
     means, logs, scratch = np.empty(k), np.empty(k), np.empty(k)
     for t in range(y.shape[0]):
-        limit(kind, numbers, raw, t, means)
-        out[t] = combine(kind, numbers, experts, means, logs, scratch)
+        limit(kind, s, raw, t, means)
+        out[t] = combine(kind, s, experts, means, logs, scratch)
         if w[t] > 0.0:
-            add_row(kind, numbers, experts, means, out[t], y[t], w[t])
+            add_row(kind, s, experts, means, out[t], y[t], w[t])
 
 
 @entry(void(int64, LINE, TABLE, TABLE, LINE))
-def predict(kind, numbers, experts, raw, out):
+def predict(kind, numbers, table, raw, out):
     """Combine predictions of rows, each as if it were the next; the state is only read."""
-    k = experts.shape[0]
+    k = table.shape[0]
+    s, experts = numbers.view(NUMBERS)[0], table.view(EXPERT).reshape(k)
     means, logs, scratch = np.empty(k), np.empty(k), np.empty(k)
     for t in range(out.shape[0]):
-        limit(kind, numbers, raw, t, means)
-        out[t] = combine(kind, numbers, experts, means, logs, scratch)
+        limit(kind, s, raw, t, means)
+        out[t] = combine(kind, s, experts, means, logs, scratch)

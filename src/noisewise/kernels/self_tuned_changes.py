@@ -8,9 +8,10 @@ import numpy as np
 from numba import njit
 
 from . import layout
-from . import self_tuned_layout as at
 from .compile_options import INNER, PART
 from .dense import dot
+from .ridge_rule import INTERCEPT_RIDGE
+from .self_tuned_numbers import ROW, VECTORS
 from .vectors import sweep
 
 RENEWAL = 2.0
@@ -21,7 +22,7 @@ padded = njit(**INNER)(layout.padded)
 def penalty(v, i, ridge):
     """Return an entry of R: the ridge times a variance, 1 where that is 0."""
     if i >= v.shape[0]:
-        return at.INTERCEPT_RIDGE
+        return INTERCEPT_RIDGE
     return ridge * v[i] if v[i] > 0.0 else 1.0
 
 
@@ -34,16 +35,16 @@ def has_moved(used, v, j):
 @njit(**INNER)
 def fold(expert, gamma, z, y, w, P, B):
     """Take w z z' into P, the inverse of discounted sums, and w y z into B; return z'Pz."""
-    p, scale = z.shape[0], expert[at.SCALE]
+    p, scale = z.shape[0], expert.scale
     ld = np.uint64(padded(p))
-    row, old = np.uint64(at.ROW) * ld, np.uint64(expert[at.SLOT]) * ld
+    row, old = np.uint64(ROW) * ld, np.uint64(expert.slot) * ld
     new = ld - old
     for i in range(p):
         P[row + np.uint64(i)] = z[i]
-    first = np.uint64(at.VECTORS) * ld
-    (q,) = sweep(P, np.uint64(p), ld, first, old, row, new, -expert[at.PENDING])
+    first = np.uint64(VECTORS) * ld
+    (q,) = sweep(P, np.uint64(p), ld, first, old, row, new, -expert.pending)
     share = scale * w / (gamma + w * scale * max(q, 0.0))
-    expert[at.PENDING], expert[at.SLOT] = share, 1.0 - expert[at.SLOT]
+    expert.pending, expert.slot = share, 1.0 - expert.slot
     step = share * (y - dot(z, B))
     for i in range(p):
         B[i] += step * P[new + np.uint64(i)]
@@ -64,17 +65,17 @@ def heavy(used, v, p, G):
 def rescale(expert, used, v, unit, G, P, B):
     """Change the penalty of moved features, each by rank one; ``unit`` is 0 before and after."""
     d, ld = v.shape[0], padded(unit.shape[0])
-    ridge = expert[at.RIDGE] * d
+    ridge = expert.ridge * d
     for j in range(d):
         if not has_moved(used, v, j):
             continue
         if G[j * ld + j] > 0.0:
             unit[j] = 1.0
-            more = (penalty(v, j, ridge) - penalty(used, j, ridge)) / expert[at.SCALE]
+            more = (penalty(v, j, ridge) - penalty(used, j, ridge)) / expert.scale
             fold(expert, 1.0, unit, 0.0, more, P, B)
             unit[j] = 0.0
         else:
-            P[(at.VECTORS + j) * ld + j] = 1.0 / penalty(v, j, ridge)
+            P[(VECTORS + j) * ld + j] = 1.0 / penalty(v, j, ridge)
 
 
 @njit(**PART)
@@ -82,8 +83,8 @@ def rescaled(expert, used, v, G, P, B, count, found):
     """Set what `rescale` would make of B, with ``count`` heavy features; P is only read."""
     d, p = v.shape[0], B.shape[0]
     ld = padded(p)
-    ridge, first = expert[at.RIDGE] * d, at.VECTORS * ld
-    last = int(expert[at.SLOT]) * ld
+    ridge, first = expert.ridge * d, VECTORS * ld
+    last = int(expert.slot) * ld
     K, shares = np.empty((count, p)), np.empty(count)
     found[:] = B
     c = 0
@@ -93,12 +94,12 @@ def rescaled(expert, used, v, G, P, B, count, found):
         k = K[c]
         for i in range(p):
             k[i] = P[first + j * ld + i] if i <= j else P[first + i * ld + j]
-            k[i] = expert[at.SCALE] * (k[i] - expert[at.PENDING] * P[last + i] * P[last + j])
+            k[i] = expert.scale * (k[i] - expert.pending * P[last + i] * P[last + j])
         for o in range(c):
             factor = shares[o] * K[o, j]
             for i in range(p):
                 k[i] -= factor * K[o, i]
-        more = (penalty(v, j, ridge) - penalty(used, j, ridge)) / expert[at.SCALE]
+        more = (penalty(v, j, ridge) - penalty(used, j, ridge)) / expert.scale
         shares[c] = more / (1.0 + more * k[j])
         step = shares[c] * found[j]
         for i in range(p):

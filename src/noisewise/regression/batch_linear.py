@@ -4,14 +4,28 @@ import numpy as np
 
 from .. import linalg
 from ..blas import one_thread
-from ..kernels import self_tuned_layout as at
-from ..kernels.layout import padded
+from ..kernels import ridge_rule
+from ..kernels.layout import LARGEST
+from ..kernels.ridge_rule import (
+    FEWEST,
+    GRID,
+    INTERCEPT_RIDGE,
+    LOG_PRIOR,
+    next_choice,
+    posterior_ridge,
+)
+from ..kernels.self_tuned_numbers import (
+    ExpertNumbers,
+    Moments,
+    StateNumbers,
+    by_name,
+    gram_of,
+    inverse_of,
+)
 from ..protocols import Array
 from .normal_equations import NormalEquations
 from .self_tuned import SelfTuned, SelfTunedState
-from .wide_ridge import FEWEST, GROWTH, variances
-
-LARGEST = 1e100  # square of a number, and that times its weight
+from .wide_ridge import variances
 
 
 def check_sums(x: Array, y: Array, w: Array) -> None:
@@ -36,19 +50,19 @@ def check_sums(x: Array, y: Array, w: Array) -> None:
 def count_rows(state: SelfTunedState, x: Array, y: Array, w: Array, intercept: bool) -> None:
     """Count rows of positive weight in the moments of features and the range of labels alone."""
     check_sums(x, y, w)
-    n, m = state.numbers, state.moments
+    s, m = StateNumbers(state.numbers), Moments(*state.moments)
     x, y = x[w > 0], y[w > 0]
     if not len(x):
         return
-    if not n[at.COUNT]:
-        n[at.LOW] = n[at.HIGH] = y[0]
+    if not s.count:
+        s.low = s.high = y[0]
         if intercept:
-            m[at.FIRST] = x[0]
-    n[at.LOW], n[at.HIGH] = min(n[at.LOW], y.min()), max(n[at.HIGH], y.max())
-    n[at.COUNT] += len(x)
-    z = x - m[at.FIRST]
-    m[at.SUM] += z.sum(axis=0)
-    m[at.SUM_OF_SQUARES] += (z * z).sum(axis=0)
+            m.first[:] = x[0]
+    s.low, s.high = min(s.low, y.min()), max(s.high, y.max())
+    s.count += len(x)
+    z = x - m.first
+    np.add(m.sums, z.sum(axis=0), out=m.sums)
+    np.add(m.squares, (z * z).sum(axis=0), out=m.squares)
 
 
 @one_thread
@@ -70,7 +84,7 @@ def batch_state(
     """
     d, p, n = sums.dim, len(sums.moment), float(sums.count)
     fresh = method.start(d)
-    numbers, moments, before = fresh.numbers, fresh.moments, state.moments
+    numbers, before = StateNumbers(fresh.numbers), Moments(*state.moments)
     G, b, q = sums.gram / unit, sums.moment / unit, sums.squares / unit
     mean, level = sums.means()[:d], 0.0
     if sums.intercept:
@@ -80,37 +94,31 @@ def batch_state(
         G[d], G[:, d] = 0.0, 0.0
         G[d, d], b, q = total, b - total * level * np.append(mean, 1.0), q - total * level**2
         b[d] = 0.0
-    numbers[:] = state.numbers
-    numbers[at.ORIGIN] = level + sums.label_origin
-    moved = sums.origin + mean - before[at.FIRST]
-    v = variances(before, n, sums.intercept)
-    moments[at.FIRST] = before[at.FIRST] + moved
-    moments[at.SUM] = before[at.SUM] - n * moved
-    squares = before[at.SUM_OF_SQUARES] - moved * (2 * before[at.SUM] - n * moved)
-    moments[at.SUM_OF_SQUARES] = np.maximum(squares, 0.0)
-    moments[at.USED] = v
+    fresh.numbers[:] = state.numbers
+    numbers.origin = level + sums.label_origin
+    moved = sums.origin + mean - before.first
+    v = variances(state.moments, n, sums.intercept)
+    squares = np.maximum(before.squares - moved * (2 * before.sums - n * moved), 0.0)
+    fresh.moments[:] = before.first + moved, before.sums - n * moved, squares, v
     basis = Basis(G[:d, :d], b[:d], max(q, 0.0), v)
-    for e, expert in enumerate(fresh.experts):
-        gamma, ld = expert[at.GAMMA], padded(p)
+    for e, expert in enumerate(map(ExpertNumbers, fresh.experts)):
+        gamma, inverse = expert.gamma, inverse_of(fresh.inverse[e], p)
         size = n if gamma == 1 else (1 - gamma**n) / (1 - gamma)
         share = size / n
         if isinstance(method.ridge, str) and size >= FEWEST:
-            expert[at.RIDGE] = basis.ridge(share, size - sums.intercept)
-        P, theta = basis.solution(share, expert[at.RIDGE] * d)
-        fresh.gram[e].reshape(ld, ld)[:p, :p] = np.tril(share * G)
-        inverse = fresh.inverse[e, at.VECTORS * ld :].reshape(ld, ld)
-        inverse[:p, :p] = 0.0
-        inverse[:d, :d] = P
+            expert.ridge = basis.ridge(share, size - sums.intercept)
+        inverse[:] = 0.0
+        inverse[:d, :d], fresh.theta[e, :d] = basis.solution(share, expert.ridge * d)
         if sums.intercept:
-            inverse[d, d] = 1 / (share * G[d, d] + at.INTERCEPT_RIDGE)
-        fresh.moment[e], fresh.theta[e, :d] = share * b, theta
-        wait = GROWTH * n if gamma == 1 else min(GROWTH * n, 1 / (1 - gamma))
-        expert[at.LABELS], expert[at.SIZE] = share * basis.squares, size
-        expert[at.NEXT], expert[at.FACTORED] = n + max(1.0, wait), n
-        expert[at.SHARE] = gamma == 1
+            inverse[d, d] = 1 / (share * G[d, d] + INTERCEPT_RIDGE)
+        gram_of(fresh.gram[e], p)[:] = np.tril(share * G)
+        fresh.moment[e] = share * b
+        expert.labels, expert.rows = share * basis.squares, size
+        expert.choice, expert.factored = next_choice(n, gamma, d), n
+        expert.share = gamma == 1
         if gamma == 1:
-            numbers[at.SQUARES] = basis.left(1.0, expert[at.RIDGE] * d) if n > 1 else 0.0
-            numbers[at.ROUNDS] = n - 1
+            numbers.squares = basis.left(1.0, expert.ridge * d) if n > 1 else 0.0
+            numbers.rounds = n - 1
     return SelfTunedState(**{name: getattr(fresh, name) for name in fresh.__dataclass_fields__})
 
 
@@ -120,11 +128,12 @@ def log_evidence(state: SelfTunedState) -> float:
     Up to what states of the same labels and weights have in common, whatever their features. The
     state has an intercept.
     """
-    e, d, p = int(np.argmax(state.experts[:, at.GAMMA])), state.dim, state.moment.shape[1]
-    G = state.gram[e].reshape(padded(p), padded(p))[:d, :d]
-    G, squares = G + np.tril(G, -1).T, float(state.experts[e, at.LABELS])
-    basis = Basis(G, state.moment[e, :d], squares, state.moments[at.USED])
-    return float(np.logaddexp.reduce(basis.evidence(1.0, state.count - 1.0)))
+    factors, d, p = by_name(state.experts), state.dim, state.moment.shape[1]
+    e = int(np.argmax(factors["gamma"]))
+    G, used = gram_of(state.gram[e], p)[:d, :d], Moments(*state.moments).used
+    G, squares = G + np.tril(G, -1).T, float(factors["labels"][e])
+    basis = Basis(G, state.moment[e, :d], squares, used)
+    return float(np.logaddexp.reduce(basis.evidence(1.0, state.count - 1.0) + LOG_PRIOR))
 
 
 class Basis:
@@ -153,17 +162,15 @@ class Basis:
         return share * max(rest + cost, 1e-12 * self.squares)
 
     def evidence(self, share: float, freedom: float) -> Array:
-        """Return the logarithm of the evidence of each c of the grid, with its prior."""
-        ridges = self.dim * at.GRID[:, None]
-        log_det = np.log1p(share * self.values / ridges).sum(axis=1)
-        left = np.array([max(self.left(share, r), 1e-300) for r in ridges[:, 0]])
-        return np.asarray(at.LOG_PRIOR - 0.5 * log_det - 0.5 * freedom * np.log(left))
+        """Return the logarithm of the evidence of each c of the grid."""
+        growth = [float(np.log1p(share * self.values / r).sum()) for r in self.dim * GRID]
+        rests, q = [self.left(share, r) for r in self.dim * GRID], share * self.squares
+        pairs = zip(growth, rests, strict=True)
+        return np.array([ridge_rule.log_evidence(g, rest, q, freedom) for g, rest in pairs])
 
     def ridge(self, share: float, freedom: float) -> float:
         """Return the geometric mean of c under its posterior on the grid."""
-        evidence = self.evidence(share, freedom)
-        mass = np.exp(evidence - evidence.max())
-        return float(np.exp(mass @ np.log(at.GRID) / mass.sum()))
+        return posterior_ridge(self.evidence(share, freedom))
 
     def solution(self, share: float, ridge: float) -> tuple[Array, Array]:
         """Return the inverse of G + R, and that times b."""

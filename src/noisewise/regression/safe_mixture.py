@@ -42,12 +42,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..inputs import as_contiguous, one_of, ready
-from ..kernels import safe_mixture_layout as at
+from ..kernels.safe_mixture_numbers import (
+    COUNTS,
+    LOSSES,
+    SHARES,
+    SQUARES,
+    VERSIONS,
+    MixtureNumbers,
+    by_name,
+)
 from ..printing import OneLine
 from ..protocols import Array
 from ..states import check_fields, check_rows, check_type, restore_writable
 
-KINDS = {"squares": at.SQUARES, "counts": at.COUNTS, "shares": at.SHARES}
+KINDS = {"squares": SQUARES, "counts": COUNTS, "shares": SHARES}
 MEAN_PRIOR = {"squares": 0.1, "counts": 0.1, "shares": 0.05}
 
 
@@ -66,19 +74,18 @@ class SafeMixture(OneLine):
         kind = KINDS[one_of("SafeMixture.kind", self.kind, tuple(KINDS))]
         check_type("SafeMixture.experts", self.experts, np.ndarray)
         k = self.experts.shape[0] if self.experts.ndim else 0
-        check_fields(self, numbers=(at.NUMBERS,), experts=(k, at.EXPERT))
+        check_fields(self, numbers=(len(MixtureNumbers.fields),), experts=(k, len(LOSSES)))
         check_rows("SafeMixture", self.experts)
-        rows, total, _, low, high, heaviest, _, rounds, capped, top = self.numbers
-        priors = self.experts[:, at.PRIOR]
+        s, priors = self.known, self.priors
         if (
             k < 2
-            or (k - 1) % at.VERSIONS[kind]
-            or min(rows, total, high - low, heaviest, rounds, priors.min()) < 0
-            or (kind == at.SQUARES and min(capped, self.experts.min()) < 0)
-            or (kind != at.SQUARES and low < 0)
-            or (kind == at.SHARES and high > 1)
-            or (rows > 0) != (heaviest > 0)
-            or (rows > 0 and top < high)
+            or (k - 1) % VERSIONS[kind]
+            or min(s.rows, s.weight, s.high - s.low, s.heaviest, s.rounds, priors.min()) < 0
+            or (kind == SQUARES and min(s.capped_loss, self.experts.min()) < 0)
+            or (kind != SQUARES and s.low < 0)
+            or (kind == SHARES and s.high > 1)
+            or (s.rows > 0) != (s.heaviest > 0)
+            or (s.rows > 0 and s.top < s.high)
             or abs(priors.sum() - 1) > 1e-9
         ):
             raise ValueError("SafeMixture holds a number that no stream of rows leads to")
@@ -90,31 +97,36 @@ class SafeMixture(OneLine):
         cls, kind: str, mean: bool = True, learners: Sequence[float] = (1.0,)
     ) -> "SafeMixture":
         """Return a mixture of learners with these prior weights, and of the running mean."""
-        each, prior = at.VERSIONS[KINDS[kind]], MEAN_PRIOR[kind] if mean else 0.0
-        experts = np.zeros((len(learners) * each + 1, at.EXPERT))
-        experts[:-1, at.PRIOR] = np.repeat(learners, each) * (1 - prior) / (each * sum(learners))
-        experts[-1, at.PRIOR] = prior
-        return cls(kind, np.zeros(at.NUMBERS), experts)
+        each, prior = VERSIONS[KINDS[kind]], MEAN_PRIOR[kind] if mean else 0.0
+        shares = np.repeat(learners, each) * (1 - prior) / (each * sum(learners))
+        experts = np.zeros((len(shares) + 1, len(LOSSES)))
+        by_name(experts)["prior"] = np.append(shares, prior)
+        return cls(kind, np.zeros(len(MixtureNumbers.fields)), experts)
+
+    @property
+    def known(self) -> MixtureNumbers:
+        """The numbers by name: a view."""
+        return MixtureNumbers(self.numbers)
 
     @property
     def count(self) -> int:
         """How many rows of positive weight were learnt."""
-        return int(self.numbers[at.ROWS])
+        return int(self.known.rows)
 
     @property
     def loss(self) -> float:
         """The own loss so far, up to what does not depend on predictions."""
-        return float(self.numbers[at.OWN])
+        return self.known.loss
 
     @property
     def losses(self) -> Array:
         """The losses of the experts, the running mean last."""
-        return self.experts[:, at.LOSS].copy()
+        return np.array(by_name(self.experts)["loss"])
 
     @property
     def priors(self) -> Array:
         """Their prior weights."""
-        return self.experts[:, at.PRIOR].copy()
+        return np.array(by_name(self.experts)["prior"])
 
     def learn(self, raw: Array, y: Array, w: Array) -> Array:
         """Return the prediction of each row before its label; ``raw`` has a row a learner."""
@@ -135,17 +147,17 @@ class SafeMixture(OneLine):
 
     def count_rows(self, y: Array, w: Array) -> None:
         """Take note of labels alone: nothing was predicted for them."""
-        y, w, n = y[w > 0], w[w > 0], self.numbers
+        y, w, s = y[w > 0], w[w > 0], self.known
         if not len(y):
             return
-        first = n[at.ROWS] == 0
-        n[at.LOW] = y.min() if first else min(n[at.LOW], y.min())
-        n[at.HIGH] = y.max() if first else max(n[at.HIGH], y.max())
-        total = n[at.TOTAL] + w.sum()
-        n[at.MEAN] += float((w / total) @ (y - n[at.MEAN]))
-        n[at.TOTAL], n[at.HEAVIEST] = total, max(n[at.HEAVIEST], w.max())
-        n[at.ROWS] += len(y)
-        n[at.TOP] = max(min(1.0, n[at.ROWS] / total), n[at.HIGH], 0.0 if first else n[at.TOP])
+        first = s.rows == 0
+        s.low = y.min() if first else min(s.low, y.min())
+        s.high = y.max() if first else max(s.high, y.max())
+        s.weight += w.sum()
+        s.label_mean += float((w / s.weight) @ (y - s.label_mean))
+        s.heaviest = max(s.heaviest, w.max())
+        s.rows += len(y)
+        s.top = max(min(1.0, s.rows / s.weight), s.high, 0.0 if first else s.top)
 
     def settled(
         self, rounds: float = 0.0, squares: float = 0.0, learners: Sequence[float] | Array = (1.0,)
@@ -156,10 +168,8 @@ class SafeMixture(OneLine):
         of the limits the widest is left. Losses begin at 0. ``squares`` are those that the fit
         leaves in a number of ``rounds``; ``learners`` are the weights that it gives to them.
         """
-        numbers, experts = self.numbers.copy(), self.experts.copy()
-        numbers[[at.OWN, at.ROUNDS, at.CAPPED]] = 0.0, rounds, squares
-        experts[:, at.PRIOR] = 0.0
-        experts[: -1 : at.VERSIONS[KINDS[self.kind]], at.PRIOR] = learners
-        experts[:, at.PRIOR] /= experts[:, at.PRIOR].sum()
-        experts[:, [at.LOSS, at.CAPPED_LOSS]] = 0.0
-        return SafeMixture(self.kind, numbers, experts)
+        s, experts = MixtureNumbers(self.numbers.copy()), np.zeros_like(self.experts)
+        s.loss, s.rounds, s.capped_loss = 0.0, rounds, squares
+        by_name(experts)["prior"][: -1 : VERSIONS[KINDS[self.kind]]] = learners
+        by_name(experts)["prior"] /= sum(learners)
+        return SafeMixture(self.kind, s.array, experts)

@@ -22,8 +22,17 @@ from ..inputs import (
     shown,
 )
 from ..interruptible import interruptible
-from ..kernels import self_tuned_layout as at
 from ..kernels.layout import padded
+from ..kernels.ridge_rule import INTERCEPT_RIDGE, PRIOR_RIDGE
+from ..kernels.self_tuned_numbers import (
+    VECTORS,
+    WIDE,
+    ExpertNumbers,
+    Moments,
+    StateNumbers,
+    by_name,
+    inverse_of,
+)
 from ..linalg import LARGE
 from ..ownership import writes
 from ..printing import OneLine
@@ -59,22 +68,23 @@ class SelfTunedState(OneLine):
             check_type(f"SelfTunedState.{name}", getattr(self, name), np.ndarray)
         k = self.experts.shape[0] if self.experts.ndim else 0
         p = d + 1 if self.moment.shape[-1:] == (d + 1,) else d
-        check_fields(self, numbers=(at.NUMBERS,), moments=(at.MOMENTS, d), experts=(k, at.EXPERT))
+        check_fields(self, numbers=(len(StateNumbers.fields),), moments=(4, d))
         ld = padded(p)
-        check_fields(self, gram=(k, ld * ld), inverse=(k, (at.VECTORS + ld) * ld))
-        check_fields(self, moment=(k, p), theta=(k, p))
+        check_fields(self, gram=(k, ld * ld), inverse=(k, (VECTORS + ld) * ld))
+        check_fields(self, moment=(k, p), theta=(k, p), experts=(k, len(ExpertNumbers.fields)))
         check_rows("SelfTunedState", self.moments, self.experts, self.moment, self.theta)
         check_rows("SelfTunedState", self.gram, self.inverse)
         count, _, low, high, squares, rounds = self.numbers
-        spread = self.moments[[at.SUM_OF_SQUARES, at.USED]]
-        gamma, ridge = self.experts[:, at.GAMMA], self.experts[:, at.RIDGE]
+        _, _, *spread = self.moments
+        factors = by_name(self.experts)
+        gamma, ridge, scale = factors["gamma"], factors["ridge"], factors["scale"]
         if (
             not k
             or count != int(count)
-            or min(count, rounds, squares, high - low, spread.min(), self.experts.min()) < 0
-            or min(gamma.min(), ridge.min(), self.experts[:, at.SCALE].min()) <= 0
-            or max(gamma.max(), self.experts[:, at.SLOT].max()) > 1
-            or abs(self.experts[:, at.SHARE].sum() - 1) > 1e-9
+            or min(count, rounds, squares, high - low, np.min(spread), self.experts.min()) < 0
+            or min(gamma.min(), ridge.min(), scale.min()) <= 0
+            or max(gamma.max(), factors["slot"].max()) > 1
+            or abs(factors["share"].sum() - 1) > 1e-9
             or self.gram[:, :: ld + 1].min() < 0
         ):
             raise ValueError("SelfTunedState holds a number that no stream of rows leads to")
@@ -84,17 +94,17 @@ class SelfTunedState(OneLine):
     @property
     def count(self) -> int:
         """How many rows of positive weight were learnt."""
-        return int(self.numbers[at.COUNT])
+        return int(StateNumbers(self.numbers).count)
 
     @property
     def forgetting(self) -> Array:
         """The forgetting factors that are combined."""
-        return self.experts[:, at.GAMMA].copy()
+        return np.array(by_name(self.experts)["gamma"])
 
     @property
     def shares(self) -> Array:
         """The weight of each forgetting factor in the combination."""
-        return self.experts[:, at.SHARE].copy()
+        return np.array(by_name(self.experts)["share"])
 
     @property
     def coef(self) -> Array:
@@ -114,8 +124,8 @@ class SelfTunedState(OneLine):
                 f"forgetting is {forgetting!r}; this state has {self.forgetting.tolist()}"
             )
         theta, d = matmul(share, self.theta), self.dim
-        origin = float(self.numbers[at.ORIGIN] + theta[d:].sum())
-        return theta[:d], origin - float(theta[:d] @ self.moments[at.FIRST])
+        origin = StateNumbers(self.numbers).origin + float(theta[d:].sum())
+        return theta[:d], origin - float(theta[:d] @ Moments(*self.moments).first)
 
 
 @dataclass(frozen=True)
@@ -219,27 +229,24 @@ class SelfTuned:
         """Make the state of a fresh learner."""
         d, priors = dimension(dim), self._priors(dim)
         k, p = len(priors), d + self.fit_intercept
-        experts = np.zeros((k, at.EXPERT))
-        experts[:, at.GAMMA] = list(priors)
-        experts[:, at.PRIOR] = experts[:, at.SHARE] = list(priors.values())
-        experts[:, at.RIDGE] = self._fixed / d or at.PRIOR_RIDGE
-        experts[:, at.NEXT] = 1.0
-        experts[:, at.SCALE] = 1.0
-        ld = padded(p)
-        inverse = np.zeros((k, (at.VECTORS + ld) * ld))
-        diagonal = inverse[:, at.VECTORS * ld :: ld + 1]
-        diagonal[:, :d], diagonal[:, d:p] = 1.0, 1 / at.INTERCEPT_RIDGE
-        numbers, moments = np.zeros(at.NUMBERS), np.zeros((at.MOMENTS, d))
+        experts, ld = np.zeros((k, len(ExpertNumbers.fields))), padded(p)
+        factors = by_name(experts)
+        factors["gamma"], factors["prior"] = list(priors), list(priors.values())
+        factors["share"], factors["ridge"] = factors["prior"], self._fixed / d or PRIOR_RIDGE
+        factors["choice"] = factors["scale"] = 1.0
+        inverse, first = np.zeros((k, (VECTORS + ld) * ld)), [1.0] * d + [1 / INTERCEPT_RIDGE]
+        for each in inverse:
+            np.fill_diagonal(inverse_of(each, p), first[:p])
+        numbers, moments = np.zeros(len(StateNumbers.fields)), np.zeros((4, d))
         gram, moment, theta = np.zeros((k, ld * ld)), np.zeros((k, p)), np.zeros((k, p))
         return SelfTunedState(d, numbers, moments, experts, gram, moment, inverse, theta)
 
     def check_state(self, state: SelfTunedState) -> None:
         """Raise unless the state has the forgetting factors and the intercept of the spec."""
         priors = self._priors(state.dim)
-        wanted = np.array([list(priors), list(priors.values())]).T
-        held = state.experts[:, [at.GAMMA, at.PRIOR]]
-        p = state.dim + self.fit_intercept
-        if not np.array_equal(held, wanted) or state.moment.shape[1] != p:
+        factors, p = by_name(state.experts), state.dim + self.fit_intercept
+        held = zip(factors["gamma"].tolist(), factors["prior"].tolist(), strict=True)
+        if [*held] != [*priors.items()] or state.moment.shape[1] != p:
             raise ValueError("forgetting or fit_intercept of the state are not those of the spec")
 
     def predict(self, state: SelfTunedState, x: ArrayLike) -> FloatOrArray:
@@ -279,7 +286,7 @@ class SelfTuned:
         x = x if ready(x) else as_contiguous(x)
         if not single:  # else they were made here
             y, w = as_contiguous(y), as_contiguous(w)
-        means, done, wide = np.empty(len(x)), 0, state.dim > at.WIDE
+        means, done, wide = np.empty(len(x)), 0, state.dim > WIDE
         while done < len(x):
             done = self_tuned.learn(
                 state.numbers, state.moments, state.experts, state.gram, state.moment,

@@ -19,21 +19,24 @@ import numpy as np
 
 from .. import linalg
 from ..blas import one_thread
-from ..kernels import self_tuned_layout as at
-from ..kernels.layout import padded
+from ..kernels.ridge_rule import (
+    FEWEST,
+    GRID,
+    INTERCEPT_RIDGE,
+    PRIOR_RIDGE,
+    log_evidence,
+    next_choice,
+    posterior_ridge,
+    variance,
+)
+from ..kernels.self_tuned_numbers import ExpertNumbers, Moments, by_name, gram_of, inverse_of
 from ..protocols import Array
-
-FEWEST = 2.5  # rows before the evidence counts
-GROWTH = 0.25  # of the rows, before a ridge is chosen again
-UNMOVED, UNDERFLOW = 1e-14, 1e-100  # a variance below these counts as 0
 
 
 def variances(moments: Array, count: float, intercept: bool) -> Array:
-    """Return the variances of features, 0 where they are rounding, as a stream has them."""
-    square = moments[at.SUM_OF_SQUARES] / count
-    v = square - (moments[at.SUM] / count) ** 2 if intercept else square.copy()
-    v[~(v > np.maximum(UNMOVED * square, UNDERFLOW))] = 0.0
-    return np.asarray(v)
+    """Return the variances of features, as a stream has them."""
+    m = Moments(*moments)
+    return variance(m.squares / count, m.sums / count if intercept else np.zeros(len(m.sums)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +63,7 @@ def scaled(G: Array, b: Array, squares: float, v: Array) -> Sums:
     A = np.asfortranarray(G[:d, :d] * units[:, None] * units)
     own, mean, level, total = units * b[:d], np.zeros(d), 0.0, 0.0
     if len(b) > d:
-        total = float(G[d, d]) + at.INTERCEPT_RIDGE
+        total = float(G[d, d]) + INTERCEPT_RIDGE
         mean, level = units * G[d, :d] / total, float(b[d]) / total
         A -= total * np.outer(mean, mean)
         own = own - total * level * mean
@@ -93,17 +96,15 @@ def narrow(sums: Sums, rows: int) -> Narrow:
 def choose_ridge(sums: Sums, part: Narrow | None, size: float, dim: int, centred: bool) -> float:
     """Return the geometric mean of c under its posterior on the grid."""
     if size < FEWEST:
-        return at.PRIOR_RIDGE
+        return PRIOR_RIDGE
     M, left, right = (sums.A, sums.b, sums.b) if part is None else (part.K, part.K @ part.u, part.u)
-    evidence = at.LOG_PRIOR.copy()
-    for k, ridge in enumerate(dim * at.GRID):
+    evidence = np.empty(len(GRID))
+    for k, ridge in enumerate(dim * GRID):
         c = linalg.factor(_plus(M, ridge))
         growth = linalg.log_det(c) - len(M) * math.log(ridge)
         rest = sums.squares - float(left @ linalg.solve(c, right))
-        rest = max(rest, 1e-12 * sums.squares, 1e-300)
-        evidence[k] -= 0.5 * growth + 0.5 * (size - centred) * math.log(rest)
-    mass = np.exp(evidence - evidence.max())
-    return float(np.exp(mass @ np.log(at.GRID) / mass.sum()))
+        evidence[k] = log_evidence(growth, rest, sums.squares, size - centred)
+    return posterior_ridge(evidence)
 
 
 def _plus(M: Array, ridge: float) -> Array:
@@ -148,7 +149,8 @@ def _part(sums: Sums, count: int) -> Narrow | None:
 
 def is_due(count: int, experts: Array) -> bool:
     """Return whether a ridge or a factor is due."""
-    return bool(((experts[:, at.NEXT] <= count) | (experts[:, at.FACTORED] < 0)).any())
+    factors = by_name(experts)
+    return bool(((factors["choice"] <= count) | (factors["factored"] < 0)).any())
 
 
 def renew(
@@ -166,28 +168,26 @@ def renew(
     A ridge is due at its count, and then all variances and factors are; else a factor that is
     marked by -1.
     """
-    p, d = moment.shape[1], moments.shape[1]
-    due, ld = experts[:, at.NEXT] <= count, padded(p)
+    p, d, used = moment.shape[1], moments.shape[1], Moments(*moments).used
+    due = by_name(experts)["choice"] <= count
     if due.any():
-        moments[at.USED] = variances(moments, count, p > d)
-        experts[:, at.FACTORED] = -1.0
-    for e in np.flatnonzero(experts[:, at.FACTORED] < 0):
-        expert = experts[e]
-        gram[e] /= expert[at.SCALE]
-        G = gram[e].reshape(ld, ld)[:p, :p]
-        sums = scaled(G, moment[e], expert[at.LABELS], moments[at.USED])
+        used[:] = variances(moments, count, p > d)
+        by_name(experts)["factored"] = -1.0
+    for e, row in enumerate(experts):
+        expert = ExpertNumbers(row)
+        if expert.factored >= 0:
+            continue
+        gram[e] /= expert.scale
+        sums = scaled(gram_of(gram[e], p), moment[e], expert.labels, used)
         part = _part(sums, count)
         if due[e]:
-            gamma, wait = expert[at.GAMMA], GROWTH * count
-            if gamma < 1:
-                wait = min(wait, max(1 / (1 - gamma), 0.1 * d))
-            expert[at.NEXT] = count + max(1.0, wait)
+            expert.choice = next_choice(count, expert.gamma, d)
             if not fixed:
-                expert[at.RIDGE] = choose_ridge(sums, part, expert[at.SIZE], d, p > d)
-        P, theta[e] = inverse(sums, part, expert[at.RIDGE] * d)
+                expert.ridge = choose_ridge(sums, part, expert.rows, d, p > d)
+        P, theta[e] = inverse(sums, part, expert.ridge * d)
         inverses[e] = 0.0
-        inverses[e, at.VECTORS * ld :].reshape(ld, ld)[:p, :p] = P
-        expert[at.SCALE], expert[at.PENDING], expert[at.FACTORED] = 1.0, 0.0, count
+        inverse_of(inverses[e], p)[:] = P
+        expert.scale, expert.pending, expert.factored = 1.0, 0.0, count
 
 
 def look_ahead(
@@ -195,16 +195,13 @@ def look_ahead(
 ) -> tuple[Array, Array]:
     """Return moments and coefficients once the variances know of a row; the arrays are read."""
     (k, p), d = moment.shape, moments.shape[1]
-    z, after = x - moments[at.FIRST], moments.copy()
-    after[at.SUM] += z
-    after[at.SUM_OF_SQUARES] += z * z
-    new, used = variances(after, count + 1, p > d), moments[at.USED]
-    v = np.where((new > 2 * used) | (used > 2 * new), new, used)
-    B, ld = np.empty((k, p)), padded(p)
-    for e, expert in enumerate(experts):
-        G = gram[e].reshape(ld, ld)[:p, :p] / expert[at.SCALE]
-        sums = scaled(G, moment[e], expert[at.LABELS], v)
-        B[e] = inverse(sums, _part(sums, count), expert[at.RIDGE] * d)[1]
-    after[:] = moments
-    after[at.USED] = v
-    return after, B
+    m = Moments(*moments)
+    z = x - m.first
+    after = np.array([m.first, m.sums + z, m.squares + z * z, m.used])
+    new, used = variances(after, count + 1, p > d), m.used
+    v, B = np.where((new > 2 * used) | (used > 2 * new), new, used), np.empty((k, p))
+    for e, expert in enumerate(map(ExpertNumbers, experts)):
+        G = gram_of(gram[e], p) / expert.scale
+        sums = scaled(G, moment[e], expert.labels, v)
+        B[e] = inverse(sums, _part(sums, count), expert.ridge * d)[1]
+    return np.array([*m[:3], v]), B
