@@ -80,9 +80,9 @@ def test_numba_only_in_kernels():
 
 def test_kernels_call_only_parts_that_are_compiled_with_them():
     """A cached callee would make results depend on what else lay in the cache."""
-    from numba.core.caching import NullCache
-    from numba.core.dispatcher import Dispatcher
+    from numba import njit
 
+    Dispatcher = type(njit(lambda: 0))
     seen = 0
     for path in sorted((ROOT / "src/noisewise/kernels").glob("*.py")):
         module = import_module(f"noisewise.kernels.{path.stem}")
@@ -95,8 +95,17 @@ def test_kernels_call_only_parts_that_are_compiled_with_them():
                 elif isinstance(part, ModuleType) and word.opname in ("LOAD_ATTR", "LOAD_METHOD"):
                     part = getattr(part, word.argval)
                 if isinstance(part, Dispatcher):
-                    assert isinstance(part._cache, NullCache), (kernel, part)
+                    assert part.stats.cache_path is None, (kernel, part)
     assert seen > 20
+
+
+def test_what_numba_does_not_document_is_used_in_three_files():
+    """Each imported for tested versions alone, see `compile_options.py`; 300 lines together."""
+    private = re.compile(r"numba\.(core|np|misc|cpython|typed)\b|llvmlite (import|\.ir)")
+    paths = (ROOT / "src").rglob("*.py")
+    found = [path for path in paths if private.search(path.read_text())]
+    assert {path.name for path in found} <= {"borrowed.py", "linked_parts.py", "vector_sweep.py"}
+    assert sum(len(path.read_text().splitlines()) for path in found) <= 300
 
 
 def test_lowest_versions_promised_are_those_tested():
