@@ -138,12 +138,13 @@ def test_gram_matrices_are_those_of_numpy(rows):
     for d in SIZES:
         x, ld = np.random.default_rng(d).normal(size=(rows, d)), padded(d)
         a = at.allocate(d)
-        a[at.DIM], a[at.PADDED], a[at.BUFFERED] = d, ld, rows
+        numbers = at.Header(a)
+        numbers.dim, numbers.padded, numbers.buffered = d, ld, rows
         at.Views(a, d).x[:rows] = x
         total = np.eye(d)
         gram.add_gram(a, total, np.full(ld * ld, np.nan))
         np.testing.assert_allclose(total, np.eye(d) + x.T @ x, 1e-12, 1e-12)
-        assert a[at.BUFFERED] == 0
+        assert numbers.buffered == 0
 
 
 @pytest.mark.parametrize("count", [1, 3, 8, 63, 64, 65, 200])
