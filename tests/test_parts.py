@@ -35,7 +35,7 @@ def folder(tmp_path):
     made.mkdir()
     for cell in (0, 1):
         for trials in ([0, 1], [2]):
-            parts.write(made, cell, trials, rows(cell, trials))
+            parts.keep(made, cell, trials, parts.content_of(rows(cell, trials)))
     return made
 
 
@@ -115,7 +115,7 @@ def test_a_part_must_hold_what_its_name_says(folder):
         (5, [0, 1], rows(5, [0])),
         (5, [0], rows(5, [0, 1])),
     ):
-        parts.write(folder, cell, trials, wrong)
+        parts.keep(folder, cell, trials, parts.content_of(wrong))
         held, notes = read(folder)
         assert held.missing(5) == [0, 1, 2]
         assert "other trials" in notes[0]
@@ -129,8 +129,8 @@ def test_a_trial_of_two_machines_counts_once(folder, tmp_path):
         place = tmp_path / str(order) / folder.name
         place.mkdir(parents=True)
         for each in (rows(0, [0, 1]), others)[::order]:
-            parts.write(place, 0, [0, 1], each)
-        parts.write(place, 0, [1, 2], rows(0, [1, 2]))
+            parts.keep(place, 0, [0, 1], parts.content_of(each))
+        parts.keep(place, 0, [1, 2], parts.content_of(rows(0, [1, 2])))
         assert len(list(place.iterdir())) == 3
         tables.append(read(place)[0].table)
     pd.testing.assert_frame_equal(*tables)

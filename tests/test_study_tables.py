@@ -34,7 +34,7 @@ def held(folder, size, trials=1100):
     place.mkdir(parents=True)
     for cell in (0, 1, 2):
         for run in parts.runs(list(range(trials)), size):
-            parts.write(place, cell, run, rows(cell, run))
+            parts.keep(place, cell, run, parts.content_of(rows(cell, run)))
     return parts.read(place, trials, pytest.fail)
 
 

@@ -103,11 +103,6 @@ def runs(trials: list[int], size: int) -> Iterator[list[int]]:
         yield run
 
 
-def write(folder: Path, cell: int, trials: list[int], rows: list[Record]) -> None:
-    """Write the rows of consecutive trials of a cell."""
-    keep(folder, cell, trials, content_of(rows))
-
-
 def content_of(rows: list[Record]) -> bytes:
     """Return rows as the content of a part, with the machine that made them."""
     frame = pd.DataFrame(rows)

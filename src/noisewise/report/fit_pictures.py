@@ -14,14 +14,13 @@ from ..estimators.online_glm import SCORES
 from ..estimators.pictures import MOST, draw_coefficients
 from ..evaluation.pictures import draw_losses
 from ..protocols import Array
-from ..tabular.diagnostics import Residuals
+from ..tabular.diagnostics import Residuals, groups_of
 from ..tabular.fitting import Fit
 from . import figures
 
 WIDTH = 4.4  # inches: a telephone shows it without scrolling
 FEWEST = 30  # rows that a curve of averages takes
 FEWEST_DOTS = 5
-GROUPS = 4  # at least, of 20 rows, to be drawn in place of rows
 
 
 def picture(name: str, height: float, draw: Callable[[Any], object], width: float = WIDTH) -> str:
@@ -107,10 +106,10 @@ def _dots(axis: Any, x: Array, y: Array) -> None:
 
 
 def _draw_shares(axis: Any, p: Array, y: Array) -> None:
-    """Draw mean labels of groups of 20 rows or more, two standard errors around; or all rows."""
+    """Draw mean labels of groups with two standard errors, or all rows where these are few."""
     axis.set(xlim=(-0.02, 1.02), ylim=(-0.04, 1.04))
-    groups = np.array_split(np.argsort(p, kind="stable"), max(min(10, len(p) // 20), 1))
-    if len(groups) < GROUPS:
+    groups = groups_of(p)
+    if not groups:
         axis.plot(p, y, "o", color=BLUE, ms=5, alpha=0.5, mew=0)
         return
     axis.plot([0, 1], [0, 1], color=BLACK, lw=0.8)

@@ -19,6 +19,14 @@ FALSE_ALARM = 1e-3
 MEANS = {"gaussian": np.asarray, "binomial": expit, "poisson": np.exp}
 
 
+def groups_of(fitted: Array) -> list[Array]:
+    """Return rows of about the same fitted value, as indices, at least 20 in each of 4."""
+    count = min(GROUPS, len(fitted) // GROUP)
+    if count < FEWEST:
+        return []
+    return np.array_split(np.argsort(fitted, kind="stable"), count)
+
+
 class KeptRows:
     """Every k-th row of a stream, with its label; k doubles when they get many."""
 
@@ -77,10 +85,8 @@ class Residuals:
         return self.family == "binomial" and bool(np.isin(self.labels, (0.0, 1.0)).all())
 
     def groups(self) -> list[Array]:
-        """Return rows of about the same fitted value, as indices, at least 20 in each of 4."""
-        order = np.argsort(self.fitted, kind="stable")
-        count = min(GROUPS, len(order) // GROUP)
-        return np.array_split(order, count) if count >= FEWEST else []
+        """Return `groups_of` the fitted values."""
+        return groups_of(self.fitted)
 
     def bend(self) -> bool:
         """Return whether means of groups differ from 0 by more than chance, at 0.001."""
