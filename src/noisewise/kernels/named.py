@@ -6,7 +6,7 @@ view with the same names, a subclass of `Numbers`.
 """
 
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -30,6 +30,11 @@ class Numbers:
     def __init_subclass__(cls) -> None:
         for place, (name, meaning) in enumerate(cls.fields.items()):
             setattr(cls, name, _number(place, meaning))
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> float: ...
+        def __setattr__(self, name: str, value: float | Array) -> None: ...
 
 
 def _number(place: int, meaning: str) -> property:
