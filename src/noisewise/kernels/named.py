@@ -25,7 +25,7 @@ class Numbers:
     __slots__ = ("array",)
 
     def __init__(self, array: Array) -> None:
-        self.array = array
+        self.array: Array = array
 
     def __init_subclass__(cls) -> None:
         for place, (name, meaning) in enumerate(cls.fields.items()):
@@ -34,7 +34,7 @@ class Numbers:
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> float: ...
-        def __setattr__(self, name: str, value: float | Array) -> None: ...
+        def __setattr__(self, name: str, value: float) -> None: ...
 
 
 def _number(place: int, meaning: str) -> property:
