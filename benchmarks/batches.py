@@ -7,7 +7,7 @@ from unittest.mock import patch
 import numpy as np
 
 import noisewise as nw
-from noisewise.bandits import self_tuned_batches
+from noisewise.bandits import self_tuned_ucb
 from noisewise.bandits.arms import candidates_of
 
 from .clock import asked
@@ -96,10 +96,10 @@ class Kernel:
         counted = np.ones(n, dtype=np.int64)
         counted[-1] = 0
         given = self.state, self.played, rewards, np.ones(n), counted
-        return self._timed("learn_many", lambda: self.policy.update_many(*given))
+        return self._timed("learn", lambda: self.policy.update_many(*given))
 
     def _timed(self, name, run):
-        kernels, spent = self_tuned_batches.kernels(), []
+        kernels, spent = self_tuned_ucb.kernels(), []
         own = getattr(kernels, name)
 
         def timed(*arguments):

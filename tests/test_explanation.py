@@ -8,7 +8,6 @@ from instances import sphere
 
 import noisewise as nw
 from noisewise.agent.explanation import Explanation
-from noisewise.kernels import self_tuned_ucb_layout as at
 
 RNG = np.random.default_rng
 
@@ -111,12 +110,12 @@ def test_the_interval_by_hand():
     for _ in range(50):
         policy.update(state, rng.normal(size=1), float(rng.uniform(-1, 1)))  # no outliers
     z = np.array([2.0, 1.0])
-    h, phi = z @ state.matrices[at.INVERSE] @ z, state.dispersion
-    novel = max(state.numbers[at.NOVEL_RESIDUALS] / state.numbers[at.NOVELTY] - phi, 0)
-    u = state.numbers[at.WEIGHT] * h / 2
-    w = state.numbers[at.WEIGHT] / 50
+    h, phi = z @ state.matrix.inverse @ z, state.dispersion
+    novel = max(state.number.novel_residuals / state.number.novelty - phi, 0)
+    u = state.number.information * h / 2
+    w = state.number.information / 50
     seldom = phi + novel * u / (1 + u)
-    own = (z @ state.matrices[at.SANDWICH] @ z / h + h * seldom) / (1 + h)
+    own = (z @ state.matrix.sandwich @ z / h + h * seldom) / (1 + h)
     square = max(seldom, own) * h * (1 + w * h)
     half = math.sqrt(square * (math.log(1 + 1 / (w * h)) + 2 * math.log(20)))
     (lower,), (upper,) = policy.interval(state, x)
@@ -134,10 +133,10 @@ def test_outliers_count_in_full_in_intervals():
     y = x[:, 0] + rng.uniform(-1, 1, size=60) + 50 * (np.arange(60) % 12 == 11)
     for row, reward in zip(x, y, strict=True):
         policy.update(state, row, float(reward))
-    assert state.numbers[at.SINCE] == 60  # no restart
+    assert state.number.since_restart == 60  # no restart
     a, z = np.c_[x, np.ones(60)], np.array([2.0, 1.0])
-    s = state.numbers
-    R = np.diag([s[at.RIDGE] * state.vectors[at.SCALE, 0], s[at.INTERCEPT]])
+    s = state.number
+    R = np.diag([s.plain_ridge * state.vector.scale[0], s.intercept_ridge])
     P = np.linalg.inv(a.T @ a + R)
     theta = P @ a.T @ (y - y[0])
     r2, h = (y - y[0] - a @ theta) ** 2, z @ P @ z
@@ -157,11 +156,11 @@ def test_rewards_that_follow_each_other_tell_less():
     for _ in range(400):
         noise = 0.7 * noise + rng.uniform(-1, 1)
         policy.update(state, rng.normal(size=1), noise)
-    s = state.numbers
-    r = s[at.LAG_PRODUCTS] / (3 + s[at.LAG_SQUARES])
+    s = state.number
+    r = s.lag_products / (3 + s.lag_squares)
     assert 0.5 < r < 0.9  # about five standard errors of 0.036 on either side of 0.7
     (lower,), (upper,) = policy.interval(state, x)
-    s[at.LAG_PRODUCTS] = 0.1 * s[at.LAG_SQUARES]  # within chance
+    s.lag_products = 0.1 * s.lag_squares  # within chance
     (low,), (high,) = policy.interval(state, x)
     assert (upper - lower) / (high - low) == pytest.approx(math.sqrt((1 + r) / (1 - r)))
 

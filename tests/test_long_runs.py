@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import noisewise as nw
-from noisewise.kernels import self_tuned_ucb_layout as at
 
 
 @pytest.mark.slow
@@ -34,7 +33,7 @@ def test_an_arm_that_was_left_long_ago_gains(family):
     policy.update(state, [0.0, 1.0], 0.0)
     bonuses = []
     for since in (41.0, 3000.0, 30_000.0):
-        state.numbers[at.SINCE] = since
+        state.number.since_restart = since
         bonuses.append(policy.index(state, np.eye(2)) - policy.scores(state, np.eye(2)))
     np.testing.assert_array_equal(bonuses[0], bonuses[1])
     known, left = np.square(bonuses[2]) - np.square(bonuses[1])

@@ -7,7 +7,6 @@ from instances import POLICIES, close, sphere
 
 import noisewise as nw
 from noisewise.checks.comparison import same
-from noisewise.kernels import self_tuned_ucb_layout as at
 
 RNG = np.random.default_rng
 DOORS = [nw.Agent.for_binary_rewards, nw.Agent.for_continuous_rewards]
@@ -158,11 +157,11 @@ def test_an_interrupt_leaves_pending_decisions_right(verb, at_call, when):
     state = agent.state
     agent._pending.check(state)
     z = np.hstack([state.pending_arms, np.ones((3, 1))])
-    close(state.matrices[at.WAITING], z.T * state.decisions[:3, -1] @ z, 1e-12)
-    ridge = 2 * state.ridge * state.vectors[at.SCALE]
-    ridge[-1] = state.numbers[at.INTERCEPT]
-    H = state.matrices[at.GRAM] + state.matrices[at.WAITING] + np.diag(ridge)
-    close(state.matrices[at.BONUS] @ H, np.eye(4), 1e-9)
+    close(state.matrix.pending, z.T * state.decisions[:3, -1] @ z, 1e-12)
+    ridge = 2 * state.ridge * state.vector.scale
+    ridge[-1] = state.number.intercept_ridge
+    H = state.matrix.gram + state.matrix.pending + np.diag(ridge)
+    close(state.matrix.bonus @ H, np.eye(4), 1e-9)
 
 
 def test_files_whose_pending_decisions_contradict_each_other_are_refused(tmp_path):
@@ -187,8 +186,8 @@ def test_decisions_before_the_first_reward_are_weighed_in_its_unit():
         policy.update(state, arms[0], sd * 0.7, 0.5 * sd if state is not states[1] else sd)
     big, given, small = (policy.index(state, arms) for state in states)
     close(big, 1e3 * small, 1e-9)
-    assert states[0].numbers[at.PENDING] == 3
-    close(states[1].matrices[at.WAITING] * 1e6, states[2].matrices[at.WAITING] / 4, 1e-9)
+    assert states[0].number.pending == 3
+    close(states[1].matrix.pending * 1e6, states[2].matrix.pending / 4, 1e-9)
     assert given.max() > 0
 
 

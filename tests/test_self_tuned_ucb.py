@@ -8,7 +8,6 @@ from instances import close, sphere
 from self_tuned_twin import Twin
 
 import noisewise as nw
-from noisewise.kernels import self_tuned_ucb_layout as at
 
 RNG = np.random.default_rng
 FAMILIES = ("gaussian", "binomial")
@@ -89,10 +88,10 @@ def test_kernels_equal_the_readable_twin(case, shape):
             close(policy.index(state, arms), twin.index(arms), 1e-6)
     assert state.restarts == twin.restarts >= (case != "wrong sds")
     close([2 * state.ridge, state.dispersion], [twin.ridge, twin.phi], 1e-6)
-    close(state.vectors[at.THETA], twin.full.theta, 1e-6)
-    close(state.matrices[at.PENALTY], twin.R, 1e-6)
+    close(state.vector.theta, twin.full.theta, 1e-6)
+    close(state.matrix.penalty, twin.R, 1e-6)
     close(policy.scores(state, arms), twin.features(arms) @ twin.full.theta + twin.origin, 1e-6)
-    close(state.numbers[at.DISTRUST], twin.b, 1e-6)
+    close(state.number.distrust, twin.b, 1e-6)
     assert (twin.b > 0.3) == (case == "wrong sds")
 
 
@@ -173,9 +172,9 @@ def test_ten_thousand_pending_decisions_stay_exact():
         policy.expect(state, arm, 0.1)
     for arm in arms[rng.permutation(10_000)[:9_990]]:
         policy.release(state, arm)
-    m, z = state.matrices, np.c_[state.decisions[:10, :4], np.ones(10)]
-    H = np.linalg.inv(m[at.INVERSE]) + z.T @ (state.decisions[:10, 4:] * z)
-    close(m[at.BONUS] @ H, np.eye(5), 1e-8)
+    m, z = state.matrix, np.c_[state.decisions[:10, :4], np.ones(10)]
+    H = np.linalg.inv(m.inverse) + z.T @ (state.decisions[:10, 4:] * z)
+    close(m.bonus @ H, np.eye(5), 1e-8)
     assert state.pending == 10
 
 
@@ -286,11 +285,11 @@ def test_old_rewards_are_condensed(family, tmp_path):
             sizes.append((held, (tmp_path / "state.npz").stat().st_size, len(few.rows)))
     assert sizes[0] == sizes[1]
     assert sizes[0][2] == 200
-    assert few.numbers[at.STORED] + few.numbers[at.CONDENSED] == 1500
+    assert few.number.stored + few.number.condensed == 1500
     assert policy.learnt(few)["rewards condensed"] >= 1300
     x = sphere(RNG(12), 50, 3)
     difference = np.abs(policy.scores(few, x) - policy.scores(every, x))
-    z, P = every.features(x), every.matrices[at.INVERSE]
+    z, P = every.features(x), every.matrix.inverse
     se = np.sqrt(np.einsum("ij,jk,ik->i", z, P, z))
     assert (difference < (1e-8 if family == "gaussian" else 0.5 * se)).all()
     again = nw.load(tmp_path / "state.npz")[1]
@@ -303,14 +302,14 @@ def test_condensed_rewards_move_to_new_units():
     for _, few, _, x, y in condensing("gaussian", 1200, "blocks"):
         arms.append(x)
         rewards.append(y)
-        counts.append(few.rows[int(few.numbers[at.STORED]) - 1, -1])
+        counts.append(few.rows[int(few.number.stored) - 1, -1])
     assert few.restarts == 0
-    assert few.numbers[at.CONDENSED] >= 1000
+    assert few.number.condensed >= 1000
     z = few.features(np.array(arms))
     assert np.abs(z).max() < 5
-    zw, y = z.T * np.array(counts), np.array(rewards) - few.numbers[at.ORIGIN]
-    close(few.matrices[at.GRAM], zw @ z, 1e-8)
-    close(few.vectors[at.MOMENT], zw @ y, 1e-8)
+    zw, y = z.T * np.array(counts), np.array(rewards) - few.number.origin
+    close(few.matrix.gram, zw @ z, 1e-8)
+    close(few.vector.moment, zw @ y, 1e-8)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -323,13 +322,13 @@ def test_a_restart_drops_condensed_rewards(family):
         share = rng.random() < 1 / (1 + math.exp(-score))
         policy.update(state, x, float(share if family == "binomial" else score + rng.normal()))
         if t == 600:
-            assert state.numbers[at.CONDENSED] > 0
+            assert state.number.condensed > 0
         if state.restarts:
             break
     assert 600 < t < 800
-    assert state.numbers[at.CONDENSED] == state.numbers[at.OLD_WEIGHT] == 0
-    assert not state.matrices[at.OLD_GRAM].any()
-    assert not state.vectors[at.OLD_MOMENT].any()
+    assert state.number.condensed == state.number.condensed_information == 0
+    assert not state.matrix.condensed_gram.any()
+    assert not state.vector.condensed_moment.any()
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -349,4 +348,4 @@ def test_a_column_that_is_new_after_a_restart_is_soon_learnt(family):
         if state.restarts and t >= state.last_restart + 100:
             break
     assert state.restarts == 1
-    assert state.vectors[at.RATE, :2].all()
+    assert state.vector.rate[:2].all()

@@ -13,7 +13,7 @@ from instances import close, exact, sphere
 import noisewise as nw
 from noisewise import files
 from noisewise.agent import agent as home
-from noisewise.kernels import self_tuned_ucb_layout as at
+from noisewise.kernels.self_tuned_ucb_numbers import KnownNumbers, M
 from noisewise.ownership import claim, release
 
 
@@ -60,8 +60,9 @@ def serial(make, order):
 def serial_state(agent):
     """What rewards have led to, whatever is pending."""
     if isinstance(agent.policy, nw.SelfTunedUCB):
-        s, last = agent.state, [at.INVERSE, at.GRAM, at.RECENT_INVERSE]
-        return [np.delete(s.numbers, at.REMOVED), s.vectors, s.matrices[last]]
+        s, last = agent.state, [M.inverse, M.gram, M.recent_inverse]
+        left = np.delete(s.numbers, [*KnownNumbers.fields].index("removed"))
+        return [left, s.vectors, s.matrices[last]]
     return [agent.state.theta, agent.state.layers[0].array[:56]]
 
 

@@ -10,23 +10,22 @@ from types import ModuleType
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..blas import matmul
 from ..confidence import Interval
 from ..inputs import flag, generator, integer, one_of, positive, probability
-from ..kernels import self_tuned_ucb_layout as at
+from ..kernels.self_tuned_ucb_numbers import TIE
 from ..links import LINKS
 from ..ownership import writes_at_once
 from ..protocols import Array
-from . import self_tuned_batches as batches
 from .arms import block, candidates, in_form, observation
-from .self_tuned_account import learnt, score_bounds
-from .self_tuned_batches import Places
+from .self_tuned_diagnostics import learnt, score_bounds
 from .self_tuned_ucb_state import LEAST_KEPT, SelfTunedUCBState, start
 
 FAMILIES = ("gaussian", "binomial")
-LEAST, SMALLEST = 1e-150, 1e-20  # sd whose weight is a number, and can be computed with
+SMALLEST, LARGEST = 1e-20, 1e100  # sd, and products, that can be computed with
+Places = NDArray[np.int64]
 
 
 @cache
@@ -170,9 +169,9 @@ class SelfTunedUCB:
 
     def check_state(self, state: SelfTunedUCBState) -> None:
         """Raise unless the state is of this family, with these blocks."""
-        own = (self._kind, self.blocks, self.context, self.shared, self.keep_rows)
-        places = [at.FAMILY, at.BLOCKS, at.CONTEXT, at.SHARED, at.KEEP]
-        if state.numbers[places].tolist() != [float(each) for each in own]:
+        s = state.number
+        own = self._kind, self.blocks, self.context, self.shared, self.keep_rows
+        if own != (s.family, s.blocks, s.context, s.shared, s.keep_rows):
             raise ValueError(f"the policy is {self}, and the state is of another")
 
     def select(
@@ -189,7 +188,7 @@ class SelfTunedUCB:
                 return best
         index = self.index(state, candidates(arms, state.dim))
         top = float(index.max())
-        ties = np.flatnonzero(index >= top - at.TIE * abs(top))
+        ties = np.flatnonzero(index >= top - TIE * abs(top))
         if len(ties) == 1:
             return int(ties[0])
         generator(rng)
@@ -207,11 +206,11 @@ class SelfTunedUCB:
 
     def scores(self, state: SelfTunedUCBState, x: Array) -> Array:
         """Return the estimated score of every arm."""
-        return matmul(state.features(x), state.vectors[at.THETA]) + state.numbers[at.ORIGIN]
+        return matmul(state.features(x), state.vector.theta) + state.number.origin
 
     def contributions(self, state: SelfTunedUCBState, x: Array) -> Array:
         """Return what each feature adds to the score of each arm, contexts less the average."""
-        return (state.features(x) * state.vectors[at.THETA])[:, :-1]
+        return (state.features(x) * state.vector.theta)[:, :-1]
 
     def mean_of(self, scores: Array) -> Array:
         """Return the mean reward at each score."""
@@ -242,20 +241,27 @@ class SelfTunedUCB:
         """Learn a reward; a pending decision is released by `release`."""
         if not (in_form(arm, reward, sigma) and len(arm) == state.dim):
             arm, reward, sigma = observation(arm, reward, sigma, state.dim)
-        if state.numbers[at.STORED] == len(state.rows):
-            state.make_room(rewards=1)
-        held: dict[str, object] = {}
-        if state.numbers[at.COUNT] == 0 and state.pending and sigma > SMALLEST and not self._kind:
-            held.update(vars(state))
-            state.weigh_pending(sigma**-2.0)
-        learn = kernels().learn_share if self._kind else kernels().learn_number
-        learnt = sigma > LEAST and learn(
-            state.numbers, state.vectors, state.matrices, state.rows, state.decisions, arm, reward,
-            sigma**-2.0,
-        )  # fmt: skip
-        if not learnt:
-            vars(state).update(held)
-            self._refuse(state, arm, reward, sigma)
+        self._learn(state, arm.reshape(1, -1), np.array(((reward, sigma, 0.0),)))
+
+    @writes_at_once
+    def update_many(
+        self, state: SelfTunedUCBState, arms: Array, rewards: Array, sigmas: Array, counted: Places
+    ) -> None:
+        """Learn many rewards in order, or none; a decision is released where ``counted`` is 1."""
+        self._learn(state, arms, np.column_stack([rewards, sigmas, counted]))
+
+    def _learn(self, state: SelfTunedUCBState, arms: Array, rewards: Array) -> None:
+        """Learn rewards, each with its sd and whether it releases a decision."""
+        t = -1
+        while t < 0:
+            t = kernels().learn(
+                state.numbers, state.vectors, state.matrices, state.rows, state.decisions,
+                state.keys, arms, rewards,
+            )  # fmt: skip
+            if t < 0:
+                state.make_room(rewards=len(arms))
+        if t < len(arms):
+            self._refuse(state, arms[t], *rewards[t, :2].tolist())
 
     @writes_at_once
     def expect(self, state: SelfTunedUCBState, arm: ArrayLike, sigma: float | None = None) -> None:
@@ -263,11 +269,9 @@ class SelfTunedUCB:
         x = observation(arm, 0.0, 1.0, state.dim)[0]
         w = state.usual_weight if sigma is None else positive("sigma", sigma) ** -2.0
         state.make_room(decisions=1)
-        counted = kernels().expect(
-            state.numbers, state.vectors, state.matrices, state.decisions, state.keys, x, w,
-            self._kind,
-        )  # fmt: skip
-        if not counted:
+        if not kernels().expect(
+            state.numbers, state.vectors, state.matrices, state.decisions, state.keys, x, w
+        ):
             self._refuse(state, x, 0.0, w**-0.5)
 
     @writes_at_once
@@ -297,29 +301,22 @@ class SelfTunedUCB:
         `expect`, before the next is taken; the last does not yet. Where an arm can't be counted,
         nothing is.
         """
-        weight, worst = state.usual_weight, np.zeros((1, state.dim))
-        worst[0, 0] = math.sqrt(longest) * (1 + 1e-12)
-        if batches.first_refused(state, worst, np.zeros(1), np.array([weight])) == 0:
-            self._refuse(state, worst[0], 0.0, weight**-0.5)
-
-        def draw(t: int) -> int:
-            return self.select(state, arms[first[t] : first[t + 1]], rng)
-
-        return batches.choose_many(state, arms, first, weight, draw)
-
-    @writes_at_once
-    def update_many(
-        self, state: SelfTunedUCBState, arms: Array, rewards: Array, sigmas: Array, counted: Places
-    ) -> None:
-        """Learn many rewards in order, or none; a decision is released where ``counted`` is 1."""
-        weights = np.array([sd**-2.0 if sd > LEAST else math.inf for sd in sigmas.tolist()])
-        bad = batches.first_refused(state, arms, rewards, weights)
-        if bad < len(arms):
-            self._refuse(state, arms[bad], float(rewards[bad]), float(sigmas[bad]))
-        early = state.numbers[at.COUNT] == 0 and state.pending and not self._kind
-        if early and len(arms) and sigmas[0] > SMALLEST:
-            state.weigh_pending(float(weights[0]))
-        batches.learn_many(state, arms, rewards, weights, counted)
+        n, t, weight = len(first) - 1, 0, state.usual_weight
+        if (1 + longest) * weight > LARGEST:
+            worst = arms[np.einsum("ij,ij->i", arms, arms).argmax()]
+            self._refuse(state, worst, 0.0, weight**-0.5)
+        chosen, played = np.empty(n, dtype=np.int64), np.empty((n, state.dim))
+        state.make_room(decisions=n - 1)
+        while t < n:
+            t = kernels().choose_many(
+                state.numbers, state.vectors, state.matrices, state.decisions, state.keys,
+                arms, first, chosen, played, t, weight,
+            )  # fmt: skip
+            if t < n:  # equal indices, drawn from
+                chosen[t] = self.select(state, arms[first[t] : first[t + 1]], rng)
+                played[t] = arms[first[t] + chosen[t]]
+                t += 1
+        return chosen, played
 
     def _refuse(self, state: SelfTunedUCBState, arm: Array, reward: float, sigma: float) -> None:
         """Say why a reward can't be learnt."""

@@ -9,9 +9,12 @@ import math
 
 from numba import njit
 
-from . import self_tuned_ucb_layout as at
+from . import self_tuned_ucb_numbers as known
 from .compile_options import INNER, PART
+from .self_tuned_learner import slope
 
+ALARM, SHARE_ALARM, MOST_EVIDENCE = 1e5, 5e4, 1e100  # E that means a restart; largest E
+LONG = 3000.0  # rewards without a change; with more, changes found are doubted
 SURPRISE = 3.0  # most log L: one reward that the model rules out is no change yet
 FAR = 3.0  # standardised residuals beyond it count as that
 PRIOR_ROWS = 3.0  # that the width of tails begins with
@@ -20,7 +23,7 @@ STRONGEST = 0.95
 LARGEST = 1e6  # squared standardised residual that tells of tails
 PRICE = 0.03  # of each share: where the model is not right, one that forgets is a little better
 CLOSEST, SMALLEST = 0.25, 1e-9  # of the way to 0 or 1 that is left to a share; least share
-clear_correlation = njit(**PART)(at.clear_correlation)
+clear_correlation = njit(**PART)(known.clear_correlation)
 
 
 @njit(**INNER)
@@ -32,12 +35,12 @@ def capped(a):
 @njit(**PART)
 def correlation(s):
     """Return rho, a clear one with a margin, since one too small makes the test err."""
-    rho = clear_correlation(s[at.LAG_PRODUCTS], s[at.LAG_SQUARES], s[at.SINCE])
+    rho = clear_correlation(s.lag_products, s.lag_squares, s.since_restart)
     if rho > 0.0:
-        error = math.sqrt(max(1.0 - rho * rho, 0.0) / (1.0 + s[at.SINCE]))
+        error = math.sqrt(max(1.0 - rho * rho, 0.0) / (1.0 + s.since_restart))
         rho += MORE * rho + MARGIN * error
     else:
-        rho = max(s[at.LAG_PRODUCTS] / (at.PRIOR_SQUARES + s[at.LAG_SQUARES]), 0.0)
+        rho = max(s.lag_products / (known.PRIOR_SQUARES + s.lag_squares), 0.0)
     return min(rho, STRONGEST)
 
 
@@ -47,9 +50,9 @@ def remember(s, a, recent):
 
     A change makes those of the first, which does not forget, follow each other.
     """
-    s[at.LAG_PRODUCTS] += capped(recent) * s[at.LAST_RECENT]
-    s[at.LAG_SQUARES] += s[at.LAST_RECENT] * s[at.LAST_RECENT]
-    s[at.LAST], s[at.LAST_RECENT] = capped(a), capped(recent)
+    s.lag_products += capped(recent) * s.last_recent
+    s.lag_squares += s.last_recent * s.last_recent
+    s.last_residual, s.last_recent = capped(a), capped(recent)
 
 
 @njit(**PART)
@@ -60,9 +63,9 @@ def number_evidence(s, a, recent):
     the dispersion is made, say too little.
     """
     rho = correlation(s)
-    s[at.TAILS] += min(a * a, LARGEST)
-    scale = 2.0 * max(1.0, (PRIOR_ROWS + s[at.TAILS]) / (PRIOR_ROWS + s[at.SINCE]))
-    x, y = a - rho * s[at.LAST], recent - rho * s[at.LAST_RECENT]
+    s.tails += min(a * a, LARGEST)
+    scale = 2.0 * max(1.0, (PRIOR_ROWS + s.tails) / (PRIOR_ROWS + s.since_restart))
+    x, y = a - rho * s.last_residual, recent - rho * s.last_recent
     remember(s, a, recent)
     return min(1.5 * (math.log1p(x * x / scale) - math.log1p(y * y / scale)), SURPRISE)
 
@@ -75,14 +78,15 @@ def moved(p, away):
 
 
 @njit(**PART)
-def share_evidence(s, p, recent, sd, recent_sd, y, n):
-    """Return log L of a share ``y`` of ``n`` trials; ``sd`` is that of one trial.
+def share_evidence(s, p, recent, y, n):
+    """Return log L of a share ``y`` of ``n`` trials, of which both expect p and ``recent``.
 
     Shares that follow each other have correlations beyond the last, and tell less of a mean, by a
     factor of (1 - rho)/(1 + rho), which is taken here too.
     """
     rho, root = correlation(s), math.sqrt(n)
-    old, new = moved(p, rho * sd * s[at.LAST]), moved(recent, rho * recent_sd * s[at.LAST_RECENT])
+    sd, recent_sd = math.sqrt(slope(p)), math.sqrt(slope(recent))
+    old, new = moved(p, rho * sd * s.last_residual), moved(recent, rho * recent_sd * s.last_recent)
     found = 0.0
     if y > 0.0:
         found += n * y * math.log(new / old)
@@ -95,4 +99,18 @@ def share_evidence(s, p, recent, sd, recent_sd, y, n):
 @njit(**INNER)
 def forget_residuals(s):
     """Begin again, after a restart."""
-    s[at.LAG_PRODUCTS] = s[at.LAG_SQUARES] = s[at.LAST] = s[at.LAST_RECENT] = s[at.TAILS] = 0.0
+    s.lag_products = s.lag_squares = s.last_residual = s.last_recent = s.tails = 0.0
+
+
+@njit(**INNER)
+def patience(s):
+    """Return the rewards since the last change in units of `LONG`, at least 1."""
+    return max(s.since_restart / LONG, 1.0)
+
+
+@njit(**PART)
+def shows_change(s, L, D):
+    """Count L of a reward in the evidence; return whether that shows a change."""
+    s.evidence = min((s.evidence + 1.0) * L, MOST_EVIDENCE)
+    alarm = SHARE_ALARM if s.family == known.BINOMIAL else ALARM
+    return s.evidence > alarm * patience(s) ** 2 and s.since_restart > D

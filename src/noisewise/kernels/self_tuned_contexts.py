@@ -11,8 +11,8 @@ import math
 import numpy as np
 from numba import njit
 
-from . import self_tuned_ucb_layout as at
 from .compile_options import INNER, PART
+from .self_tuned_ucb_numbers import M, V
 
 POOL = 512  # rows that units are taken from, evenly spaced
 FEWEST, OUTSIDE = 5, 0.02  # rows before any is an outlier; share of them on either side
@@ -26,7 +26,7 @@ GAPS = (132, 57, 23, 10, 4, 1)
 @njit(**INNER)
 def shape_of(s, D):
     """Return how many plain features, blocks and columns of the context there are."""
-    blocks, context = int(s[at.BLOCKS]), int(s[at.CONTEXT])
+    blocks, context = int(s.blocks), int(s.context)
     return D - 1 - blocks * (context + 1), blocks, context
 
 
@@ -44,12 +44,12 @@ def set_row(s, v, x, row):
     for j in range(d):
         head = row[e + largest]
         given = x[e + largest * (d + 1) + 1 + j]
-        row[e + blocks + j] = given / head if head != 0.0 else v[at.CENTRE, j]
+        row[e + blocks + j] = given / head if head != 0.0 else v[V.centre, j]
 
 
 @njit(**PART)
 def set_features(s, v, row, z):
-    """Set the features of a row in units of now, and the intercept's.
+    """Set the features of a row in current units, and the intercept's.
 
     Where each action has its block, the mean of their heads' coefficients is the intercept.
     """
@@ -62,11 +62,11 @@ def set_features(s, v, row, z):
         z[first] = head
         for j in range(d):
             value = 0.0
-            if head != 0.0 and v[at.RATE, j] > 0.0:
-                c = min(max(row[e + blocks + j], v[at.LOW, j]), v[at.HIGH, j])
-                value = head * (c - v[at.CENTRE, j]) * v[at.RATE, j]
+            if head != 0.0 and v[V.rate, j] > 0.0:
+                c = min(max(row[e + blocks + j], v[V.low, j]), v[V.high, j])
+                value = head * (c - v[V.centre, j]) * v[V.rate, j]
             z[first + 1 + j] = value
-    z[D - 1] = 1.0 if blocks == 0 or s[at.SHARED] > 0.0 else 0.0
+    z[D - 1] = 1.0 if blocks == 0 or s.shared > 0.0 else 0.0
 
 
 @njit(**PART)
@@ -115,7 +115,7 @@ def set_units(s, v, rows):
     those of values that differ from the median, so that a rare indicator is no outlier.
     """
     e, blocks, d = shape_of(s, v.shape[1])
-    n, known = int(s[at.STORED]), 0
+    n, known = int(s.stored), 0
     most = min(n, POOL)
     x, away, pool = np.empty(most), np.empty(most), np.empty(most, np.int64)
     for i in range(most):
@@ -142,8 +142,8 @@ def set_units(s, v, rows):
             mean += min(max(x[i], low), high) / count
         for i in range(count):
             square += (min(max(x[i], low), high) - mean) ** 2 / count
-        v[at.LOW, j], v[at.HIGH, j], v[at.CENTRE, j] = low, high, mean
-        v[at.RATE, j] = 1.0 / math.sqrt(square) if square > CONSTANT * mean * mean else 0.0
+        v[V.low, j], v[V.high, j], v[V.centre, j] = low, high, mean
+        v[V.rate, j] = 1.0 / math.sqrt(square) if square > CONSTANT * mean * mean else 0.0
 
 
 @njit(**PART)
@@ -192,22 +192,22 @@ def renew_units(s, v, m, rows):
     Of such a sum clipped values stay as they were clipped. Where outliers made the unit of a column
     before, they would stay so large that they drown the others: the column counts as average then.
     """
-    d = int(s[at.CONTEXT])
-    if d == 0 or s[at.STORED] == 0.0:
+    d = int(s.context)
+    if d == 0 or s.stored == 0.0:
         return
     factor, shift = np.empty(d), np.empty(d)
     for j in range(d):
-        factor[j], shift[j] = v[at.RATE, j], v[at.CENTRE, j]
+        factor[j], shift[j] = v[V.rate, j], v[V.centre, j]
     set_units(s, v, rows)
     for j in range(d):
-        factor[j] = v[at.RATE, j] / factor[j] if factor[j] > 0.0 else 0.0
-        shift[j] = (shift[j] - v[at.CENTRE, j]) * v[at.RATE, j]
+        factor[j] = v[V.rate, j] / factor[j] if factor[j] > 0.0 else 0.0
+        shift[j] = (shift[j] - v[V.centre, j]) * v[V.rate, j]
         leaps = factor[j] > LEAP or 0.0 < factor[j] * LEAP < 1.0 or abs(shift[j]) > LEAP
-        if leaps or s[at.STORED] <= FEWEST:
+        if leaps or s.stored <= FEWEST:
             factor[j] = shift[j] = 0.0
-    move_coefficients(s, v[at.THETA], factor, shift)
-    move_moment(s, v[at.RECENT_MOMENT], factor, shift)
-    move_moment(s, v[at.OLD_MOMENT], factor, shift)
-    move_gram(s, m[at.RECENT_GRAM], factor, shift)
-    move_gram(s, m[at.OLD_GRAM], factor, shift)
-    move_gram(s, m[at.NOISE], factor, shift)
+    move_coefficients(s, v[V.theta], factor, shift)
+    move_moment(s, v[V.recent_moment], factor, shift)
+    move_moment(s, v[V.condensed_moment], factor, shift)
+    move_gram(s, m[M.recent_gram], factor, shift)
+    move_gram(s, m[M.condensed_gram], factor, shift)
+    move_gram(s, m[M.noise], factor, shift)

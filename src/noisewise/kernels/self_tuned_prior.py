@@ -10,10 +10,10 @@ import math
 import numpy as np
 from numba import njit
 
-from . import self_tuned_ucb_layout as at
 from .compile_options import PART
 from .dense import clear
 from .self_tuned_contexts import median, shape_of
+from .self_tuned_ucb_numbers import GAUSSIAN, M, V
 
 FREE, INTERCEPT_RIDGE = 1e-6, 0.04  # of the intercept: relative, continuous; logistic
 ALIKE = math.log(9.0)  # squares of features that differ by less are taken for equal
@@ -24,18 +24,21 @@ MOST_RIDGE = 1e30  # over the sum of weighted squares: coefficients are 0 then
 
 @njit(**PART)
 def count_arm(s, v, row, w):
-    """Count an arm in the mean squared norm of plain features and heads, and each of these."""
+    """Count an arm in the mean squared norm of plain features and heads, and each of these.
+
+    Continuous rewards weigh it.
+    """
     e, blocks, d = shape_of(s, v.shape[1])
     total = 0.0
     for i in range(e + blocks):
         j = i if i < e else e + (i - e) * (d + 1)
         square = row[i] * row[i]
-        v[at.SQUARES_OF, j] += square
-        v[at.LARGEST_OF, j] = max(v[at.LARGEST_OF, j], square)
+        v[V.squares, j] += square
+        v[V.largest_square, j] = max(v[V.largest_square, j], square)
         total += square
-    s[at.LENGTHS] += total
-    s[at.WEIGHTED_LENGTHS] += w * total
-    s[at.LENGTH_COUNT] += 1.0
+    s.norms += total
+    s.weighted_norms += total * (w if s.family == GAUSSIAN else 1.0)
+    s.arms += 1.0
 
 
 @njit(**PART)
@@ -46,20 +49,20 @@ def set_scales(s, v, first, step, count):
     towards 1 by a factor of 9, and more while arms are few: chance makes such differences. Means in
     place of the largest would be those of the arms that are played most.
     """
-    square, seen, n = 0.0, 0, s[at.LENGTH_COUNT]
+    square, seen, n = 0.0, 0, s.arms
     alike = ALIKE * (1.0 + count / n)  # few arms have small features by chance
     logs = np.empty(count)
     for j in range(first, first + step * count, step):
-        if v[at.LARGEST_OF, j] > TINIEST:
-            logs[seen] = math.log(v[at.LARGEST_OF, j])
+        if v[V.largest_square, j] > TINIEST:
+            logs[seen] = math.log(v[V.largest_square, j])
             seen += 1
     middle = median(logs, seen) if seen > 0 else 0.0
     for j in range(first, first + step * count, step):
-        v[at.SCALE, j] = 1.0
-        if v[at.LARGEST_OF, j] > TINIEST:
-            away = math.log(v[at.LARGEST_OF, j]) - middle
-            v[at.SCALE, j] = math.exp(math.copysign(max(abs(away) - alike, 0.0), away))
-            square += v[at.SQUARES_OF, j] / v[at.SCALE, j]
+        v[V.scale, j] = 1.0
+        if v[V.largest_square, j] > TINIEST:
+            away = math.log(v[V.largest_square, j]) - middle
+            v[V.scale, j] = math.exp(math.copysign(max(abs(away) - alike, 0.0), away))
+            square += v[V.squares, j] / v[V.scale, j]
     return square / n
 
 
@@ -68,18 +71,18 @@ def choose_plain(s, v, m, e, phi, variance, usual, early):
     """Set the ridge of plain features, ``early`` from their size alone."""
     trace, size, share = 0.0, 0.0, min(PRIOR_SHARE * e, MOST_SHARE)
     for i in range(e):
-        trace += v[at.SCALE, i] * m[at.INVERSE, i, i]
+        trace += v[V.scale, i] * m[M.inverse, i, i]
     square = set_scales(s, v, 0, 1, e)
     if not square > 0.0:
         return
     for i in range(e):
-        size += v[at.SCALE, i] * v[at.THETA, i] * v[at.THETA, i]
+        size += v[V.scale, i] * v[V.theta, i] * v[V.theta, i]
     ridge = square * usual
     if not early:
-        gamma = max(e - s[at.RIDGE] * trace, 0.0)
+        gamma = max(e - s.plain_ridge * trace, 0.0)
         ridge = phi * (gamma + share) / (size + share * variance / square)
-        ridge = min(ridge, MOST_RIDGE * s[at.WEIGHTS] * square)
-    s[at.RIDGE] = ridge
+        ridge = min(ridge, MOST_RIDGE * s.weights * square)
+    s.plain_ridge = ridge
 
 
 @njit(**PART)
@@ -91,13 +94,13 @@ def choose_column(ridge, count, trace, size, phi, other):
 @njit(**PART)
 def choose_blocks(s, v, m, e, blocks, d, phi, variance, usual, early):
     """Set the ridges of each column of blocks: of differences, and of the mean."""
-    p, shared = d + 1, s[at.SHARED] > 0.0
-    P, theta, apart, together = m[at.INVERSE], v[at.THETA], v[at.APART], v[at.TOGETHER]
+    p, shared = d + 1, s.shared > 0.0
+    P, theta, apart, together = m[M.inverse], v[V.theta], v[V.apart], v[V.together]
     traces, sizes = np.zeros((2, p)), np.zeros((2, p))
     for j in range(p):
         total = 0.0
         for i in range(blocks):
-            k, scale = e + i * p + j, v[at.SCALE, e + i * p]
+            k, scale = e + i * p + j, v[V.scale, e + i * p]
             traces[0, j] += scale * P[k, k]
             sizes[0, j] += scale * theta[k] * theta[k]
             total += theta[k]
@@ -112,7 +115,7 @@ def choose_blocks(s, v, m, e, blocks, d, phi, variance, usual, early):
         return
     for j in range(p if early else 0):
         apart[j] = together[j] = p * square * usual
-    most, free = MOST_RIDGE * s[at.WEIGHTS] * square, blocks - (0.0 if shared else 1.0)
+    most, free = MOST_RIDGE * s.weights * square, blocks - (0.0 if shared else 1.0)
     for level in range(0 if early else 2):
         ridges, count = (apart, free) if level == 0 else (together, 1.0)
         share, gamma, size = min(PRIOR_SHARE * d * count, MOST_SHARE), 0.0, 0.0
@@ -124,41 +127,41 @@ def choose_blocks(s, v, m, e, blocks, d, phi, variance, usual, early):
             prior = common if j > 0 else variance / square
             ridge = choose_column(ridges[j], count, traces[level, j], sizes[level, j], phi, prior)
             ridges[j] = min(ridge, most)
-    together[0] = s[at.INTERCEPT]
+    together[0] = s.intercept_ridge
 
 
 @njit(**PART)
 def set_penalty(s, v, m, e, blocks, d):
     """Set R from the ridges."""
-    R, D, p = m[at.PENALTY], v.shape[1], d + 1
+    R, D, p = m[M.penalty], v.shape[1], d + 1
     clear(R)
     for j in range(e):
-        R[j, j] = s[at.RIDGE] * v[at.SCALE, j]
+        R[j, j] = s.plain_ridge * v[V.scale, j]
     for j in range(p if blocks > 0 else 0):
-        more = 0.0 if s[at.SHARED] > 0.0 else (v[at.TOGETHER, j] - v[at.APART, j]) / blocks
+        more = 0.0 if s.shared > 0.0 else (v[V.together, j] - v[V.apart, j]) / blocks
         for i in range(blocks):
             k = e + i * p + j
             for other in range(blocks if more != 0.0 else 0):
                 R[k, e + other * p + j] = more
-            R[k, k] = more + v[at.APART, j] * v[at.SCALE, e + i * p]
-    R[D - 1, D - 1] = s[at.INTERCEPT]
+            R[k, k] = more + v[V.apart, j] * v[V.scale, e + i * p]
+    R[D - 1, D - 1] = s.intercept_ridge
 
 
 @njit(**PART)
-def choose_penalty(s, v, m, family):
+def choose_penalty(s, v, m):
     """Choose all ridges by empirical Bayes, and set the penalty."""
-    n, phi, variance = s[at.COUNT], 1.0, 1.0
+    n, phi, variance = s.count, 1.0, 1.0
     e, blocks, d = shape_of(s, v.shape[1])
-    if family == at.GAUSSIAN:
-        phi, variance = s[at.DISPERSION], s[at.SQUARES] / max(n - 1.0, 1.0)
-    if family == at.BINOMIAL:
-        s[at.INTERCEPT] = INTERCEPT_RIDGE
+    if s.family == GAUSSIAN:
+        phi, variance = s.dispersion, s.squares / max(n - 1.0, 1.0)
+    else:
+        s.intercept_ridge = INTERCEPT_RIDGE
     early = n <= 1.0 or not (phi > 0.0 and variance > 0.0)
-    if s[at.LENGTHS] > TINIEST * s[at.LENGTH_COUNT]:
-        usual = s[at.WEIGHTED_LENGTHS] / s[at.LENGTHS]
-        if family == at.GAUSSIAN:
-            most = MOST_RIDGE * s[at.WEIGHTS]
-            s[at.INTERCEPT] = FREE * usual if early else min(FREE * phi / variance, most)
+    if s.norms > TINIEST * s.arms:
+        usual = s.weighted_norms / s.norms
+        if s.family == GAUSSIAN:
+            most = MOST_RIDGE * s.weights
+            s.intercept_ridge = FREE * usual if early else min(FREE * phi / variance, most)
         if e > 0:
             choose_plain(s, v, m, e, phi, variance, usual, early)
         if blocks > 0:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ..blas import matmul
-from ..kernels import self_tuned_ucb_layout as at
+from ..kernels.self_tuned_ucb_numbers import GAUSSIAN, clear_correlation
 from ..linalg import factor, invert
 from ..protocols import Array
 from .self_tuned_ucb_state import SelfTunedUCBState
@@ -25,29 +25,29 @@ def score_bounds(state: SelfTunedUCBState, x: Array, delta: float) -> tuple[Arra
     less in the estimate and so bias it, bounds are those of the plain mean, with
     :math:`\phi` from plain residuals, and reach to the estimate.
     """
-    s, d = state.numbers, state.dim
+    s, d = state.number, state.dim
     z = state.features(x)
-    score, gaussian = matmul(z, state.vectors[at.THETA]), s[at.FAMILY] == at.GAUSSIAN
-    score = score + s[at.ORIGIN]
-    h = _forms(z, state.matrices[at.INVERSE])
-    phi = s[at.DISPERSION] if gaussian else 1.0
-    if state.count == 0 or not phi > 0:
+    score, gaussian = matmul(z, state.vector.theta), s.family == GAUSSIAN
+    score = score + s.origin
+    h = _forms(z, state.matrix.inverse)
+    common = s.dispersion if gaussian else 1.0
+    if state.count == 0 or not common > 0:
         half = np.full(len(x), math.inf if gaussian else 0.0) + _mixed(h, 1.0, 1.0, delta)
         return score - half, score + half
-    r = at.clear_correlation(*s[[at.LAG_PRODUCTS, at.LAG_SQUARES, at.SINCE]].tolist())
+    r = clear_correlation(s.lag_products, s.lag_squares, s.since_restart)
     more = (1 + r) / (1 - r)
-    parts, sure = state.rows[: int(s[at.STORED]), -1], gaussian and s[at.GIVEN] == 0
+    parts, sure = state.rows[: int(s.stored), -1], gaussian and s.sds_given == 0
     if sure and len(parts) > d + 1 and parts.min() < 1:
         centre, h, phi = _plain_fit(state, z)
         half = _mixed(h, more * phi, 1.0, delta)
         return np.minimum(centre - half, score), np.maximum(centre + half, score)
-    u = s[at.WEIGHT] * h / (d + 1)
-    if sure and s[at.NOVELTY] > 0:
-        novel = s[at.NOVEL_RESIDUALS] / s[at.NOVELTY]
-        phi = phi + max(novel - phi, 0.0) * u / (1 + u)
-        own = np.divide(_forms(z, state.matrices[at.SANDWICH]), h, np.zeros_like(h), where=h > 0)
+    u, phi = s.information * h / (d + 1), np.full(len(h), common)
+    if sure and s.novelty > 0:
+        novel = s.novel_residuals / s.novelty
+        phi = common + max(novel - common, 0.0) * u / (1 + u)
+        own = np.divide(_forms(z, state.matrix.sandwich), h, np.zeros_like(h), where=h > 0)
         phi = np.maximum(phi, (own + h * phi) / (1 + h))
-    half = _mixed(h, more * phi, float(s[at.WEIGHT] / max(len(parts) + s[at.CONDENSED], 1)), delta)
+    half = _mixed(h, more * phi, s.information / max(len(parts) + s.condensed, 1), delta)
     return score - half, score + half
 
 
@@ -56,7 +56,7 @@ def _plain_fit(state: SelfTunedUCBState, z: Array) -> tuple[Array, Array, Array]
 
     phi is the larger of the mean squared residual and the arm's own, by a sandwich.
     """
-    n, penalty = int(state.numbers[at.STORED]), state.matrices[at.PENALTY]
+    n, penalty = int(state.number.stored), state.matrix.penalty
     gram, moment, noise, total = penalty.copy(), np.zeros(len(penalty)), np.zeros_like(penalty), 0.0
     for first in range(0, n, CHUNK):
         a, y = state.history(first, first + CHUNK)
@@ -70,7 +70,7 @@ def _plain_fit(state: SelfTunedUCBState, z: Array) -> tuple[Array, Array, Array]
     h, pz = _forms(z, inverse), matmul(z, inverse)
     own = np.divide(_forms(pz, noise), h, np.zeros_like(h), where=h > 0)
     phi = np.maximum(total / (n - 1), own)
-    return matmul(z, theta) + state.numbers[at.ORIGIN], h, phi
+    return matmul(z, theta) + state.number.origin, h, phi
 
 
 def _forms(z: Array, matrix: Array) -> Array:
@@ -86,7 +86,7 @@ def _mixed(h: Array, phi: float | Array, w: float, delta: float) -> Array:
 
 def learnt(state: SelfTunedUCBState) -> dict[str, float]:
     """Return what was learnt on the way, by name."""
-    s = state.numbers
+    s = state.number
     known: dict[str, float] = {
         "rewards learnt": state.count,
         "rewards pending": state.pending,
@@ -94,13 +94,13 @@ def learnt(state: SelfTunedUCBState) -> dict[str, float]:
     }
     if state.restarts:
         known["last restart, after reward"] = state.last_restart
-    if s[at.CONDENSED]:
-        known["rewards condensed"] = int(s[at.CONDENSED])
-    if s[at.LENGTH_COUNT] > 0 and not s[at.BLOCKS]:
-        known["typical norm of an arm"] = math.sqrt(s[at.LENGTHS] / s[at.LENGTH_COUNT])
-    if s[at.FAMILY] == at.GAUSSIAN and state.dispersion > 0:
-        known["typical sd of a reward"] = math.sqrt(state.dispersion / s[at.TYPICAL])
-        if s[at.GIVEN]:
+    if s.condensed:
+        known["rewards condensed"] = int(s.condensed)
+    if s.arms > 0 and not s.blocks:
+        known["typical norm of an arm"] = math.sqrt(s.norms / s.arms)
+    if s.family == GAUSSIAN and state.dispersion > 0:
+        known["typical sd of a reward"] = math.sqrt(state.dispersion / s.typical_weight)
+        if s.sds_given:
             known["dispersion (variance over that given)"] = state.dispersion
-            known["trust in given sds, 0 to 1"] = 1 - float(s[at.DISTRUST])
+            known["trust in given sds, 0 to 1"] = 1 - s.distrust
     return known
