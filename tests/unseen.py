@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..inputs import integer, positive, probability
-from ..protocols import BanditRounds
-from .features import unit_rows
-from .practical import Deliveries, Late
+from noisewise.environments.features import unit_rows
+from noisewise.environments.practical import Deliveries, Late
+from noisewise.inputs import integer, positive, probability
+from noisewise.protocols import BanditRounds
 
 
 @dataclass(frozen=True, kw_only=True)
