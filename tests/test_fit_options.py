@@ -1,7 +1,6 @@
 """Options of `noisewise fit`, compared with the same in Python; columns recognised; the order."""
 
 import itertools
-import json
 import math
 import re
 from pathlib import Path
@@ -115,15 +114,6 @@ def test_noise_is_passed_on(noise):
     model, words = fitted(COUNTS, *options)
     assert model.noise == noise
     assert ("these intervals assume they do not" in words) == (noise == "likelihood")
-
-
-def test_a_folder_of_the_earlier_format_is_read():
-    _, _ = fitted(NUMBERS, "--target", "y", "--features", "a,b")
-    path = Path("out/columns.json")
-    columns = json.loads(path.read_text())
-    earlier = {k: v for k, v in columns.items() if k not in ("trials", "exposure", "offset")}
-    path.write_text(json.dumps(earlier | {"format": "noisewise-columns-1"}))
-    assert len(predict("out", FRAME)) == N
 
 
 def test_the_model_does_not_depend_on_order_or_shuffling():

@@ -17,7 +17,6 @@ from .encoding import Encoding, Feature
 
 MODEL, COLUMNS, PAGE = "model.npz", "columns.json", "index.html"
 FORMAT = "noisewise-columns-2"
-EARLIER = "noisewise-columns-1"  # without trials, exposure and offset
 ROLES = "weight", "success", "trials", "exposure", "offset"
 KINDS = ("number", "date", "category")
 
@@ -71,10 +70,10 @@ def _digest(path: Path) -> str:
 def _read(path: Path) -> tuple[Encoding, str]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        if found["format"] not in (FORMAT, EARLIER):
+        if found["format"] != FORMAT:
             raise ValueError(f"format {found['format']!r}")
         features = tuple(_feature(**each) for each in found["features"])
-        roles = {role: _name(found.get(role)) for role in ROLES}
+        roles = {role: _name(found[role]) for role in ROLES}
         return Encoding(features, str(found["target"]), **roles), str(found["model"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(
