@@ -284,10 +284,10 @@ def repacked(rng, raw):
     if way == 3:
         depth = int(pick(rng, [10, 100, 900, 5000, 100_000]))
         nested = pick(rng, ["[", '{"tuple":[', '{"type":"GLM","fields":{"link":'])
-        return with_header(members, '{"format":"noisewise-2","state":0,"spec":' + nested * depth)
+        return with_header(members, '{"format":"noisewise-3","state":0,"spec":' + nested * depth)
     if way == 4:
         size = pick(rng, [10**5, 2 * 10**5])
-        text = '{"format":"noisewise-2","state":0,"spec":[' + pick(rng, ["[],", "{},"]) * size
+        text = '{"format":"noisewise-3","state":0,"spec":[' + pick(rng, ["[],", "{},"]) * size
         return with_header(members, text + "0]}")
     huge = b"{'descr': '<f8', 'fortran_order': False, 'shape': (%d, %d), }" % (2**40, 2**30)
     name = pick(rng, sorted(members))

@@ -3,9 +3,8 @@ import io
 import json
 import os
 import sys
-from pathlib import Path
 
-import earlier
+import archives
 import numpy as np
 import pytest
 from instances import BARE, CAUCHIT, FTRLS, sphere
@@ -13,9 +12,6 @@ from instances import BARE, CAUCHIT, FTRLS, sphere
 import noisewise as nw
 from noisewise.bandits import POLICIES
 from noisewise.regression import REGRESSORS
-
-OLD = Path(__file__).parent / "data"
-CONTINUED = json.loads((OLD / "continued.json").read_text())
 
 
 def dumped(array):
@@ -57,7 +53,7 @@ def test_the_file_is_plain_arrays_with_a_json_header(saved):
     with np.load(path, allow_pickle=False) as file:
         header = json.loads(str(file["header"]))
         assert all(file[name].dtype.kind in "fiU" for name in file.files)
-    assert header["format"] == "noisewise-2"
+    assert header["format"] == "noisewise-3"
     assert header["spec"]["type"] == "FTRL"
 
 
@@ -104,7 +100,7 @@ def test_foreign_files_give_one_sentence(saved, tmp_path):
         with pytest.raises(ValueError, match=r"not written by noisewise\.save"):
             nw.load(path)
     np.savez(path, header=np.array(json.dumps({"format": "noisewise-99"})))
-    with pytest.raises(ValueError, match=r"noisewise-99.*noisewise-2"):
+    with pytest.raises(ValueError, match=r"noisewise-99.*noisewise-3"):
         nw.load(path)
     with pytest.raises(FileNotFoundError):
         nw.load(tmp_path / "absent.npz")
@@ -196,56 +192,17 @@ def test_a_file_never_decides_what_is_imported(saved):
     assert "antigravity" not in sys.modules
 
 
-def rows_of(seed, count=30, dim=2):
-    rng = np.random.default_rng(seed)
-    return sphere(rng, count, dim), rng.uniform(size=count)
+@pytest.mark.parametrize("name", archives.NUMBERS)
+def test_archives_continue_to_the_same_numbers(name):
+    found = archives.continue_from(name)
+    np.testing.assert_allclose(found, archives.NUMBERS[name], rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", [name for name in CONTINUED if name != "agent"])
-def test_files_of_version_0_1_0_continue_to_the_same_numbers(name):
-    """They were written after 20 rows; the numbers are those of the version that wrote them."""
-    spec, state = nw.load(OLD / f"{name}.npz")
-    if hasattr(spec, "predict"):
-        x, y = rows_of(1)
-        found = spec.update(state, x[20:], y[20:])
-    else:
-        x, y = rows_of(2)
-        if name == "normal-ucb":
-            x = np.eye(2)[np.arange(30) % 2]
-        for arm, reward in zip(x[20:], y[20:].tolist(), strict=True):
-            spec.update(state, arm, reward, 0.5)
-        found = state.theta
-    np.testing.assert_allclose(found, CONTINUED[name], rtol=1e-9, atol=1e-12)
-
-
-def test_an_agent_of_version_0_1_0_continues_to_the_same_numbers():
-    agent = nw.Agent.load(OLD / "agent.npz")
-    for key in agent.waiting:
-        agent.learn(key, 0.4)
-    found = [*agent.state.theta, agent.rng.random()]
-    np.testing.assert_allclose(found, CONTINUED["agent"], rtol=1e-9)
-
-
-EARLIER = json.loads((earlier.FOLDER / "continued.json").read_text())
-
-
-@pytest.mark.parametrize("name", EARLIER)
-def test_files_of_an_earlier_commit_continue_to_the_same_numbers(name):
-    np.testing.assert_allclose(earlier.continue_from(name), EARLIER[name], rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.parametrize("name", ["self-tuned-ucb", "agent-self-tuned", "agent-with-origin"])
-def test_files_of_before_contexts_were_kept_are_refused(name):
-    load = nw.Agent.load if "agent" in name else nw.load
-    with pytest.raises(ValueError, match="earlier version, which kept no contexts; learn its"):
-        load(OLD / "outgrown" / f"{name}.npz")
-
-
-def test_every_algorithm_has_a_file_of_earlier():
-    held = "".join(
-        str(np.load(path)["header"]) for path in (*OLD.glob("*.npz"), *earlier.FOLDER.glob("*.npz"))
-    )
-    assert not [name for name in (*POLICIES, *REGRESSORS) if f'"type": "{name}"' not in held]
+def test_every_class_of_state_has_an_archive():
+    paths = archives.FOLDER.glob("*.npz")
+    held = {kind for path in paths for kind in archives.classes_in(path)}
+    assert {path.stem for path in archives.FOLDER.glob("*.npz")} == archives.NUMBERS.keys()
+    assert not {*POLICIES, *REGRESSORS, *archives.state_classes()} - held
 
 
 def rewritten(path, edit):
@@ -260,7 +217,8 @@ def rewritten(path, edit):
 @pytest.mark.parametrize(
     ("edit", "sentence"),
     [
-        (lambda h, m: h.update(format="noisewise-3", version="9.1"), r"noisewise 9\.1.*update"),
+        (lambda h, m: h.update(format="noisewise-4", version="9.1"), r"noisewise 9\.1.*update"),
+        (lambda h, m: h.update(format="noisewise-2"), r"learn its rows again, or load it with"),
         (lambda h, m: h["state"]["fields"].update(new=1, **{}), "damaged.*new"),
         (
             lambda h, m: (h.update(version="9.1"), h["state"]["fields"].update(new=1)),

@@ -7,10 +7,11 @@ import secrets
 import tempfile
 import tracemalloc
 from pathlib import Path
-from typing import get_type_hints
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
+from archives import state_classes
 from findings import check
 from mutants import (
     RATIO,
@@ -25,13 +26,7 @@ from mutants import (
 )
 
 import noisewise as nw
-from noisewise.agent.agent_state import AgentState
-from noisewise.archive import _Decoder
-from noisewise.bandits import POLICIES
 from noisewise.bandits.uniform import UniformState
-from noisewise.estimators.estimator_state import EstimatorState
-from noisewise.regression import REGRESSORS
-from noisewise.states import ADDED
 
 FIXED = 20220213
 
@@ -52,6 +47,7 @@ STATES = {
     for state in (
         *map(learnt_by, (
             nw.Forward(0.0), nw.Aggregating((nw.Ridge(), nw.Forward(0.0)), 5.0), nw.Minimax(),
+            nw.DiscountedForward(),
             nw.HorizonFreeMinimax(), nw.GradientDescent(), nw.ExponentiatedGradient(2.0),
             nw.SimplexFTRL(), nw.NewtonStep(GLM), nw.FTRL(GLM), nw.RidgeMixture(), nw.FTRLUCB(GLM),
             nw.OFUL(), nw.LOSAN(), nw.SAVE(), nw.AdaOFUL(), nw.NormalUCB(), nw.GLMUCB(GLM),
@@ -64,7 +60,6 @@ STATES = {
     )
 }  # fmt: skip
 SPECS = {"SelfTuned", "RidgeMixture", "MultinomialMixture", "Arms"}
-OPTIONAL = {"uniform", "variance", "counted", "scale", "rewards", "unit", "columns", "classes"}
 
 
 def agent_state():
@@ -88,9 +83,9 @@ STATES["NonlinearLearners"] = NONLINEAR.models[0].nonlinear
 STATES["FeatureMoments"] = NONLINEAR.models[0].nonlinear.moments
 
 
-def crafted(name, value):
-    """Wrong values for a field that holds ``value``."""
-    if name not in OPTIONAL:
+def crafted(hint, value):
+    """Wrong values for a field of that type which holds ``value``."""
+    if type(None) not in get_args(hint):
         yield None
     if isinstance(value, np.ndarray):
         yield from (3.5, "x", value.tolist(), value[..., None], value.astype(np.float32))
@@ -129,13 +124,11 @@ def refused(state, name, value):
 @pytest.mark.parametrize("name", STATES)
 def test_crafted_fields_are_refused(name):
     state, seen = STATES[name], 0
-    held = state.__getstate__()
+    held, hints = state.__getstate__(), get_type_hints(type(state))
     for field in dataclasses.fields(state):
         if name == "AgentState" and field.name == "state":
             continue  # any policy's, of any class
-        for value in crafted(field.name, held[field.name]):
-            if value is None and field.metadata == ADDED:
-                continue  # as in older files
+        for value in crafted(hints[field.name], held[field.name]):
             seen += 1
             assert refused(state, field.name, value), f"{name}.{field.name} = {value!r} was taken"
     assert seen >= 5
@@ -143,12 +136,7 @@ def test_crafted_fields_are_refused(name):
 
 
 def test_all_state_classes_are_crafted():
-    decoder = _Decoder({}, None, {})
-    for name in (*POLICIES, *REGRESSORS):
-        decoder._learn_classes(get_type_hints(getattr(nw, name).start)["return"])
-    decoder._learn_classes(AgentState)
-    decoder._learn_classes(EstimatorState)
-    assert decoder.known.keys() - SPECS == STATES.keys()
+    assert state_classes() - SPECS == STATES.keys()
 
 
 @pytest.mark.parametrize("count", [20_000, pytest.param(300_000, marks=pytest.mark.slow)])
@@ -157,7 +145,7 @@ def test_memory_of_load_is_within_ten_files(tmp_path, count):
     path = tmp_path / "a.npz"
     agents()[2].save(path)  # of a policy that counts no decisions, else all would have to agree
     members = opened(path.read_bytes())
-    begun = '{"format":"noisewise-2","version":"0.1.0","state":0,"spec":['
+    begun = '{"format":"noisewise-3","version":"0.1.0","state":0,"spec":['
     files = [with_header(members, begun + word * count + "0]}") for word in ("[],", "{},", '"é",')]
     files.append(closed({**members, "large.npy": dumped(np.zeros(4_000_000))}))
     keys = json.loads(str(np.load(path)["header"]))

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import minimize
+from unseen import UNSEEN
 
 import noisewise as nw
 from noisewise import environments as env
-from noisewise.environments.unseen import UNSEEN
 from noisewise.experiments import agent_lineup, agents, fixed_settings, gallery, labelled_data
 from noisewise.experiments.fixed_settings import SETTINGS, FixedSetting
 from noisewise.kernels import constant_width

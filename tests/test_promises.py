@@ -189,6 +189,3 @@ def test_noise_that_can_not_be_is_refused(plain):
     curved, shares = learnt(nw.GLM("logistic"), np.ones(1), np.ones((1, 1)))
     with pytest.raises(ValueError, match="labels of the logistic link are not"):
         curved.interval(shares, [1.0], "gaussian", simultaneous=False)
-    state.head.squares = 0.0  # as in a file of an earlier version
-    with pytest.raises(ValueError, match="squares of labels"):
-        ftrl.interval(state, np.eye(3), "gaussian", simultaneous=False)

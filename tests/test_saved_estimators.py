@@ -173,22 +173,7 @@ def test_crafted_files_of_several_classes_are_refused(edit, words, tmp_path):
         nw.load(path)
 
 
-def test_an_earlier_classifier_stays_one_versus_rest(tmp_path):
-    """Files of several classes once had no multi_class, and a model for each class."""
-    X, _ = table()
-    path, y = tmp_path / "model.npz", np.array(["a", "b", "c"])[np.arange(120) % 3]
-    model = nw.OnlineGLMClassifier(multi_class="ovr").partial_fit(X, y)
-    nw.save(path, model)
-
-    def earlier(header, members):
-        del header["spec"]["fields"]["multi_class"], fields(header)["several"]
-
-    edited(path, earlier)
-    again = nw.load(path)
-    assert again.multi_class == "auto"
-    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-
-
 GLM = {"family": "gaussian", "ridge": "auto", "forgetting": "auto", "fit_intercept": True,
-       "noise": "auto"}  # fmt: skip
-SELF = {"ridge": "auto", "forgetting": "auto", "fit_intercept": True}
+       "noise": "auto", "nonlinear": False, "hashed": None}  # fmt: skip
+SELF = {"ridge": "auto", "forgetting": "auto", "fit_intercept": True, "clip": True,
+        "steady": 0.8}  # fmt: skip

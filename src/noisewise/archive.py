@@ -19,16 +19,10 @@ from .inputs import refuse_class, shown
 from .links import LINKS, Link
 from .members import read_members
 from .protocols import trait
-from .states import ADDED
 
-FORMAT = "noisewise-2"
+FORMAT = "noisewise-3"
 FOREIGN = "was not written by noisewise.save"
 DEEPEST = 32  # levels of classes and lists in each other
-RENAMED = {"Layers": "OptimismState", "Forms": "EllipsoidStack"}  # classes by their earlier names
-EARLIER = {  # fields of classes whose files can't be read any more
-    "SelfTunedUCB": {"family"},
-    "Arms": {"actions", "interactions", "context", "reserve", "fields", "features", "origin"},
-}
 HOLDERS = {  # what files hold around a state
     "AgentState": "noisewise.agent.agent_state",
     "EstimatorState": "noisewise.estimators.estimator_state",
@@ -155,9 +149,12 @@ def _open(path: str | os.PathLike[str]) -> tuple[dict[str, Json], Arrays]:
         raise foreign
     found, version = header["format"], str(header.get("version"))
     if found != FORMAT:
-        by = f"{str(path)!r} has format {found!r}, written by noisewise {version}"
-        remedy = "update noisewise" if _number(found) > _number(FORMAT) else "load it with that"
-        raise ValueError(f"{by}, and this noisewise {_version()} reads {FORMAT!r}; {remedy}")
+        newer = _number(found) > _number(FORMAT)
+        raise ValueError(
+            f"{str(path)!r} has format {found!r}, written by noisewise {version}, and this "
+            f"noisewise {_version()} reads {FORMAT!r}; "
+            + ("update noisewise" if newer else "learn its rows again, or load it with that one")
+        )
     if not {"spec", "state"} <= header.keys():
         raise damaged(path, "its header holds no spec and state")
     return header, arrays
@@ -253,12 +250,7 @@ class _Decoder:
 
     def _make(self, kind: type, given: dict[str, Json], depth: int) -> Any:
         known = {field.name: field.init for field in dataclasses.fields(kind)}
-        later = {f.name for f in dataclasses.fields(kind) if f.metadata == ADDED}
-        if given.keys() == EARLIER.get(kind.__name__):
-            raise _Wanting(
-                "the file is of an earlier version, which kept no contexts; learn its rewards again"
-            )
-        if not known.keys() - later <= given.keys() <= known.keys():
+        if given.keys() != known.keys():
             names = ", ".join(sorted(known.keys() ^ given.keys())[:4])
             raise ValueError(f"a {kind.__name__} lacks, or has too many, fields: {names[:100]}")
         parts = {name: self.decode(part, depth) for name, part in given.items()}
@@ -282,7 +274,6 @@ class _Decoder:
     def _find_class(self, name: Json) -> type:
         found: object = None
         if isinstance(name, str):
-            name = RENAMED.get(name, name)
             home = import_module(HOLDERS.get(name, "noisewise"))
             public = name in HOLDERS or name in home.__all__
             found = self.known.get(name) or (getattr(home, name) if public else None)

@@ -11,9 +11,6 @@ from .protocols import Array
 
 COUNT, FINITE, POSITIVE, NONNEGATIVE, FLAG = "count", "finite", "positive", "nonnegative", "flag"
 
-# the metadata of a field that older files lack
-ADDED = {"added": True}
-
 # beyond, products of two or three numbers of a state would overflow
 LARGEST = 1e110
 

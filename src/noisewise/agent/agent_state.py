@@ -15,7 +15,6 @@ from ..links import Link
 from ..printing import OneLine
 from ..protocols import Array
 from ..states import (
-    ADDED,
     COUNT,
     NONNEGATIVE,
     POSITIVE,
@@ -50,10 +49,10 @@ class AgentState(OneLine):
     dropped: int
     rewards: tuple[float, float] | None = None
     unit: float | None = None
-    arms: Arms | None = field(default=None, metadata=ADDED)
-    randomise: float = field(default=0.0, metadata=ADDED)
-    among: str = field(default=AMONG[0], metadata=ADDED)
-    record: tuple[int, list[Decision]] = field(default_factory=lambda: (0, []), metadata=ADDED)
+    arms: Arms | None = None
+    randomise: float = 0.0
+    among: str = AMONG[0]
+    record: tuple[int, list[Decision]] = field(default_factory=lambda: (0, []))
 
     def __post_init__(self) -> None:
         keys, x = self.keys, self.features

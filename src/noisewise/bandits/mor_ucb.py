@@ -18,7 +18,6 @@ from ..noise import Bounded, Noise, SubGaussian
 from ..protocols import Array
 from ..regression.ftrl import FTRL
 from ..regression.sets import uniform
-from ..states import ADDED
 from ..theory import radii
 from .guaranteed_index import GuaranteedIndex
 from .optimism_state import OptimismState
@@ -86,7 +85,7 @@ class MORUCB(OptimisticPolicy):
     ridge: float | None = None
     nested: bool = False
     as_printed: bool = False
-    noise: str = field(default="bounded", metadata=ADDED)
+    noise: str = "bounded"
 
     def __post_init__(self) -> None:
         FTRL(self.glm, self.ridge)  # refuses what is no GLM or ridge

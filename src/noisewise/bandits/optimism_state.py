@@ -6,7 +6,7 @@ places in an `EllipsoidStack` for its ellipsoids, and a row of parameters for th
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from importlib import import_module
 
 import numpy as np
@@ -17,7 +17,6 @@ from ..printing import OneLine
 from ..protocols import Array
 from ..regression.state import FTRLState
 from ..states import (
-    ADDED,
     COUNT,
     check_fields,
     check_finite,
@@ -45,8 +44,8 @@ class OptimismState(OneLine):
     rounds: int = 0
     clipped: int = 0
     variance: FTRLState | None = None
-    mixtures: Array | None = field(default=None, metadata=ADDED)
-    priors: Array | None = field(default=None, metadata=ADDED)
+    mixtures: Array | None = None
+    priors: Array | None = None
 
     def __post_init__(self) -> None:
         check_list("OptimismState.layers", self.layers, FTRLState)

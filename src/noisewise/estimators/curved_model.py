@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from ..regression.ridge_mixture import LIGHTEST, RidgeMixture
 from ..regression.ridge_mixture_state import RidgeMixtureState
 from ..regression.safe_mixture import SafeMixture
 from ..regression.unregularised import KINDS
-from ..states import ADDED, check_type
+from ..states import check_type
 
 PROVED = "binomial", "poisson"  # intervals by likelihood
 BEYOND = (
@@ -51,8 +51,8 @@ class CurvedModel(OneLine):
 
     method: RidgeMixture
     state: RidgeMixtureState
-    mixture: SafeMixture | None = field(default=None, metadata=ADDED)
-    nonlinear: NonlinearLearners | None = field(default=None, metadata=ADDED)
+    mixture: SafeMixture | None = None
+    nonlinear: NonlinearLearners | None = None
 
     def __post_init__(self) -> None:
         check_type("CurvedModel.method", self.method, RidgeMixture)

@@ -1,12 +1,12 @@
 """What an estimator has learnt, and what a file holds of it."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..printing import OneLine
-from ..states import ADDED, COUNT, check_fields, check_list, check_type
+from ..states import COUNT, check_fields, check_list, check_type
 from .class_model import ClassModel
 from .models import AnyModel
 
@@ -27,8 +27,8 @@ class EstimatorState(OneLine):
     columns: list[str] | None = None
     classes: list[Label] | None = None
     label_type: str = ""
-    given: int = field(default=0, metadata=ADDED)
-    several: ClassModel | None = field(default=None, metadata=ADDED)
+    given: int = 0
+    several: ClassModel | None = None
 
     def __post_init__(self) -> None:
         check_type("EstimatorState.models", self.models, list)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from ..regression.normal_equations import NormalEquations
 from ..regression.rows import Rows
 from ..regression.safe_mixture import SafeMixture
 from ..regression.self_tuned import SelfTuned, SelfTunedState
-from ..states import ADDED, NONNEGATIVE, check_fields, check_type
+from ..states import NONNEGATIVE, check_fields, check_type
 
 STEADY = 0.95  # measured on the half "open" of benchmarks/real_tasks.py
 DISCOUNTED = "predictions discount old rows, but intervals assume that the mean does not change"
@@ -40,9 +40,9 @@ class LinearModel(OneLine):
     state: SelfTunedState
     sums: NormalEquations
     unit: float = 0.0
-    mixture: SafeMixture | None = field(default=None, metadata=ADDED)
-    nonlinear: NonlinearLearners | None = field(default=None, metadata=ADDED)
-    rows: Rows | None = field(default=None, metadata=ADDED)
+    mixture: SafeMixture | None = None
+    nonlinear: NonlinearLearners | None = None
+    rows: Rows | None = None
 
     def __post_init__(self) -> None:
         check_type("LinearModel.method", self.method, SelfTuned)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -21,7 +21,6 @@ from ..protocols import Array
 from ..regression.collinearity import words as tie_words
 from ..regression.joint_test import JointTest
 from ..regression.linear_intervals import OUTSIDE as ROWS_OUTSIDE
-from ..states import ADDED
 from .estimator_state import EstimatorState
 from .linear_model import LinearModel
 from .models import AnyModel, least_label, start_model
@@ -135,8 +134,8 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
     forgetting: str | float | tuple[float, ...] = "auto"
     fit_intercept: bool = True
     noise: str | SubGaussian | Likelihood = "auto"
-    nonlinear: bool = field(default=False, metadata=ADDED)
-    hashed: int | None = field(default=None, metadata=ADDED)
+    nonlinear: bool = False
+    hashed: int | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

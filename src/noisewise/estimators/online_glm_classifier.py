@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,6 @@ from ..forking import Inside
 from ..inputs import flag, one_of, probability
 from ..printing import count_of
 from ..protocols import Array
-from ..states import ADDED
 from .class_model import ClassModel
 from .estimator_state import EstimatorState
 from .models import AnyModel, start_model
@@ -79,7 +78,7 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
 
     ridge: str | float = "auto"
     fit_intercept: bool = True
-    multi_class: str = field(default="auto", metadata=ADDED)
+    multi_class: str = "auto"
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None

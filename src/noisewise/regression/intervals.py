@@ -135,11 +135,6 @@ def _least_squares(state: FTRLState, x: Array, sigma: float | None, rests_on: st
             f"no label learnt is above {size:.3g} in size, too small to estimate their noise; "
             "rescale the labels, or pass noise=SubGaussian(sigma)"
         )
-    if h.squares == 0 and b.any():
-        raise ValueError(
-            "this state was saved by an earlier noisewise, which did not keep the squares of "
-            "labels; pass noise=SubGaussian(sigma), or learn the rows again"
-        )
     freedom = max(state.count - rank, 0)
     left = max(h.squares - float(theta @ b), 0.0)
     variance = left / freedom if freedom else math.inf

@@ -32,10 +32,6 @@ EQUAL = (
     "SubGaussian(sigma), or wait for labels that differ"
 )
 ON_THE_FIT = "labels lie on the fit up to rounding: the interval shows rounding, not noise"
-EARLIER = (
-    "the state is of an earlier noisewise, which did not keep correlations of the first rows: "
-    "intervals are wider than they need be where features are correlated"
-)
 
 
 def solve(sums: NormalEquations) -> "LeastSquares":
@@ -267,8 +263,6 @@ class LeastSquares:
         n, p, rows = self.sums.count, len(self.values), np.ones(len(z), dtype=bool)
         zero = (z == 0).all(axis=1)
         reasons = [(zero, ORIGIN)]
-        if always and not self.sums.spread.size and self.sums.frozen:
-            reasons.append((rows, EARLIER))
         if sigma is None and not self.freedom:
             learnt = count_of(n, "row leaves", "rows leave")
             return noted(*reasons, (~zero, SPARE.format(learnt, p)), what=what)

@@ -11,14 +11,12 @@ from ..inputs import dimension
 from ..printing import OneLine
 from ..protocols import Array
 from ..states import (
-    ADDED,
     COUNT,
     FINITE,
     FLAG,
     NONNEGATIVE,
     check_fields,
     check_semidefinite,
-    check_type,
     restore_writable,
 )
 
@@ -37,7 +35,7 @@ class NormalEquations(OneLine):
     means, and ``scales``, its diagonal. They are fixed at row 2d + 10 (``frozen``); the scale of a
     feature that is constant until then (0) is fixed with the row that first moves it, without
     products. Later rows must not enter. ``labels`` are the first p + 3 different ones, p the number
-    of parameters. States of older files lack ``spread`` and ``labels``.
+    of parameters.
     """
 
     dim: int
@@ -51,8 +49,8 @@ class NormalEquations(OneLine):
     scales: Array
     frozen: bool = False
     settled: bool = False  # frozen, and every feature has moved
-    spread: Array = field(default_factory=lambda: np.zeros((0, 0)), metadata=ADDED)
-    labels: Array = field(default_factory=lambda: np.zeros(0), metadata=ADDED)
+    spread: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    labels: Array = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         check_fields(self, intercept=FLAG, frozen=FLAG, settled=FLAG)
@@ -60,13 +58,9 @@ class NormalEquations(OneLine):
         p = dimension(self.dim) + self.intercept
         check_fields(self, origin=(self.dim,), table=(p + 1, p + 1), centre=(p,), scales=(p,))
         check_semidefinite("NormalEquations.table", self.table)
-        for name in ("spread", "labels"):
-            check_type(f"NormalEquations.{name}", getattr(self, name), np.ndarray)
-        whole = self.frozen and self.spread.size > 0
-        check_fields(self, spread=(p, p) if whole else (0, 0))
-        check_fields(self, labels=(p + 3 if self.labels.size else 0,))
-        if whole:
-            check_semidefinite("NormalEquations.spread", self.spread)
+        check_fields(self, spread=2 * (p if self.frozen else 0,))
+        check_fields(self, labels=(p + 3 if self.count else 0,))
+        check_semidefinite("NormalEquations.spread", self.spread)
         if self.scales.min() < 0 or self.settled > (self.frozen and self.scales.min() > 0):
             raise ValueError("NormalEquations.scales are negative, or not those of settled sums")
         if (self.total > 0) != (self.count > 0):
@@ -190,8 +184,8 @@ class NormalEquations(OneLine):
         return matmul(a / s, vectors[:, kept]) / np.sqrt(values[kept])
 
     def whole_spread(self) -> Array:
-        """Return the first rows' spread, a diagonal where older states have only that."""
-        M = self.spread.copy() if self.spread.size else np.zeros(2 * (len(self.scales),))
+        """Return the first rows' spread, a diagonal of 1 where features were constant."""
+        M = self.spread.copy() if self.frozen else np.zeros(2 * (len(self.scales),))
         M[np.diag_indices(len(M))] = np.where(self.scales > 0, self.scales, 1.0)
         return M
 

@@ -1,7 +1,7 @@
 """RidgeMixtureState: experts with their weights, and how they see the features."""
 
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from ..blas import matmul
 from ..inputs import dimension
 from ..printing import OneLine
 from ..protocols import Array
-from ..states import ADDED, COUNT, FLAG, check_fields, check_list, restore_writable
+from ..states import COUNT, FLAG, check_fields, check_list, restore_writable
 from .state import FTRLState
 
 # the constant column: with ridge 1/2, a ridge matrix of 1/4 for the intercept, or almost none
@@ -44,11 +44,11 @@ class RidgeMixtureState(OneLine):
     squares: Array
     variances: Array  # those in use
     count: int = 0
-    prior_rows: int = field(default=0, metadata=ADDED)  # 1 if experts began with a row of their own
-    batch: bool = field(default=False, metadata=ADDED)  # whether rows were fitted as a batch
-    basis: Array | None = field(default=None, metadata=ADDED)  # of rows fewer than columns
-    rank: int = field(default=0, metadata=ADDED)  # its directions so far
-    next_look: int = field(default=0, metadata=ADDED)  # the count at which all scales are renewed
+    prior_rows: int = 0  # 1 if experts began with a row of their own
+    batch: bool = False  # whether rows were fitted as a batch
+    basis: Array | None = None  # of rows fewer than columns
+    rank: int = 0  # its directions so far
+    next_look: int = 0  # the count at which all scales are renewed
 
     def __post_init__(self) -> None:
         check_list("RidgeMixtureState.experts", self.experts, FTRLState)

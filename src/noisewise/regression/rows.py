@@ -10,7 +10,6 @@ from ..inputs import dimension
 from ..printing import OneLine
 from ..protocols import Array
 from ..states import (
-    ADDED,
     COUNT,
     FLAG,
     check_fields,
@@ -61,7 +60,7 @@ class Rows(OneLine):
     free: int = 0
     x: list[Array] = field(default_factory=list)
     numbers: list[Array] = field(default_factory=list)
-    room: int = field(default=0, metadata=ADDED)  # of the last block, left out of a file
+    room: int = 0  # of the last block, left out of a file
 
     def __post_init__(self) -> None:
         self._check()

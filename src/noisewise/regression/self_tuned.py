@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -37,7 +37,7 @@ from ..linalg import LARGE
 from ..ownership import writes
 from ..printing import OneLine
 from ..protocols import Array, FloatOrArray
-from ..states import ADDED, check_fields, check_rows, check_type, restore_writable
+from ..states import check_fields, check_rows, check_type, restore_writable
 from .wide_ridge import is_due, look_ahead, renew
 
 patient_renew = interruptible(renew)
@@ -180,8 +180,8 @@ class SelfTuned:
     ridge: str | float = "auto"
     forgetting: str | float | tuple[float, ...] = "auto"
     fit_intercept: bool = True
-    clip: bool = field(default=True, metadata=ADDED)
-    steady: float = field(default=0.8, metadata=ADDED)
+    clip: bool = True
+    steady: float = 0.8
     not_promised: ClassVar[tuple[str, ...]] = (
         "weight two equals the row twice",
         "rotation leaves predictions alone",

@@ -17,7 +17,6 @@ from ..kernels.layout import Header, Views, align
 from ..printing import OneLine
 from ..protocols import Array
 from ..states import (
-    ADDED,
     COUNT,
     FINITE,
     check_fields,
@@ -79,7 +78,7 @@ class FTRLState(OneLine):
     folded: int = 0
     uniform: Array | None = None  # of these rows, see `sets.uniform`
     log_det: float = 0.0
-    condensed: list[Condensed] = field(default_factory=list, metadata=ADDED)  # not held any more
+    condensed: list[Condensed] = field(default_factory=list)  # not held any more
 
     def __post_init__(self) -> None:
         self._check()
