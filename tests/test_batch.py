@@ -202,8 +202,8 @@ def test_experts_are_the_penalised_fits_of_scipy(family):
             return penalty - w @ log_likelihood(family, z @ t[:d] + t[d], y)
 
         found = minimize(loss, np.zeros(d + 1), method="BFGS", options={"gtol": 1e-9}).x
-        own = state.experts[i].theta
-        score = z * state.units * x.std(axis=0) / np.sqrt(c) @ own[:d] + state.constant * own[d]
+        own = state.learners.theta[i]
+        score = z * x.std(axis=0) @ own[:d] + own[d]
         np.testing.assert_allclose(score, z @ found[:d] + found[d], atol=2e-5)
 
 
@@ -225,9 +225,7 @@ def test_weights_are_those_of_the_formula(family):
     )
     values, dets, scatter = np.zeros((3, len(GRID)))
     for i, c in enumerate(GRID):
-        t = np.append(
-            found[i].theta[:d] * start.units / np.sqrt(c), found[i].theta[d] * start.constant
-        )
+        t = found[i].theta * start.learner_units[i]
         full = np.column_stack([z, np.ones(len(z))])
         mean = np.exp(full @ t) if family == "poisson" else expit(full @ t)
         V = mean if family == "poisson" else mean * (1 - mean)

@@ -33,6 +33,7 @@ from numba.core.serialize import dumps
 from numba.core.typing.templates import Signature
 from numba.misc.appdirs import AppDirs
 
+ROOMS = "noisewise.kernels", "noisewise.engine"  # whose sources are compiled
 NAME, KEPT = "noisewise-", 8  # folders of other sources that stay beside that of these
 OURS = re.compile(NAME + "[0-9a-f]{32}")
 ENTRY = re.compile(r".+-[0-9a-f]{32}\.bin(\.[0-9a-f]{16})?")  # whole, or left by a killed process
@@ -44,11 +45,12 @@ troubles: list[str] = []
 @cache
 def digest() -> str:
     """Return a digest of the sources of all kernels."""
-    sources = (each for each in resources.files(__package__).iterdir() if ".py" in each.name)
     total = sha256()
-    for source in sorted(sources, key=lambda each: each.name):
-        if source.is_file():
-            total.update(repr((source.name, source.read_bytes())).encode())
+    for room in ROOMS:
+        sources = (each for each in resources.files(room).iterdir() if ".py" in each.name)
+        for source in sorted(sources, key=lambda each: each.name):
+            if source.is_file():
+                total.update(repr((source.name, source.read_bytes())).encode())
     return total.hexdigest()[:32]
 
 
