@@ -340,7 +340,7 @@ def test_a_curved_stream_goes_on_with_the_evidence_as_prior(family):
     assert state.loss == pytest.approx(0, abs=1e-12)
     before = state.weights
     z = x[150:151] - state.shift
-    scores = np.array([state.scaled(z, i) @ e.theta for i, e in enumerate(state.experts)])
+    scores = state.scores(z)
     after = before * np.exp(mixture.log_likelihood(scores, y[150:151]))[:, 0]
     expected = model.predict(x[150:151])
     np.testing.assert_allclose(model.update(x[150:151], y[150:151]), expected, rtol=1e-12)

@@ -1,14 +1,12 @@
 """The inverse of a positive definite matrix, and a bound of its eigenvalues, by blocks."""
 
-import math
-
 import numpy as np
 from numba import njit
 
 from ..kernels.compile_options import PART
+from ..kernels.dense import LOST, inverse_factor
 
 BLOCK = 64  # rows that are factored at once
-LOST = 1e-15  # least share of its own diagonal entry that rounding leaves of a pivot
 
 
 @njit(**PART)
@@ -36,28 +34,6 @@ def part(A, i0, i1, j0, j1):
 
 
 @njit(**PART)
-def invert_factor(S, own):
-    """Return the inverse of the Cholesky factor of S, a small matrix."""
-    d = S.shape[0]
-    L, M = np.zeros((d, d)), np.zeros((d, d))
-    for i in range(d):
-        for j in range(i + 1):
-            total = S[i, j]
-            for k in range(j):
-                total -= L[i, k] * L[j, k]
-            if i == j:
-                L[i, i] = math.sqrt(max(total, LOST * own[i, i]))
-            else:
-                L[i, j] = total / L[j, j]
-        for j in range(i):
-            factor = L[i, j] / L[i, i]
-            for k in range(j + 1):
-                M[i, k] -= factor * M[j, k]
-        M[i, i] = 1.0 / L[i, i]
-    return M
-
-
-@njit(**PART)
 def invert(H):
     """Return the inverse of H, of which the lower half is read.
 
@@ -72,7 +48,10 @@ def invert(H):
         if first > 0:
             factor = np.dot(part(H, first, last, 0, first), known)
             add(corner, cross(factor, factor), -1.0)
-        inside = invert_factor(corner, own)
+            for i in range(last - first):
+                corner[i, i] = max(corner[i, i], LOST * own[i, i])
+        inside = np.empty(own.shape)
+        inverse_factor(corner, inside)
         if first > 0:
             add(columns, cross(cross(known, factor), inside), -1.0)
         for i in range(last - first):

@@ -13,6 +13,7 @@ from ..kernels import layout as at
 from ..kernels.adaptive_set import EPS
 from ..kernels.anchor import BEND, MEAN, POTENTIAL, SLOPE, STALE_FROM, set_parts
 from ..kernels.compile_options import PART, entry
+from ..kernels.dense import dot, set_line
 from ..kernels.vectors import sweep
 from .certificate import certify, set_due
 from .matrices import add, cross, invert, largest_eigenvalue_bound
@@ -55,15 +56,6 @@ def vector(a, which, d):
     """Return a vector of a learner."""
     first = place(which, d)
     return a[first : first + d]
-
-
-@njit(**PART)
-def square_length(v):
-    """Return the squared length of a vector."""
-    total = 0.0
-    for j in range(v.shape[0]):
-        total += v[j] * v[j]
-    return total
 
 
 @njit(**PART)
@@ -130,7 +122,7 @@ def scan(s, unit, trial, X, labels, old, fresh, n, gradient, measured):
     theta, room, scores = np.empty(d), np.empty(at.SCRATCH), np.empty(CHUNK)
     for j in range(d):
         theta[j], gradient[j] = unit[j] * trial[j], 0.0
-    value = 0.5 * square_length(trial)
+    value = 0.5 * dot(trial, trial)
     size, skew, low, high, stale = value, 0.0, 1.0, 1.0, 0.0
     for first in range(0, n, CHUNK):
         m = min(CHUNK, n - first)
@@ -164,10 +156,9 @@ def scan(s, unit, trial, X, labels, old, fresh, n, gradient, measured):
 @njit(**PART)
 def accept(s, a, d, trial, gradient, found):
     """Make a point the anchor, given what a pass has found there."""
-    m, g = vector(a, ANCHOR, d), vector(a, GRADIENT, d)
-    for j in range(d):
-        m[j], g[j] = trial[j], gradient[j]
-    s.length = math.sqrt(square_length(trial))
+    set_line(trial, vector(a, ANCHOR, d))
+    set_line(gradient, vector(a, GRADIENT, d))
+    s.length = math.sqrt(dot(trial, trial))
     s.value, _, s.skew, s.stale_low, s.stale_high, stale = found
     s.stale_sum = math.sqrt(stale)
 
@@ -247,8 +238,8 @@ def survey(s, a, d, X, n):
     if s.count >= s.survey:
         enough = 0.0
         if s.step_norm > 0.0:
-            ratio = 0.7 * s.longest / s.step_norm
-            enough = ratio * ratio * square_length(vector(a, STEP, d))
+            ratio, u = 0.7 * s.longest / s.step_norm, vector(a, STEP, d)
+            enough = ratio * ratio * dot(u, u)
         q = largest_leverage(vector(a, UNIT, d), P, X, n, enough)
         if 0.0 < q < enough:  # else rounding has spoilt the inverse, which is about to be renewed
             s.leverage = min(s.leverage, q)
@@ -314,7 +305,7 @@ def renew(s, a, d, X, old, fresh, n):
         add(H, cross(roots, roots), 1.0)
     P, begin, width, squares = invert(H), place(VECTORS, d), (d + 7) // 8 * 8, 0.0
     for i in range(d):
-        squares += square_length(P[i])
+        squares += dot(P[i], P[i])
         for j in range(d):
             a[begin + i * width + j] = P[i, j]
     # the new H is at least that share of the old one; curvatures may be lost altogether
@@ -389,9 +380,7 @@ def stretch_inverse(s, a, d, e, t):
     The Hessian becomes :math:`THT + (1 - t^2)ee^\top`, whose inverse is that of THT less one of
     rank one. Returns e'Pe.
     """
-    row = vector(a, ROW, d)
-    for j in range(d):
-        row[j] = e[j]
+    set_line(e, vector(a, ROW, d))
     q, back = multiply(s, a, d, ROW), 1.0 / t - 1.0
     r = (1.0 - t * t) / (t * t + (1.0 - t * t) * q)
     one = back * (1.0 - r * q)
@@ -406,11 +395,9 @@ def stretch_inverse(s, a, d, e, t):
 @njit(**PART)
 def multiply_along(v, e, t):
     """Multiply the part of a vector along a vector of length 1."""
-    part = 0.0
+    along = (t - 1.0) * dot(e, v)
     for j in range(v.shape[0]):
-        part += e[j] * v[j]
-    for j in range(v.shape[0]):
-        v[j] += (t - 1.0) * part * e[j]
+        v[j] += along * e[j]
 
 
 @entry(void(Rows, Rows, Rows, Rows, int64, float64[::1], float64))
@@ -436,7 +423,7 @@ def stretch(memory, X, labels, curvature, n, e, t):
         multiply_along(g, e, t)
         for j in range(d):
             g[j] += m[j]
-        before, s.length = s.length, math.sqrt(square_length(m))
+        before, s.length = s.length, math.sqrt(dot(m, m))
         s.value += 0.5 * (s.length * s.length - before * before)
         s.loss = max(s.loss, (s.curved + d) / (t * t * s.smallest))
         s.smallest = 1.0 + t * t * (s.smallest - 1.0)

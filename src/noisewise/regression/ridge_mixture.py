@@ -197,7 +197,8 @@ class RidgeMixture:
         self.check_state(state)
         self.refuse(state.dim, x, y, w)
         out, first = np.empty(len(x)), 0
-        for last in (*(np.flatnonzero(np.diff(w > 0)) + 1).tolist(), len(x)):
+        ends = {*(np.flatnonzero(np.diff(w > 0)) + 1).tolist(), *range(AHEAD, len(x), AHEAD)}
+        for last in sorted({*ends, len(x)}):
             part = slice(first, last)
             if last > first and w[first] > 0:
                 out[part] = self._learn(state, x[part], y[part], np.maximum(w[part], LIGHTEST))
@@ -277,8 +278,8 @@ def _ready(mixture: RidgeMixture, state: RidgeMixtureState, z: Array, variances:
     """Scale for the first of some rows; return how many of them that serves."""
     if state.outgrown(variances[0]):
         state.rescale(variances[0])
-    outgrown = state.outgrown(variances[1:AHEAD])
-    return 1 + int(np.argmax(outgrown)) if outgrown.any() else min(len(z), AHEAD)
+    outgrown = state.outgrown(variances[1:])
+    return 1 + int(np.argmax(outgrown)) if outgrown.any() else len(z)
 
 
 def _running_sums(start: Array, rows: Array) -> Array:
