@@ -64,7 +64,17 @@ STATES = {
     )
 }  # fmt: skip
 SPECS = {"SelfTuned", "RidgeMixture", "MultinomialMixture", "Arms"}
-OPTIONAL = {"uniform", "variance", "counted", "scale", "rewards", "unit", "columns", "classes"}
+OPTIONAL = {
+    "uniform",
+    "variance",
+    "counted",
+    "scale",
+    "rewards",
+    "unit",
+    "columns",
+    "classes",
+    "basis",
+}
 
 
 def agent_state():

@@ -258,6 +258,10 @@ class _Decoder:
             raise _Wanting(
                 "the file is of an earlier version, which kept no contexts; learn its rewards again"
             )
+        if kind.__name__ == "RidgeMixtureState" and "experts" in given:
+            raise _Wanting(
+                "the file is of an earlier version, which kept rows otherwise; learn them again"
+            )
         if not known.keys() - later <= given.keys() <= known.keys():
             names = ", ".join(sorted(known.keys() ^ given.keys())[:4])
             raise ValueError(f"a {kind.__name__} lacks, or has too many, fields: {names[:100]}")

@@ -10,46 +10,18 @@ from ..kernels.layout import align, padded
 from ..kernels.named import record
 from ..protocols import Array
 
-FIELDS = {
-    "code": "of the link",
-    "bound": "score bound S",
-    "concordance": "M, |phi''| <= M phi'",
-    "third": "N, |phi'''| <= N phi'",
-    "spread": "sqrt(K / kappa)",
-    "tolerance": "absolute, on the gap",
-    "scale": "of the trigger, 1 unless calibrated",
-    "calibrated": "1 if passes are triggered by the measured error",
-    "count": "rows learnt",
-    "longest": "R, largest norm of a row",
-    "leverage": "bound of x' H^-1 x over all rows",
-    "survey": "the count at which leverages are computed again",
-    "bounding": "the count at which the least eigenvalue is bounded again",
-    "step_norm": "nu = |u|_H",
-    "stale_low": "least ratio of a row's curvature at the anchor to that in H",
-    "stale_high": "largest such ratio",
-    "stale_sum": "Gamma, root of sum c (ratio - 1)^2 over these ratios",
-    "skew": "largest |phi''|/phi' of a row at the anchor",
-    "smallest": "lower bound of the least eigenvalue of H",
-    "value": "F(m)",
-    "total": "sum |x| (|r| + w |y|): size of the gradient's terms",
-    "curved": "sum c |x|^2, which times |theta| is the size of the others",
-    "loss": "bound of trace(H)/lambda_min(H) over the updates since the factor was renewed",
-    "length": "|m|",
-    "blur": "what rounding can add to the gap",
-    "residual": "B of `certify`: bound of the gradient at m + u in the norm of H^-1",
-    "score_shift": "rho, bound of |x.u| over all rows",
-    "gap": "proved distance from the exact minimiser",
-    "due": "nothing, a pass over the history, or a new factor",
-    "pending": "coefficient of the rank-one change not yet in the inverse",
-    "slot": "which of the two vectors it uses",
-    "passes": "over the history so far",
-    "factors": "renewals of the factor so far",
-}
+# those of `kernels.layout` that a learner has, too; the ridge is 1 in its coordinates
+FIELDS = (
+    "dim", "code", "bound", "concordance", "third", "spread", "tolerance", "scale", "calibrated",
+    "ridge", "count", "longest", "leverage", "cancelled", "survey", "bounding", "step_norm",
+    "stale_low", "stale_high", "stale_sum", "skew", "smallest", "value", "total", "curved", "loss",
+    "length", "rounding", "blur", "residual", "score_shift", "gap", "pass_due", "pending", "slot",
+    "passes", "factors",
+)  # fmt: skip
 NUMBERS = record(FIELDS)
 HEADER = padded(len(FIELDS))  # whole cache lines
 # vectors, padded to whole cache lines: k takes two in turn, and the row is scratch
 ANCHOR, STEP, GRADIENT, SLOTS, ROW, UNIT, VECTORS = 0, 1, 2, 3, 5, 6, 7
-FINE, PASS, FACTOR = 0.0, 1.0, 2.0  # what is due
 
 
 def size(dim: int) -> int:
@@ -101,8 +73,8 @@ class Learners:
 def start(many: int, dim: int, **numbers: float) -> Array:
     """Return the memory of learners with these numbers and units of 1 that have learnt nothing."""
     memory = aligned(np.zeros((many, size(dim))))
-    made, own = Learners(memory, dim), ("scale", "stale_low", "stale_high", "smallest")
-    for name, value in {**dict.fromkeys(own, 1.0), **numbers}.items():
+    made, own = Learners(memory, dim), ("ridge", "scale", "stale_low", "stale_high", "smallest")
+    for name, value in {"dim": dim, **dict.fromkeys(own, 1.0), **numbers}.items():
         made.numbers[name] = value
     made.unit[:] = 1.0
     made.stored[:, range(dim), range(dim)] = 1.0

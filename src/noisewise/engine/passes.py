@@ -11,17 +11,23 @@ from numba import float64, int64, njit, void
 
 from ..kernels import layout as at
 from ..kernels.adaptive_set import EPS
-from ..kernels.anchor import BEND, MEAN, POTENTIAL, SLOPE, STALE_FROM, set_parts
+from ..kernels.anchor import (
+    BEND,
+    MEAN,
+    POTENTIAL,
+    SLOPE,
+    STALE_FROM,
+    certify,
+    mark_pass_due,
+    set_parts,
+)  # fmt: skip
 from ..kernels.compile_options import PART, entry
 from ..kernels.dense import dot, set_line
 from ..kernels.vectors import sweep
-from .certificate import certify, set_due
 from .matrices import add, cross, invert, largest_eigenvalue_bound
 from .numbers import (
     ANCHOR,
-    FACTOR,
     FIELDS,
-    FINE,
     GRADIENT,
     HEADER,
     NUMBERS,
@@ -186,7 +192,8 @@ def restep(s, a, d):
         u[j] = -product[j]
         length2 += u[j] * u[j]
     s.step_norm = math.sqrt(max(travel2, 0.0))
-    certify(s, d, length2)
+    s.rounding = EPS / math.sqrt(max(s.ridge, s.smallest / (s.spread * s.spread)))
+    certify(s, length2)
 
 
 @njit(**PART)
@@ -286,7 +293,7 @@ def move(s, a, d, X, labels, old, fresh, n):
     usual = 0.0 < B < math.inf and nu > 0.0
     if s.calibrated != 0.0 and usual:
         s.scale = min(1.0, max(2.0 * s.step_norm / B, 0.97 * s.scale))
-        set_due(s)
+        mark_pass_due(s)
     return d >= STALE_FROM and usual and still_serves(s, B, rho, gap, nu)
 
 
@@ -325,13 +332,14 @@ def renew(s, a, d, X, old, fresh, n):
 @njit(**PART)
 def refresh(s, a, d, X, labels, old, n, exact):
     """Move the anchor until no pass is due (``exact``: until the gap is all rounding)."""
-    fresh, factor = np.empty(n), exact or s.due == FACTOR
+    fresh, factor = np.empty(n), exact or s.cancelled != 0.0
+    s.cancelled = 0.0
     for attempt in range(200):
         value = s.value
         kept = move(s, a, d, X, labels, old, fresh, n)
         if not kept or factor or attempt > 0:
             renew(s, a, d, X, old, fresh, n)
-        if not exact and s.due == FINE:
+        if not exact and s.pass_due == 0.0:
             return
         # what is left is rounding: of the gradient, which the gap of a link whose slopes
         # differ by many orders overstates, or of the value that guards the steps
@@ -353,7 +361,7 @@ def begin_again(s, a, d, X, labels, old, n):
     P = renew(s, a, d, X, old, fresh, n)
     s.leverage = largest_leverage(unit, P, X, n, math.inf)
     restep(s, a, d)
-    if s.due != FINE:
+    if s.pass_due != 0.0:
         refresh(s, a, d, X, labels, old, n, False)
 
 
@@ -428,5 +436,5 @@ def stretch(memory, X, labels, curvature, n, e, t):
         s.loss = max(s.loss, (s.curved + d) / (t * t * s.smallest))
         s.smallest = 1.0 + t * t * (s.smallest - 1.0)
         restep(s, a, d)
-        if s.due != FINE:
+        if s.pass_due != 0.0:
             refresh(s, a, d, X, labels, curvature[which], n, False)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..printing import OneLine
 from ..protocols import Array
@@ -70,7 +71,7 @@ class History(OneLine):
         made[: self.count] = x
         self.x = made
 
-    def keep(self, learners: Array) -> None:
+    def keep(self, learners: NDArray[np.bool_]) -> None:
         """Forget the curvatures of all other learners."""
         self.curvature = self.curvature[learners]
 

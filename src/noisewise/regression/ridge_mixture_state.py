@@ -103,11 +103,9 @@ class RidgeMixtureState(OneLine):
             or (name in SIGNED and not np.isfinite(s[name]).all())
             or (name in POSITIVE and s[name].min() == 0)
         ]
-        limits = {"code": LINK_COUNT - 1, "slot": 1, "due": 2}
+        limits = {"code": LINK_COUNT - 1, "slot": 1, "ridge": 1, "dim": self.history.x.shape[1]}
         wrong += [
-            name
-            for name, most in limits.items()
-            if s[name].max() > most or (s[name] != s[name] // 1).any()
+            name for name, most in limits.items() if not np.isin(s[name], range(most + 1)).all()
         ]
         if wrong or (self.learners.unit < 0).any():
             name = (wrong or ["unit"])[0]
@@ -247,14 +245,9 @@ class RidgeMixtureState(OneLine):
     def drop(self) -> None:
         """Forget the learners of little weight; the others share what they had."""
         kept, before = self.weights >= LEAST_WEIGHT, self.loss
-        if not kept.all():
-            self.keep(kept)
-            self.log_weights = self.log_weights + (self.loss - before)
-
-    def keep(self, kept: Array) -> None:
-        """Forget all other learners."""
         self.history.keep(kept)
         self.ridges, self.log_weights = self.ridges[kept], self.log_weights[kept]
+        self.log_weights = self.log_weights + (self.loss - before)
         self.use(self.memory[kept])
 
 
