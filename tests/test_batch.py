@@ -202,8 +202,8 @@ def test_experts_are_the_penalised_fits_of_scipy(family):
             return penalty - w @ log_likelihood(family, z @ t[:d] + t[d], y)
 
         found = minimize(loss, np.zeros(d + 1), method="BFGS", options={"gtol": 1e-9}).x
-        own = state.experts[i].theta
-        score = z * state.units * x.std(axis=0) / np.sqrt(c) @ own[:d] + state.constant * own[d]
+        own = state.learners.theta[i]
+        score = z * x.std(axis=0) @ own[:d] + own[d]
         np.testing.assert_allclose(score, z @ found[:d] + found[d], atol=2e-5)
 
 
@@ -225,9 +225,7 @@ def test_weights_are_those_of_the_formula(family):
     )
     values, dets, scatter = np.zeros((3, len(GRID)))
     for i, c in enumerate(GRID):
-        t = np.append(
-            found[i].theta[:d] * start.units / np.sqrt(c), found[i].theta[d] * start.constant
-        )
+        t = found[i].theta * start.learner_units[i]
         full = np.column_stack([z, np.ones(len(z))])
         mean = np.exp(full @ t) if family == "poisson" else expit(full @ t)
         V = mean if family == "poisson" else mean * (1 - mean)
@@ -342,7 +340,7 @@ def test_a_curved_stream_goes_on_with_the_evidence_as_prior(family):
     assert state.loss == pytest.approx(0, abs=1e-12)
     before = state.weights
     z = x[150:151] - state.shift
-    scores = np.array([state.scaled(z, i) @ e.theta for i, e in enumerate(state.experts)])
+    scores = state.scores(z)
     after = before * np.exp(mixture.log_likelihood(scores, y[150:151]))[:, 0]
     expected = model.predict(x[150:151])
     np.testing.assert_allclose(model.update(x[150:151], y[150:151]), expected, rtol=1e-12)

@@ -70,7 +70,7 @@ def test_help_is_quick():
 
 def test_numba_only_in_kernels():
     for path in (ROOT / "src").rglob("*.py"):
-        if "kernels" in path.parts:
+        if {"kernels", "engine"} & {*path.parts}:
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
@@ -84,8 +84,9 @@ def test_kernels_call_only_parts_that_are_compiled_with_them():
 
     Dispatcher = type(njit(lambda: 0))
     seen = 0
-    for path in sorted((ROOT / "src/noisewise/kernels").glob("*.py")):
-        module = import_module(f"noisewise.kernels.{path.stem}")
+    source = ROOT / "src/noisewise"
+    for path in sorted([*source.glob("kernels/*.py"), *source.glob("engine/*.py")]):
+        module = import_module(f"noisewise.{path.parent.name}.{path.stem}")
         for kernel in [thing for thing in vars(module).values() if isinstance(thing, Dispatcher)]:
             seen += 1
             part = None

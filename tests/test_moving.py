@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from instances import BARE, CAUCHIT, exact, sphere
+from instances import BARE, CAUCHIT, sphere
 
 import noisewise as nw
-from noisewise.kernels.layout import EXACT
-from noisewise.regression.moving import move_ridge, rescaled, reweigh, stretch, transformed
+from noisewise.regression.moving import move_ridge, reweigh
 from noisewise.regression.sets import uniform
 
 
@@ -69,64 +68,3 @@ def test_other_weights_are_as_if_they_had_been_there_from_the_start():
     assert first.solver.excess(first) == pytest.approx(played - least, rel=1e-9)
     with pytest.raises(ValueError, match="identity"):
         nw.FTRLUCB(nw.GLM("logistic")).reweigh(nw.FTRLUCB(nw.GLM("logistic")).start(2), 2.0)
-
-
-@pytest.mark.parametrize("link", ["logistic", "exponential", CAUCHIT, BARE], ids=repr)
-@pytest.mark.parametrize("count", [40, 700])
-@pytest.mark.parametrize("certificate", ["rigorous", "calibrated"])
-def test_other_units_are_as_if_they_had_been_there_from_the_start(link, count, certificate):
-    rng, glm = np.random.default_rng(4), nw.GLM(link, 9.0, 0.3)
-    x, w = sphere(rng, count + 50, 4), rng.uniform(0.5, 3.0, count + 50)
-    x[:, 3] = 0.0
-    y = glm.mean(x @ np.array([1.0, -1.0, 0.5, 0.0])) + 0.3 * rng.normal(size=count + 50)
-    factors = np.array([3.0, 1.0, 0.2, 0.0])
-    learner = nw.FTRL(glm, 0.3, certificate=certificate)
-    old, fresh = learner.start(4), learner.start(4)
-    learner.update(old, x[:count], y[:count], w[:count])
-    theta = old.theta
-    moved = rescaled(glm, old, factors)
-    assert np.array_equal(old.theta, theta)
-    point, error, inverse = exact(glm, moved)
-    off = moved.theta - point.theta
-    assert np.sqrt(off @ np.linalg.solve(inverse, off)) <= moved.gap + error
-    learner.update(moved, x[count:] * factors, y[count:], w[count:])
-    learner.update(fresh, x * factors, y, w)
-    for each in (moved, fresh):
-        learner.solve(each)
-    assert moved.theta == pytest.approx(fresh.theta, abs=1e-6)
-    assert moved.count == fresh.count
-    assert moved.head.longest == pytest.approx(fresh.head.longest)
-
-
-@pytest.mark.parametrize("link", ["logistic", "exponential", CAUCHIT, BARE], ids=repr)
-@pytest.mark.parametrize("factor", [0.5, 0.1, 0.001])
-@pytest.mark.parametrize("certificate", ["rigorous", "calibrated"])
-def test_stretched_rows_are_as_if_they_had_been_so_from_the_start(link, factor, certificate):
-    """In place by two ranks, and as a copy by a matrix; other features stay."""
-    rng, glm = np.random.default_rng(4), nw.GLM(link, 9.0, 0.3)
-    x, w = sphere(rng, 700, 14), rng.uniform(0.5, 3.0, 700)
-    y = glm.mean(x @ rng.normal(size=14)) + 0.3 * rng.normal(size=700)
-    e = rng.normal(size=13)
-    e /= np.linalg.norm(e)
-    T = np.eye(13) + (factor - 1) * np.outer(e, e)
-    back = np.eye(13) + (1 / factor - 1) * np.outer(e, e)
-    learner = nw.FTRL(glm, 0.3, certificate=certificate)
-    old, fresh = learner.start(14), learner.start(14)
-    learner.update(old, x[:650], y[:650], w[:650])
-    moved = transformed(learner, old, T, back)
-    stretch(glm, old, e, factor)
-    turned = np.column_stack([x[:, :13] @ T, x[:, 13]])
-    learner.update(fresh, turned, y, w)
-    learner.solve(fresh)
-    for each in (old, moved):
-        point, error, inverse = exact(glm, each)
-        off = each.theta - point.theta
-        assert np.sqrt(off @ np.linalg.solve(inverse, off)) <= each.gap + error
-        if each.head.code != EXACT:
-            product = each.inverse() @ each.solver.hessian(each)
-            np.testing.assert_allclose(product, np.eye(14), atol=1e-6)
-        learner.update(each, turned[650:], y[650:], w[650:])
-        learner.solve(each)
-        assert each.theta == pytest.approx(fresh.theta, abs=1e-6)
-        assert each.count == fresh.count
-        assert each.head.longest >= fresh.head.longest * (1 - 1e-9)

@@ -308,22 +308,15 @@ def test_equal_labels_cost_what_krichevsky_and_trofimov_pay(family):
             assert state.loss <= -np.log(usual).sum() + 1.0 * x.any() + 0.02
 
 
-def test_a_state_without_a_prior_row_goes_on_as_before():
-    """As in files of earlier versions: a ridge of 1/4 on the intercept b, 1 - mean = b/4.
-
-    With a row of label 1/2 it is 3/2 - 2 mean = b/64^2.
-    """
-    for prior_rows, expected in (0, 0.739351), (1, 0.749866):
-        mixture = nw.RidgeMixture(ridge=0.5, tolerance=0.0)
-        state = mixture.start(1)
-        if not prior_rows:
-            experts = [mixture.expert.start(2)]
-            state = dataclasses.replace(state, experts=experts, prior_rows=0)
-        mixture.update(state, [2.0], 1.0)
-        assert mixture.predict(state, [2.0]) == pytest.approx(expected, abs=1e-6)
-        assert state.intercept == pytest.approx(np.log(expected / (1 - expected)), abs=1e-5)
+def test_a_row_of_label_one_half_stands_before_the_first():
+    """With it 3/2 - 2 mean = b/64^2, b the intercept."""
+    mixture = nw.RidgeMixture(ridge=0.5, tolerance=0.0)
+    state = mixture.start(1)
+    mixture.update(state, [2.0], 1.0)
+    assert mixture.predict(state, [2.0]) == pytest.approx(0.749866, abs=1e-6)
+    assert state.intercept == pytest.approx(np.log(0.749866 / 0.250134), abs=1e-5)
     for wrong in (0, 2):
-        with pytest.raises(ValueError, match=r"experts have not learnt|prior_rows"):
+        with pytest.raises(ValueError, match=r"have not learnt|prior_rows"):
             dataclasses.replace(state, prior_rows=wrong)
 
 

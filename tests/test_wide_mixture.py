@@ -139,12 +139,7 @@ def test_a_row_is_predicted_as_the_next_though_variances_leap(n):
     before = state.variances.copy()
     predicted = mixture.predict(state, far)
     assert np.array_equal(state.variances, before)
-    plainly = mixture._family.mix(
-        state.weights[:, None],
-        np.array(
-            [state.scaled(far - state.shift, i) @ e.theta for i, e in enumerate(state.experts)]
-        ),
-    )
+    plainly = mixture._family.mix(state.weights[:, None], state.scores(far - state.shift))
     for i, row in enumerate(far):
         twin = mixture.start(75)
         mixture.update(twin, x, y)
@@ -159,7 +154,7 @@ def test_columns_that_say_the_same_need_no_more_directions():
     state = nw.RidgeMixture().start(200)
     nw.RidgeMixture().update(state, x @ turn, y)
     assert state.rank == 8
-    assert state.experts[0].dim == wide_mixture.FIRST + 1
+    assert state.history.x.shape[1] == wide_mixture.FIRST + 1
 
 
 def test_bases_keep_products_of_rows():

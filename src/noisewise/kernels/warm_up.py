@@ -6,7 +6,6 @@ from itertools import groupby
 from pkgutil import iter_modules
 from typing import NamedTuple
 
-from . import __path__ as room
 from . import cache
 from .compile_options import COMPILED, Entry, entries
 
@@ -21,8 +20,9 @@ class Warmed(NamedTuple):
 
 def warm_up() -> Iterator[Warmed]:
     """Compile or load the kernels of every module."""
-    for module in iter_modules(room):
-        import_module(f"{__package__}.{module.name}")
+    for room in map(import_module, cache.ROOMS):
+        for module in iter_modules(room.__path__):
+            import_module(f"{room.__name__}.{module.name}")
     for name, some in groupby(sorted(entries, key=_module), _module):
         found = [each.found() for each in some]
         yield Warmed(name, found.count(False), found.count(True))

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 GROWTH = 2.0  # of the count, between two bounds of the eigenvalues
 NARROW = 64  # features up to which they are bounded with every factor, too
-LEAST_STRETCH = 0.03  # below, too many digits of an inverse would be lost
 
 
 class AnchoredNewton(CompiledSolver):
@@ -86,39 +85,6 @@ class AnchoredNewton(CompiledSolver):
         # H + D I >= (1 + D / least) H for D < 0, and at least the new ridge over the old
         h.leverage /= min(1.0, max(1 + D / least, ridge / old))
         h.smallest = max(1 / linalg.largest_eigenvalue_bound(P), ridge)
-        self.kernels.restep(state.array)
-        if h.pass_due:
-            self._refresh(glm, state)
-
-    @one_thread
-    def stretch(self, glm: GLM, state: "FTRLState", e: Array, t: float) -> None:
-        r"""Change the inverse by two ranks; passes follow while the gap is too large.
-
-        Scores at the anchor stay: it becomes :math:`T^{-1}m,\ T = I + (t - 1)ee^\top`. The Hessian
-        becomes :math:`THT + \rho(1 - t^2)ee^\top`, whose inverse is that of THT less one of rank
-        one; bounds of rows hold as before, since t is at most 1.
-        """
-        if t < LEAST_STRETCH:
-            super().stretch(glm, state, e, t)
-            return
-        h, v = state.head, state.views
-        rho, P, back = h.ridge, state.inverse(), 1 / t - 1
-        k = P @ e
-        q = float(e @ k)
-        s = rho * (1 - t * t) / (t * t + rho * (1 - t * t) * q)
-        both, one = np.array([e, k]), back * (1 - s * q)
-        P += both.T @ (np.array([[back * q * one, one], [one, -s]]) @ both)
-        pull = v.gradient - rho * v.anchor
-        before = float(v.anchor @ v.anchor)
-        v.anchor += back * float(e @ v.anchor) * e
-        after = float(v.anchor @ v.anchor)
-        v.gradient[:] = pull + (t - 1) * float(e @ pull) * e + rho * v.anchor
-        v.inverse[:] = P
-        h.pending = 0.0
-        h.value += 0.5 * rho * (after - before)
-        h.length = math.sqrt(after)
-        h.loss = max(h.loss, (h.curved + state.dim * rho) / (t * t * h.smallest))
-        h.smallest = rho + t * t * (h.smallest - rho)
         self.kernels.restep(state.array)
         if h.pass_due:
             self._refresh(glm, state)

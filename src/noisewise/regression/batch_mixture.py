@@ -1,7 +1,6 @@
 """`RidgeMixture` fitted to all rows at once: the order of rows does not matter."""
 
 import math
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,12 +9,14 @@ from .. import linalg
 from ..blas import matmul, one_thread
 from ..protocols import Array
 from .families import FAMILIES, model
-from .joining import state_of_rows
+from .history import History
 from .newton import minimise
-from .ridge_mixture import UNIT_RIDGE, RidgeMixture
+from .ridge_mixture import RidgeMixture
 from .ridge_mixture_state import LEAST_WEIGHT, RidgeMixtureState
 from .rows import Block
 from .wide_mixture import see_rows
+
+UNIT_RIDGE = 0.5  # in coordinates of a learner the penalty is half the squared length
 
 
 class Found(NamedTuple):
@@ -77,7 +78,8 @@ def fit_batch(mixture: RidgeMixture, z: Array, y: Array, w: Array, origin: Array
         z = origin + z
     state.total, state.squares = z.sum(axis=0), (z * z).sum(axis=0)
     state.variances = mixture.variance(n, state.total, state.squares)
-    see_rows(mixture, state, z)
+    see_rows(state, z)
+    state.history = History.start(state.width + mixture.fit_intercept, len(state.ridges))
     if state.prior_rows:
         z, w = np.vstack([np.zeros((1, d)), z]), np.append(1.0, w)
         y = np.append(float(family.middle or 0.0), y)
@@ -87,17 +89,14 @@ def fit_batch(mixture: RidgeMixture, z: Array, y: Array, w: Array, origin: Array
     dispersion = float(weights @ [each.dispersion for each in found])
     logs = _log_weights(state, found, max(dispersion, 1.0))
     kept = np.flatnonzero(logs >= math.log(LEAST_WEIGHT)).tolist()
-    fitted = replace(
-        state,
-        experts=[
-            state_of_rows(mixture.expert, state.scaled(z, i), numbers, found[i].theta) for i in kept
-        ],
-        ridges=state.ridges[kept],
-        log_weights=logs[kept] - np.logaddexp.reduce(logs[kept]),
-        count=n,
-        batch=True,
-    )
-    return BatchFit(fitted, state.log_weights, found, dispersion)
+    priors, state.ridges = state.log_weights, state.ridges[kept]
+    state.log_weights = logs[kept] - np.logaddexp.reduce(logs[kept])
+    state.history = History(state.coordinates(z), numbers[:2], np.ones((len(kept), len(z))))
+    state.count, state.batch = n, True
+    state.use(mixture.memory(len(kept), state.history.x.shape[1], len(z)))
+    state.rebuild(state.learner_units * [found[i].theta for i in kept])
+    state.solve()
+    return BatchFit(state, priors, found, dispersion)
 
 
 def _log_weights(state: RidgeMixtureState, found: list[Found], dispersion: float) -> Array:
@@ -109,7 +108,7 @@ def minimisers(
     mixture: RidgeMixture, state: RidgeMixtureState, z: Array, numbers: Array
 ) -> list[Found]:
     """Return what the rows say of each ridge; ``numbers`` are as `Rows` has them."""
-    glm, found, theta = model(mixture.family), [], np.zeros(state.experts[0].dim)
+    glm, found, theta = model(mixture.family), [], np.zeros(state.history.x.shape[1])
     for i in reversed(range(len(state.ridges))):  # the largest ridge has the shortest way
         block = Block.of(state.scaled(z, i), numbers, len(z))
         best, _ = minimise(glm, UNIT_RIDGE, [block], theta, np.eye(len(theta)))

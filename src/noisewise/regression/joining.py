@@ -49,23 +49,6 @@ def state_of_sums(ftrl: FTRL, found: Sums, theta: Array) -> FTRLState:
     return of_rows(glm, state, [(x, numbers)], [known], theta)
 
 
-@one_thread
-def state_of_rows(ftrl: FTRL, x: Array, numbers: Array, theta: Array) -> FTRLState:
-    """Return the state of rows that were learnt at once, solved for from ``theta`` on.
-
-    ``numbers`` are as `Rows` has them, of a curved link. Scores played count as 0.
-    """
-    state = ftrl.start(x.shape[1])
-    w, pull = numbers[:2]
-    h, y = state.head, pull / w
-    h.count, h.squares, h.heaviest = len(x), float(pull @ y), float(w.max())
-    h.longest = math.sqrt(float(np.vecdot(x, x).max()))
-    h.lowest, h.highest = min(h.lowest, float(y.min())), max(h.highest, float(y.max()))
-    state = of_rows(ftrl.glm, state, [(x, numbers)], [], theta)
-    ftrl.solve(state)
-    return state
-
-
 def merge(spec: FTRL, states: Sequence[FTRLState]) -> FTRLState:
     r"""Return the state of the rows of all states together, each having learnt rows of its own.
 

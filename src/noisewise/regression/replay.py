@@ -1,6 +1,5 @@
 """The rows that a `RidgeMixture` keeps, and the loss of a stream over them."""
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -8,33 +7,24 @@ import numpy as np
 from ..blas import matmul
 from ..ownership import Owned
 from ..protocols import Array
-from .families import model
 from .ridge_mixture import RidgeMixture
 from .ridge_mixture_state import RidgeMixtureState
-from .solver import Session
 
 
 def kept_rows(mixture: RidgeMixture, state: RidgeMixtureState) -> tuple[Array, Array, Array, Array]:
     """Return rows less the first (as they are without an intercept), labels, weights, that row.
 
-    They are in the user's units, and from the first expert's.
+    They are in the user's units.
     """
-    p, first = state.width, state.experts[0]
-    with Session(model(mixture.family), first):
-        blocks = [(each.x[:, :p], each.pull, each.weight) for each in first.blocks()]
-        x, pull, w = (
-            np.concatenate([each[i] for each in blocks] or [np.zeros((0, p) if i == 0 else 0)])
-            for i in range(3)
-        )
-    x, pull, w = (each[state.prior_rows :] for each in (x, pull, w))
+    h, p, own = state.history, state.width, slice(state.prior_rows, None)
+    z, y, w = h.rows[own, :p].copy(), h.targets[own], h.weights[own].copy()
     if state.basis is not None:
-        x = matmul(x, state.basis)
-    units = state.units / math.sqrt(state.ridges[0])
-    z = np.divide(x, units, np.zeros_like(x), where=units > 0)
+        units = state.units
+        z = np.divide(matmul(z, state.basis), units, np.zeros((len(z), state.dim)), where=units > 0)
     shift = state.shift.copy()
     if mixture.fit_intercept and len(z):  # of a batch, 0 is the mean
         shift, z = shift + z[0], z - z[0]
-    return z, pull / w, w, shift
+    return z, y, w, shift
 
 
 def played(mixture: RidgeMixture, state: RidgeMixtureState) -> Callable[[], float]:

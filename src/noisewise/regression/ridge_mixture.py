@@ -2,43 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import lru_cache
+import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..blas import matmul
-from ..inputs import dimension, features, flag, positive, rows
+from ..engine import numbers
+from ..inputs import dimension, features, flag, one_of, positive, rows
 from ..ownership import Owned, writes
 from ..protocols import Array, FloatOrArray
 from . import wide_mixture as wide
 from .families import FAMILIES, Family, family_name, model
-from .ftrl import FTRL
-from .moving import rescaled
-from .ridge_mixture_state import RidgeMixtureState
-from .solver import Session
-from .wide_mixture import FIRST, NARROW
+from .history import History
+from .ridge_mixture_state import NARROW, RidgeMixtureState
+from .wide_mixture import FIRST
 
 GRID: Array = 4.0 ** np.arange(-5.0, 6.0)
 PRIOR = (1 + np.log10(GRID) ** 2) ** -0.5
 PRIOR /= PRIOR.sum()
 FIRST_DROP = 64  # and at all powers of 2 from there on
-UNIT_RIDGE = 0.5  # half the squared norm, in units of which the features are scaled
 STILL = 1e-14  # a variance below that share of the mean square is rounding
+AHEAD = 4096  # rows that are learnt at once: an interrupt is heard in between
 LIGHTEST, HEAVIEST = 1e-100, 1e30  # weights, for which curvatures are positive and finite
-
-
-@lru_cache
-def _expert(family: str, tolerance: float, certificate: str) -> FTRL:
-    return FTRL(model(family), UNIT_RIDGE, tolerance, certificate)
 
 
 @dataclass(frozen=True)
 class RidgeMixture:
     r"""Regression on shares, counts or signs that learns its ridge; no number needs to be given.
 
-    Experts are `FTRL` with penalty :math:`\frac12 cd\sum_i v_i\theta_i^2 + \ell(b)`,
+    Experts minimise the loss of the rows so far, as `FTRL` does, with penalty
+    :math:`\frac12 cd\sum_i v_i\theta_i^2 + \ell(b)`,
     :math:`c = 4^{-5}, 4^{-4}, \ldots, 4^5`, v the running variances of the features, b the score at
     the first row and :math:`\ell` the loss there of one label halfway between the two (1/2, or 0
     for signs); for counts :math:`\ell(b) = \frac18 b^2`. With prior
@@ -108,8 +102,8 @@ class RidgeMixture:
         flag("fit_intercept", self.fit_intercept)
         if self.ridge is not None:
             object.__setattr__(self, "ridge", positive("ridge", self.ridge))
-        checked = FTRL(model(self.family), UNIT_RIDGE, self.tolerance, self.certificate)
-        object.__setattr__(self, "tolerance", checked.tolerance)
+        object.__setattr__(self, "tolerance", positive("tolerance", self.tolerance, zero=True))
+        one_of("certificate", self.certificate, ("rigorous", "calibrated"))
 
     @property
     def label_range(self) -> tuple[float, float]:
@@ -120,37 +114,56 @@ class RidgeMixture:
     def _family(self) -> Family:
         return FAMILIES[self.family]
 
-    @property
-    def expert(self) -> FTRL:
-        """What learns with each ridge."""
-        return _expert(self.family, self.tolerance, self.certificate)
-
     def start(self, dim: int) -> RidgeMixtureState:
         """Make the state of a fresh learner."""
         d = dimension(dim)
         ridges: Array = GRID.copy() if self.ridge is None else np.array([2 * self.ridge / d])
         logs = np.log(PRIOR if self.ridge is None else np.ones(1))
         basis = np.zeros((FIRST, d)) if d > NARROW else None
-        p = (d if basis is None else FIRST) + self.fit_intercept
-        experts = [self.expert.start(p) for _ in ridges]
+        columns = (d if basis is None else FIRST) + self.fit_intercept
+        memory, history = self.memory(len(ridges), columns), History.start(columns, len(ridges))
         shift, total, squares, used = (np.zeros(d) for _ in range(4))
         state = RidgeMixtureState(
-            d, experts, ridges, logs, shift, total, squares, used, basis=basis
+            d, memory, history, ridges, logs, shift, total, squares, used, basis=basis
         )
-        if self.fit_intercept and self._family.middle is not None:
-            state.prior_rows = 1
-            self._teach(state, np.zeros((1, d)), np.array([self._family.middle]), np.ones(1))
+        state.prior_rows = int(self.fit_intercept and self._family.middle is not None)
+        state.learners.unit[:] = state.learner_units
+        if state.prior_rows:
+            state.learn(np.zeros((1, d)), np.array([self._family.middle]), np.ones(1))
         return state
+
+    def memory(self, learners: int, columns: int, count: int = 0) -> Array:
+        """Return the memory of learners of so many columns; ``count`` rows they are to be given."""
+        glm = model(self.family)
+        link, M = glm.link.compiled, glm.self_concordance
+        assert link is not None
+        assert M is not None
+        return numbers.start(
+            learners,
+            columns,
+            code=link.code,
+            bound=glm.score_bound,
+            concordance=M,
+            third=glm.third_derivative,
+            spread=math.sqrt(glm.max_slope / glm.min_slope),
+            tolerance=self.tolerance * math.sqrt(columns),
+            calibrated=self.certificate == "calibrated",
+            count=count,
+        )
 
     def check_state(self, state: RidgeMixtureState) -> None:
         """Raise unless the state is of this family, and has an intercept if this has one."""
-        for each in state.experts:
-            self.expert.check_state(each)
-            if each.dim != state.width + self.fit_intercept:
-                raise ValueError(
-                    f"the state is not of fit_intercept={self.fit_intercept}; pass a state that "
-                    "this spec started"
-                )
+        glm, s = model(self.family), state.learners.numbers
+        link = glm.link.compiled
+        if link is None or (s["code"] != link.code).any() or (s["bound"] != glm.score_bound).any():
+            raise ValueError(
+                f"the state is of another model than {glm}; pass a state that this spec started"
+            )
+        if state.history.x.shape[1] != state.width + self.fit_intercept:
+            raise ValueError(
+                f"the state is not of fit_intercept={self.fit_intercept}; pass a state that "
+                "this spec started"
+            )
 
     def predict(self, state: RidgeMixtureState, x: ArrayLike) -> FloatOrArray:
         """Return the predicted mean at each row of ``x``."""
@@ -166,17 +179,14 @@ class RidgeMixture:
         variance = self.variance(state.count + 1, state.total + z, state.squares + z * z)
         if state.dim > NARROW:
             return self._family.mix(state.weights[:, None], wide.scores(state, z, variance))
-        mean = self._mean_of(state, z)
+        scores = state.scores(z)
         for i in np.flatnonzero(state.outgrown(variance)):
-            renewed = self._renewed(state, variance[i])
+            renewed = state.twin()
+            renewed.rescale(variance[i])
             if state.batch:  # the order of rows must not be seen
-                self.solve(renewed)
-            mean[i] = self._mean_of(renewed, z[i : i + 1])[0]
-        return mean
-
-    def _mean_of(self, state: RidgeMixtureState, z: Array) -> Array:
-        scores = [matmul(state.scaled(z, i), each.theta) for i, each in enumerate(state.experts)]
-        return self._family.mix(state.weights[:, None], np.array(scores))
+                renewed.solve()
+            scores[:, i] = renewed.scores(z[i : i + 1])[:, 0]
+        return self._family.mix(state.weights[:, None], scores)
 
     @writes
     def update(
@@ -187,7 +197,8 @@ class RidgeMixture:
         self.check_state(state)
         self.refuse(state.dim, x, y, w)
         out, first = np.empty(len(x)), 0
-        for last in (*(np.flatnonzero(np.diff(w > 0)) + 1).tolist(), len(x)):
+        ends = {*(np.flatnonzero(np.diff(w > 0)) + 1).tolist(), *range(AHEAD, len(x), AHEAD)}
+        for last in sorted({*ends, len(x)}):
             part = slice(first, last)
             if last > first and w[first] > 0:
                 out[part] = self._learn(state, x[part], y[part], np.maximum(w[part], LIGHTEST))
@@ -200,8 +211,7 @@ class RidgeMixture:
         """Drive the gap to rounding error now."""
         self.check_state(state)
         with Owned(state):
-            for each in state.experts:
-                self.expert.solve(each)
+            state.solve()
 
     def refuse(self, dim: int, x: Array, y: Array, w: Array) -> None:
         """Raise if a label is not of the family, or a number too large."""
@@ -231,7 +241,7 @@ class RidgeMixture:
         while done < len(x):
             next_drop = max(FIRST_DROP, 1 << state.count.bit_length())
             ahead = slice(done, done + next_drop - state.count)
-            ready = wide.ready if state.dim > NARROW else self._ready
+            ready = wide.ready if state.dim > NARROW else _ready
             end = done + ready(self, state, z[ahead], variances[ahead])
             part = slice(done, end)
             out[part] = self._play(state, z[part], y[part], w[part])
@@ -240,17 +250,9 @@ class RidgeMixture:
             if state.count == next_drop:
                 state.drop()
             if state.dim > NARROW and state.count == state.next_look:
-                wide.look(self, state, variances[end - 1])
+                wide.look(state, variances[end - 1])
         state.total, state.squares = state.total.copy(), state.squares.copy()
         return out
-
-    @staticmethod
-    def _ready(mixture: RidgeMixture, state: RidgeMixtureState, z: Array, variances: Array) -> int:
-        """Scale for the first of some rows; return how many of them that serves."""
-        if state.outgrown(variances[0]):
-            vars(state).update(vars(mixture._renewed(state, variances[0])))
-        outgrown = state.outgrown(variances[1:])
-        return 1 + int(np.argmax(outgrown)) if outgrown.any() else len(z)
 
     def variance(self, count: int | Array, total: Array, squares: Array) -> Array:
         """Return the variances that belong to sums, 0 where they are rounding."""
@@ -258,35 +260,26 @@ class RidgeMixture:
         v = square - (total / count) ** 2 if self.fit_intercept else square
         return np.where(v > STILL * square, v, 0.0)
 
-    def _renewed(self, state: RidgeMixtureState, variance: Array) -> RidgeMixtureState:
-        """Return the state of the same rows scaled by other variances."""
-        variance = np.where(variance > 0, variance, state.variances)
-        factors = np.ones(state.dim + self.fit_intercept)
-        ratio = np.divide(state.variances, variance, np.ones(state.dim), where=variance > 0)
-        factors[: state.dim] = np.sqrt(ratio)
-        experts = [rescaled(model(self.family), each, factors) for each in state.experts]
-        return replace(state, experts=experts, variances=variance)
-
     def _play(self, state: RidgeMixtureState, z: Array, y: Array, w: Array) -> Array:
         """Let the experts learn, and weigh them; return the means of the mixture."""
-        scores = self._teach(state, z, y, w)
+        scores = state.learn(z, y, w)
         logs = _running_sums(state.log_weights, (w * self.log_likelihood(scores, y)).T).T
         before = np.column_stack([state.log_weights, logs[:, :-1]])
         state.log_weights = logs[:, -1].copy()
         weights = np.exp(before - before.max(axis=0))
         return self._family.mix(weights / weights.sum(axis=0), scores)
 
-    def _teach(self, state: RidgeMixtureState, z: Array, y: Array, w: Array) -> Array:
-        """Let the experts learn; return the scores that each gave to the rows before."""
-        glm, scores = model(self.family), np.empty((len(state.experts), len(z)))
-        for i, each in enumerate(state.experts):
-            with Session(glm, each):
-                scores[i] = each.solver.learn(glm, each, state.scaled(z, i), y, w, True)
-        return scores
-
     def log_likelihood(self, scores: Array, y: Array) -> Array:
         """Return the logarithm of the probability of labels; the extended loss is none."""
         return self._family.log_likelihood(self._family.clip(scores), y)
+
+
+def _ready(mixture: RidgeMixture, state: RidgeMixtureState, z: Array, variances: Array) -> int:
+    """Scale for the first of some rows; return how many of them that serves."""
+    if state.outgrown(variances[0]):
+        state.rescale(variances[0])
+    outgrown = state.outgrown(variances[1:])
+    return 1 + int(np.argmax(outgrown)) if outgrown.any() else len(z)
 
 
 def _running_sums(start: Array, rows: Array) -> Array:

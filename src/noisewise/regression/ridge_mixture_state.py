@@ -1,21 +1,35 @@
-"""RidgeMixtureState: experts with their weights, and how they see the features."""
+"""RidgeMixtureState: learners with their weights, and how they see the features."""
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ..blas import matmul
+from ..blas import matmul, one_thread
+from ..engine.numbers import FIELDS, HEADER, Learners, aligned, size
 from ..inputs import dimension
+from ..interruptible import interruptible
+from ..kernels.layout import LINK_COUNT
 from ..printing import OneLine
 from ..protocols import Array
-from ..states import COUNT, FLAG, check_fields, check_list, restore_writable
-from .state import FTRLState
+from ..states import (
+    COUNT,
+    FLAG,
+    check_fields,
+    check_finite,
+    check_layout,
+    check_rows,
+    restore_writable,
+)
+from .history import History
 
-# the constant column: with ridge 1/2, a ridge matrix of 1/4 for the intercept, or almost none
+# the roots of one over the penalty of the intercept: a penalty of 1/4, or almost none
 CONSTANT, FREE_CONSTANT = 2.0, 64.0
 RENEWAL = 2.0  # how far a variance may move before the features are scaled again
 LEAST_WEIGHT = 1e-6
+NARROW, LONG = 50, 200  # columns beyond which BLAS shares products, and a call may take seconds
+POSITIVE = "spread", "scale", "smallest", "stale_low"
+SIGNED = "value", "pending"
 
 
 @dataclass(eq=False, repr=False)
@@ -30,60 +44,96 @@ class RidgeMixtureState(OneLine):
         The logarithmic loss of the mixture so far: minus the logarithm of the probability that it
         gave to all labels, or to those since it was last fitted as a batch (``batch``).
     gap : float
-        The experts' proved distances from their minimisers (`FTRLState.gap`), by weight.
+        The learners' proved distances from their minimisers (`FTRLState.gap`), by weight.
     theta, intercept : (d,) array, float
-        The experts' estimates, averaged by weight, in the units of the features.
+        The learners' estimates, averaged by weight, in the units of the features.
     """
 
     dim: int
-    experts: list[FTRLState]
-    ridges: Array  # c of each expert
+    memory: Array  # of the learners, see `engine.numbers`
+    history: History  # shifted rows, or their coordinates, with 1 for the intercept
+    ridges: Array  # c of each learner
     log_weights: Array  # ln prior less losses; their sum of exponentials is that of the mixture
     shift: Array  # the first row, or the mean of rows fitted as a batch
     total: Array  # sums of shifted features, and of their squares
     squares: Array
     variances: Array  # those in use
     count: int = 0
-    prior_rows: int = 0  # 1 if experts began with a row of their own
+    prior_rows: int = 0  # 1 if learners began with a row of their own
     batch: bool = False  # whether rows were fitted as a batch
     basis: Array | None = None  # of rows fewer than columns
     rank: int = 0  # its directions so far
     next_look: int = 0  # the count at which all scales are renewed
 
     def __post_init__(self) -> None:
-        check_list("RidgeMixtureState.experts", self.experts, FTRLState)
-        d, k = dimension(self.dim), len(self.experts)
+        d, k = dimension(self.dim), len(self.log_weights)
         check_fields(self, ridges=(k,), log_weights=(k,), count=COUNT, prior_rows=COUNT)
-        check_fields(self, batch=FLAG)
+        check_fields(self, batch=FLAG, history=History)
         check_fields(self, shift=(d,), total=(d,), squares=(d,), variances=(d,))
         check_fields(self, rank=COUNT, next_look=COUNT)
         if self.basis is not None:
             check_fields(self, basis=(self.basis.size // d, d))
-        p = self.width
+        p, columns = self.width, self.history.x.shape[1]
         if self.rank > (0 if self.basis is None else p):
             raise ValueError(f"RidgeMixtureState.rank is {self.rank}, more than its basis has")
-        n = self.count + self.prior_rows
-        if not k or any(each.count != n for each in self.experts):
-            raise ValueError(f"RidgeMixtureState.experts have not learnt {n} rows each")
-        if self.prior_rows > (self.experts[0].dim > p):
+        if not k or columns not in (p, p + 1) or len(self.history.curvature) != k:
+            raise ValueError(f"RidgeMixtureState.history is not of {k} learners of dim {p}")
+        if self.prior_rows > (columns > p):
             raise ValueError(
                 f"RidgeMixtureState.prior_rows is {self.prior_rows}; pass 0 or, with "
                 "an intercept, 1"
             )
-        if len({each.dim for each in self.experts} | {p, p + 1}) > 2:
-            raise ValueError(f"RidgeMixtureState.experts are not of dim {p}, or {p + 1}")
         if not (self.ridges > 0).all() or min(self.squares.min(), self.variances.min()) < 0:
             raise ValueError("RidgeMixtureState holds a ridge, square or variance that is negative")
+        check_layout("RidgeMixtureState.memory", self.memory, (k, size(columns)))
+        check_rows("RidgeMixtureState", self.memory)
+        check_finite("RidgeMixtureState.memory", self.memory[:, HEADER:])
+        self.use(self.memory)
+        self._check_numbers()
 
-    __setstate__ = restore_writable
+    def _check_numbers(self) -> None:
+        """Raise unless kernels can work with the numbers of the learners."""
+        s, n = self.learners.numbers, self.count + self.prior_rows
+        if (s["count"] != n).any() or self.history.count != n:
+            raise ValueError(f"RidgeMixtureState.learners have not learnt {n} rows each")
+        wrong = [
+            name
+            for name in FIELDS
+            if not (np.abs(s[name]) if name in SIGNED else s[name]).min() >= 0
+            or (name in SIGNED and not np.isfinite(s[name]).all())
+            or (name in POSITIVE and s[name].min() == 0)
+        ]
+        limits = {"code": LINK_COUNT - 1, "slot": 1, "ridge": 1, "dim": self.history.x.shape[1]}
+        wrong += [
+            name for name, most in limits.items() if not np.isin(s[name], range(most + 1)).all()
+        ]
+        if wrong or (self.learners.unit < 0).any():
+            name = (wrong or ["unit"])[0]
+            raise ValueError(f"{name} of a learner in RidgeMixtureState is wrong; it is damaged")
 
     def __getstate__(self) -> dict[str, object]:
         """Return the fields alone, without what can be computed from them."""
         return {each.name: vars(self)[each.name] for each in fields(self)}
 
+    def __setstate__(self, held: dict[str, object]) -> None:
+        restore_writable(self, held)
+        self.use(self.memory)
+
+    def use(self, memory: Array) -> None:
+        """Have learners with this memory."""
+        self.memory = aligned(memory)
+        self.learners = Learners(self.memory, self.history.x.shape[1])
+
+    def twin(self) -> "RidgeMixtureState":
+        """Return a state that shares the rows alone: one of the two may go on."""
+        twin = object.__new__(RidgeMixtureState)
+        vars(twin).update(self.__getstate__(), history=self.history.with_own_curvatures())
+        twin.use(self.memory.copy())
+        return twin
+
     @property
     def weights(self) -> Array:
-        """The posterior weights of the experts."""
+        """The posterior weights of the learners."""
         return np.asarray(np.exp(self.log_weights + self.loss))
 
     @property
@@ -94,51 +144,98 @@ class RidgeMixtureState(OneLine):
     @property
     def gap(self) -> float:
         """The proved gaps, by weight."""
-        return float(self.weights @ [each.gap for each in self.experts])
+        return float(self.weights @ self.learners.numbers["gap"])
 
     @property
     def width(self) -> int:
-        """In how many coordinates experts see the features."""
+        """In how many coordinates learners see the features."""
         return self.dim if self.basis is None else len(self.basis)
 
     @property
     def theta(self) -> Array:
         """The estimates, by weight."""
-        theta: Array = sum(
-            w / math.sqrt(c) * each.theta[: self.width]
-            for w, c, each in zip(self.weights, self.ridges, self.experts, strict=True)
-        )
-        return self.units * (theta if self.basis is None else matmul(theta, self.basis))
-
-    @property
-    def constant(self) -> float:
-        """What experts see in the column of the intercept."""
-        return FREE_CONSTANT if self.prior_rows else CONSTANT
+        theta = self.weights @ self.learners.theta[:, : self.width]
+        return theta if self.basis is None else self.units * matmul(theta, self.basis)
 
     @property
     def intercept(self) -> float:
         """The intercepts, by weight."""
-        if self.experts[0].dim == self.width:
+        if self.history.x.shape[1] == self.width:
             return 0.0
-        at_shift = self.constant * self.weights @ [each.theta[-1] for each in self.experts]
-        return float(at_shift - self.theta @ self.shift)
+        return float(self.weights @ self.learners.theta[:, -1] - self.theta @ self.shift)
 
     @property
     def units(self) -> Array:
-        """What the expert of ridge 1 multiplies each feature by; 0 for one that has not moved."""
+        """What standardises each feature for the ridge 1; 0 for one that has not moved."""
         moved = self.variances > 0
         return np.divide(1.0, np.sqrt(self.dim * self.variances), np.zeros(self.dim), where=moved)
 
-    def scaled(self, z: Array, expert: int) -> Array:
-        """Return shifted rows as an expert sees them."""
-        made, p = np.empty((len(z), self.experts[expert].dim)), self.width
-        made[:, p:] = self.constant
-        units = self.units / math.sqrt(self.ridges[expert])
-        if self.basis is None:
-            np.multiply(z, units, out=made[:, :p])
-        else:
-            made[:, :p] = matmul(z * units, self.basis.T)
+    @property
+    def learner_units(self) -> Array:
+        """What each learner multiplies the columns of the history by."""
+        made = np.empty((len(self.ridges), self.history.x.shape[1]))
+        made[:, self.width :] = FREE_CONSTANT if self.prior_rows else CONSTANT
+        own = self.units if self.basis is None else np.ones(self.width)
+        np.multiply(1 / np.sqrt(self.ridges)[:, None], own, out=made[:, : self.width])
         return made
+
+    def coordinates(self, z: Array) -> Array:
+        """Return shifted rows as the history has them."""
+        made, p = np.empty((len(z), self.history.x.shape[1])), self.width
+        made[:, p:] = 1.0
+        made[:, :p] = z if self.basis is None else matmul(z * self.units, self.basis.T)
+        return made
+
+    def scaled(self, z: Array, which: int) -> Array:
+        """Return shifted rows as a learner sees them."""
+        return self.coordinates(z) * self.learner_units[which]
+
+    def scores(self, z: Array) -> Array:
+        """Return what each learner scores shifted rows, by its scales."""
+        return matmul(self.learners.theta, self.coordinates(z).T)
+
+    def learn(self, z: Array, y: Array, w: Array) -> Array:
+        """Let learners learn rows; return the score that each gave to a row before."""
+        from ..engine import learner
+
+        first, scores = self.history.count, np.empty((len(self.ridges), len(z)))
+        self.history.append(self.coordinates(z), y, w)
+        self._run(learner.learn, first, first + len(z), scores)
+        return scores
+
+    def rebuild(self, theta: Array) -> None:
+        """Let learners go on from these coefficients, after scales or coordinates have changed."""
+        from ..engine import passes
+
+        self.learners.move(theta, self.learner_units)
+        self._run(passes.rebuild, self.history.count)
+
+    def rescale(self, variance: Array) -> None:
+        """Scale the features by other variances, but where these are 0."""
+        theta = self.learners.theta
+        self.variances = np.where(variance > 0, variance, self.variances)
+        self.rebuild(theta)
+
+    def stretch(self, direction: Array, factor: float) -> None:
+        """Let learners go on after their rows were multiplied by a factor along a unit vector."""
+        from ..engine import passes
+
+        e = np.zeros(self.history.x.shape[1])
+        e[: len(direction)] = direction
+        self._run(passes.stretch, self.history.count, e, factor)
+
+    def solve(self) -> None:
+        """Drive the gaps to rounding error."""
+        from ..engine import passes
+
+        self._run(passes.solve, self.history.count)
+
+    def _run(self, kernel: Callable[..., None], *arguments: object) -> None:
+        """Call a kernel on the learners; of many columns so that an interrupt is heard."""
+        h, call = self.history, _directly
+        if self.width > NARROW:
+            call = _on_one_thread if self.width <= LONG else _patiently
+        call(kernel, self.memory, h.x, h.labels, h.curvature, *arguments)
 
     def outgrown(self, variance: Array) -> Array:
         """Return which variances, a row each, are too far from those in use."""
@@ -146,8 +243,17 @@ class RidgeMixtureState(OneLine):
         return np.asarray(((variance > RENEWAL * used) | (used > RENEWAL * variance)).any(axis=-1))
 
     def drop(self) -> None:
-        """Forget the experts of little weight; the others share what they had."""
+        """Forget the learners of little weight; the others share what they had."""
         kept, before = self.weights >= LEAST_WEIGHT, self.loss
-        self.experts = [each for each, keep in zip(self.experts, kept, strict=True) if keep]
+        self.history.keep(kept)
         self.ridges, self.log_weights = self.ridges[kept], self.log_weights[kept]
         self.log_weights = self.log_weights + (self.loss - before)
+        self.use(self.memory[kept])
+
+
+def _directly(kernel: Callable[..., None], *arguments: object) -> None:
+    kernel(*arguments)
+
+
+_on_one_thread = one_thread(_directly)
+_patiently = one_thread(interruptible(_directly))

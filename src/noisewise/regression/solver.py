@@ -102,12 +102,6 @@ class Solver(ABC):
     def move_ridge(self, glm: GLM, state: "FTRLState", ridge: float) -> None:
         """Make the state that of the same rows with another 2 lambda."""
 
-    def stretch(self, glm: GLM, state: "FTRLState", e: Array, t: float) -> None:
-        """Go on after the rows were stretched by t <= 1 along e, a vector of length 1."""
-        theta = state.theta
-        state.views.anchor[:], state.views.step[:] = theta + (1 / t - 1) * float(e @ theta) * e, 0.0
-        self.rebuild(glm, state)
-
     def with_model(self, fresh: "FTRLState", glm: GLM, state: "FTRLState") -> "FTRLState":
         """Return the fresh state of another model after the rows of a state."""
         refuse(state, "another parameter_bound, which the data ask for,")

@@ -1,0 +1,1 @@
+"""The compiled learner of rows with a curved link: several on one history, which is kept once."""

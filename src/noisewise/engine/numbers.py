@@ -1,0 +1,81 @@
+"""What learners know: numbers and vectors by name, and an inverse each, in a row of one matrix.
+
+Coordinates are those in which the penalty is half the squared length: a feature is multiplied by
+its unit, the root of one over its penalty, and a coefficient is one coordinate times that unit.
+"""
+
+import numpy as np
+
+from ..kernels.layout import align, padded
+from ..kernels.named import record
+from ..protocols import Array
+
+# those of `kernels.layout` that a learner has, too; the ridge is 1 in its coordinates
+FIELDS = (
+    "dim", "code", "bound", "concordance", "third", "spread", "tolerance", "scale", "calibrated",
+    "ridge", "count", "longest", "leverage", "cancelled", "survey", "bounding", "step_norm",
+    "stale_low", "stale_high", "stale_sum", "skew", "smallest", "value", "total", "curved", "loss",
+    "length", "rounding", "blur", "residual", "score_shift", "gap", "pass_due", "pending", "slot",
+    "passes", "factors",
+)  # fmt: skip
+NUMBERS = record(FIELDS)
+HEADER = padded(len(FIELDS))  # whole cache lines
+# vectors, padded to whole cache lines: k takes two in turn, and the row is scratch
+ANCHOR, STEP, GRADIENT, SLOTS, ROW, UNIT, VECTORS = 0, 1, 2, 3, 5, 6, 7
+
+
+def size(dim: int) -> int:
+    """Return how many numbers a learner has."""
+    n = padded(dim)
+    return HEADER + VECTORS * n + n * n
+
+
+def aligned(memory: Array) -> Array:
+    """Return memory that begins at a cache line, a copy if need be."""
+    return align(np.ascontiguousarray(memory).reshape(-1)).reshape(memory.shape)
+
+
+class Learners:
+    """The numbers and vectors of learners by name, one row each: views of their memory."""
+
+    def __init__(self, memory: Array, dim: int) -> None:
+        n, k = padded(dim), len(memory)
+        self.numbers = memory[:, : len(FIELDS)].view(NUMBERS)[:, 0]
+        vectors = memory[:, HEADER : HEADER + VECTORS * n].reshape(k, VECTORS, n)[..., :dim]
+        self.anchor, self.step, self.gradient = vectors[:, ANCHOR], vectors[:, STEP], vectors[:, 2]
+        self.slots, self.unit = vectors[:, SLOTS : SLOTS + 2], vectors[:, UNIT]
+        self.stored = memory[:, HEADER + VECTORS * n :].reshape(k, n, n)[:, :dim, :dim]
+
+    @property
+    def estimate(self) -> Array:
+        """The estimates in the coordinates of the learners."""
+        return np.asarray(self.anchor + self.step)
+
+    @property
+    def theta(self) -> Array:
+        """The coefficients, of rows as the history has them."""
+        return np.asarray(self.unit * self.estimate)
+
+    def move(self, theta: Array, unit: Array) -> None:
+        """Set coefficients and units; the rest is that of before until `passes.rebuild`."""
+        known = np.broadcast_to(unit > 0, theta.shape)
+        self.unit[:] = unit
+        self.anchor[:] = np.divide(theta, self.unit, out=np.zeros(theta.shape), where=known)
+        self.step[:] = 0.0
+
+    def inverse(self, which: int) -> Array:
+        """Return the inverse of the Hessian of one, in its coordinates."""
+        s, P = self.numbers[which], np.tril(self.stored[which])
+        k = self.slots[which, int(s["slot"])]
+        return np.asarray(P + np.tril(P, -1).T - s["pending"] * np.outer(k, k))
+
+
+def start(many: int, dim: int, **numbers: float) -> Array:
+    """Return the memory of learners with these numbers and units of 1 that have learnt nothing."""
+    memory = aligned(np.zeros((many, size(dim))))
+    made, own = Learners(memory, dim), ("ridge", "scale", "stale_low", "stale_high", "smallest")
+    for name, value in {"dim": dim, **dict.fromkeys(own, 1.0), **numbers}.items():
+        made.numbers[name] = value
+    made.unit[:] = 1.0
+    made.stored[:, range(dim), range(dim)] = 1.0
+    return memory

@@ -1,0 +1,440 @@
+"""Passes over the history: moving the anchor, and renewing the inverse.
+
+A pass costs as much as several products of the history and a vector; a new inverse also a product
+with itself. Both are done whole inside the call that finds them due.
+"""
+
+import math
+
+import numpy as np
+from numba import float64, int64, njit, void
+
+from ..kernels import layout as at
+from ..kernels.adaptive_set import EPS
+from ..kernels.anchor import (
+    BEND,
+    MEAN,
+    POTENTIAL,
+    SLOPE,
+    STALE_FROM,
+    certify,
+    mark_pass_due,
+    set_parts,
+)  # fmt: skip
+from ..kernels.compile_options import PART, entry
+from ..kernels.dense import dot, set_line
+from ..kernels.vectors import sweep
+from .matrices import add, cross, invert, largest_eigenvalue_bound
+from .numbers import (
+    ANCHOR,
+    FIELDS,
+    GRADIENT,
+    HEADER,
+    NUMBERS,
+    ROW,
+    SLOTS,
+    STEP,
+    UNIT,
+    VECTORS,
+)
+
+COUNT = len(FIELDS)
+CHUNK = 64  # rows that are multiplied at once: BLAS shares no product of 50 features
+NARROW = 64  # features up to which eigenvalues are bounded with every inverse
+LEAST_STRETCH = 0.03  # below, too many digits of an inverse would be lost
+Rows = float64[:, ::1]
+
+
+@njit(**PART)
+def place(vector, d):
+    """Return where a vector of a learner begins."""
+    return HEADER + vector * ((d + 7) // 8 * 8)
+
+
+@njit(**PART)
+def numbers(a):
+    """Return the numbers of a learner by name."""
+    return a[:COUNT].view(NUMBERS)[0]
+
+
+@njit(**PART)
+def vector(a, which, d):
+    """Return a vector of a learner."""
+    first = place(which, d)
+    return a[first : first + d]
+
+
+@njit(**PART)
+def set_scores(X, first, m, theta, scores):
+    """Set the scores of m rows, four rows at a time."""
+    d, i = theta.shape[0], 0
+    while i + 4 <= m:
+        r = first + i
+        s0 = s1 = s2 = s3 = 0.0
+        for j in range(d):
+            value = theta[j]
+            s0 += X[r, j] * value
+            s1 += X[r + 1, j] * value
+            s2 += X[r + 2, j] * value
+            s3 += X[r + 3, j] * value
+        scores[i], scores[i + 1], scores[i + 2], scores[i + 3] = s0, s1, s2, s3
+        i += 4
+    while i < m:
+        total = 0.0
+        for j in range(d):
+            total += X[first + i, j] * theta[j]
+        scores[i] = total
+        i += 1
+
+
+@njit(**PART)
+def add_residuals(X, first, m, residuals, gradient):
+    """Add m rows times their residuals to the gradient, four rows at a time."""
+    d, i = gradient.shape[0], 0
+    while i + 4 <= m:
+        r = first + i
+        r0, r1, r2, r3 = residuals[i], residuals[i + 1], residuals[i + 2], residuals[i + 3]
+        for j in range(d):
+            some = r0 * X[r, j] + r1 * X[r + 1, j]
+            gradient[j] += some + (r2 * X[r + 2, j] + r3 * X[r + 3, j])
+        i += 4
+    while i < m:
+        for j in range(d):
+            gradient[j] += residuals[i] * X[first + i, j]
+        i += 1
+
+
+@njit(**PART)
+def measure(s, unit, X, first, m, residuals, labels, curvature):
+    """Add the lengths of m rows to what is known of lengths."""
+    for i in range(m):
+        square = 0.0
+        for j in range(unit.shape[0]):
+            value = X[first + i, j] * unit[j]
+            square += value * value
+        s.longest = max(s.longest, math.sqrt(square))
+        s.total += math.sqrt(square) * (abs(residuals[i]) + abs(labels[1, first + i]))
+        s.curved += curvature[first + i] * square
+
+
+@njit(**PART)
+def scan(s, unit, trial, X, labels, old, fresh, n, gradient, measured):
+    """Set the gradient of F at the trial point, and note curvatures there.
+
+    Returns value, sizes of its terms, skew, least and largest ratio of curvatures to those in H,
+    and the squared Gamma. The lengths of the rows may be ``measured``, too.
+    """
+    d = unit.shape[0]
+    theta, room, scores = np.empty(d), np.empty(at.SCRATCH), np.empty(CHUNK)
+    for j in range(d):
+        theta[j], gradient[j] = unit[j] * trial[j], 0.0
+    value = 0.5 * dot(trial, trial)
+    size, skew, low, high, stale = value, 0.0, 1.0, 1.0, 0.0
+    for first in range(0, n, CHUNK):
+        m = min(CHUNK, n - first)
+        set_scores(X, first, m, theta, scores)
+        for i in range(m):
+            room[i] = scores[i]
+        set_parts(np.int64(s.code), s.bound, room, np.uint64(m))
+        for i in range(m):
+            w, pull = labels[0, first + i], labels[1, first + i]
+            curvature, before = w * room[SLOPE + i], old[first + i]
+            fresh[first + i] = curvature
+            potential, ratio = w * room[POTENTIAL + i], curvature / before
+            room[i] = w * room[MEAN + i] - pull
+            room[SLOPE + i] = ratio
+            value += potential - pull * scores[i]
+            size += abs(potential) + abs(pull * scores[i])
+            stale += before * (ratio - 1.0) * (ratio - 1.0)
+        for i in range(m):  # apart, since what keeps NaN does not become vector code
+            skew = max(skew, room[BEND + i])
+            low = min(low, room[SLOPE + i])
+            high = max(high, room[SLOPE + i])
+        add_residuals(X, first, m, room, gradient)
+        if measured:
+            measure(s, unit, X, first, m, room, labels, fresh)
+    for j in range(d):
+        gradient[j] = trial[j] + unit[j] * gradient[j]
+    s.passes += 1.0
+    return value, size, skew, low, high, stale
+
+
+@njit(**PART)
+def accept(s, a, d, trial, gradient, found):
+    """Make a point the anchor, given what a pass has found there."""
+    set_line(trial, vector(a, ANCHOR, d))
+    set_line(gradient, vector(a, GRADIENT, d))
+    s.length = math.sqrt(dot(trial, trial))
+    s.value, _, s.skew, s.stale_low, s.stale_high, stale = found
+    s.stale_sum = math.sqrt(stale)
+
+
+@njit(**PART)
+def multiply(s, a, d, which):
+    """Apply the pending change to the inverse P, and multiply it with a vector v; return v'Pv.
+
+    The product takes the place of the vector that the change used.
+    """
+    slot, n = int(s.slot), np.uint64((d + 7) // 8 * 8)
+    old, new = np.uint64(place(SLOTS + slot, d)), np.uint64(place(SLOTS + 1 - slot, d))
+    P, v = np.uint64(place(VECTORS, d)), np.uint64(place(which, d))
+    (form,) = sweep(a, np.uint64(d), n, P, old, v, new, -s.pending)
+    s.slot, s.pending = 1.0 - s.slot, 0.0
+    return form
+
+
+@njit(**PART)
+def restep(s, a, d):
+    """Set u = -P g, and certify."""
+    travel2, length2 = multiply(s, a, d, GRADIENT), 0.0
+    product, u = vector(a, SLOTS + int(s.slot), d), vector(a, STEP, d)
+    for j in range(d):
+        u[j] = -product[j]
+        length2 += u[j] * u[j]
+    s.step_norm = math.sqrt(max(travel2, 0.0))
+    s.rounding = EPS / math.sqrt(max(s.ridge, s.smallest / (s.spread * s.spread)))
+    certify(s, length2)
+
+
+@njit(**PART)
+def inverse(s, a, d):
+    """Return P, without the pending change."""
+    first, n, P = place(VECTORS, d), (d + 7) // 8 * 8, np.empty((d, d))
+    k = vector(a, SLOTS + int(s.slot), d)
+    for i in range(d):
+        for j in range(i + 1):
+            P[i, j] = a[first + i * n + j] - s.pending * k[i] * k[j]
+            P[j, i] = P[i, j]
+    return P
+
+
+@njit(**PART)
+def largest_leverage(unit, P, X, n, enough):
+    """Return the largest x'Px of a row, rounded up; one that is ``enough`` ends the search."""
+    d, most = unit.shape[0], 0.0
+    for first in range(0, n, CHUNK):
+        m = min(CHUNK, n - first)
+        x = np.empty((m, d))
+        for i in range(m):
+            for j in range(d):
+                x[i, j] = X[first + i, j] * unit[j]
+        products = cross(x, P)
+        for i in range(m):
+            form = 0.0
+            for j in range(d):
+                form += products[i, j] * x[i, j]
+            most = max(most, form * (1.0 + 1e-9))
+        if most >= enough:
+            break
+    return most
+
+
+@njit(**PART)
+def survey(s, a, d, X, n):
+    """Bound the eigenvalues of H from below and the leverages from above, as they are now.
+
+    Both only gain as rows are added. The eigenvalues are bounded again once the count has doubled.
+    The largest leverage takes a product with every row: it is looked for when the count
+    has grown ninefold, and no further than to a row that shows that it does not help.
+    """
+    if s.count < min(s.bounding, s.survey):
+        return
+    P = inverse(s, a, d)
+    s.smallest = max(s.smallest, 1.0 / largest_eigenvalue_bound(P))
+    s.bounding = 2.0 * s.count
+    if s.count >= s.survey:
+        enough = 0.0
+        if s.step_norm > 0.0:
+            ratio, u = 0.7 * s.longest / s.step_norm, vector(a, STEP, d)
+            enough = ratio * ratio * dot(u, u)
+        q = largest_leverage(vector(a, UNIT, d), P, X, n, enough)
+        if 0.0 < q < enough:  # else rounding has spoilt the inverse, which is about to be renewed
+            s.leverage = min(s.leverage, q)
+        s.survey = 9.0 * s.count
+
+
+@njit(**PART)
+def still_serves(s, B, rho, gap, nu):
+    """Return whether the factor allows half the travel of a fresh one.
+
+    B grows like p t^2 + q t with the travel t, p from skewness and q from staleness.
+    """
+    reach = rho / nu
+    p = 0.5 * s.skew * reach
+    q = min(max(s.stale_high - 1.0, 1.0 - s.stale_low), s.stale_sum * reach)
+    target = s.tolerance / s.scale
+    if s.calibrated == 0.0:
+        target *= B / gap
+    t = (math.sqrt(q * q + 4.0 * p * target) - q) / (2.0 * p) if p > 0.0 else 0.0
+    return t * t * p > 0.25 * target
+
+
+@njit(**PART)
+def move(s, a, d, X, labels, old, fresh, n):
+    """Move the anchor to m + t u for the first of t = 1, 1/2, ... that lowers F enough.
+
+    Armijo's rule says what is enough. Returns whether the factor still serves.
+    """
+    survey(s, a, d, X, n)
+    t, trial, gradient = 1.0, np.empty(d), np.empty(d)
+    m, u, unit = vector(a, ANCHOR, d), vector(a, STEP, d), vector(a, UNIT, d)
+    while True:
+        for j in range(d):
+            trial[j] = m[j] + t * u[j]
+        found = scan(s, unit, trial, X, labels, old, fresh, n, gradient, False)
+        noise = EPS * (d + math.sqrt(s.count)) * found[1]
+        wanted = s.value - 1e-4 * t * s.step_norm * s.step_norm
+        if t == 0.0 or found[0] <= wanted + 4.0 * noise:
+            break
+        t = 0.5 * t if t > 1e-9 else 0.0
+    accept(s, a, d, trial, gradient, found)
+    B, rho, gap, nu = s.residual, s.score_shift, s.gap, s.step_norm
+    restep(s, a, d)  # its travel is the measured gradient in the norm of the old inverse
+    usual = 0.0 < B < math.inf and nu > 0.0
+    if s.calibrated != 0.0 and usual:
+        s.scale = min(1.0, max(2.0 * s.step_norm / B, 0.97 * s.scale))
+        mark_pass_due(s)
+    return d >= STALE_FROM and usual and still_serves(s, B, rho, gap, nu)
+
+
+@njit(**PART)
+def renew(s, a, d, X, old, fresh, n):
+    """Form H from the curvatures that a pass has noted, invert it, and step; return the inverse."""
+    unit, H, roots = vector(a, UNIT, d), np.eye(d), np.empty((d, CHUNK))
+    for first in range(0, n, CHUNK):
+        for i in range(CHUNK):
+            t, c = min(first + i, n - 1), 0.0
+            if first + i < n:
+                old[t] = fresh[t]
+                c = math.sqrt(fresh[t])
+            for j in range(d):
+                roots[j, i] = c * X[t, j] * unit[j]
+        add(H, cross(roots, roots), 1.0)
+    P, begin, width, squares = invert(H), place(VECTORS, d), (d + 7) // 8 * 8, 0.0
+    for i in range(d):
+        squares += dot(P[i], P[i])
+        for j in range(d):
+            a[begin + i * width + j] = P[i, j]
+    # the new H is at least that share of the old one; curvatures may be lost altogether
+    s.leverage /= max(s.stale_low, 1e-100)
+    if d > NARROW:
+        s.smallest = max(s.stale_low * s.smallest, 1.0 / math.sqrt(squares), 1.0)
+    else:
+        s.smallest = max(1.0 / largest_eigenvalue_bound(P), 1.0)
+        s.bounding = 2.0 * s.count
+    s.stale_low = s.stale_high = 1.0
+    s.stale_sum = s.loss = s.pending = 0.0
+    s.factors += 1.0
+    restep(s, a, d)
+    return P
+
+
+@njit(**PART)
+def refresh(s, a, d, X, labels, old, n, exact):
+    """Move the anchor until no pass is due (``exact``: until the gap is all rounding)."""
+    fresh, factor = np.empty(n), exact or s.cancelled != 0.0
+    s.cancelled = 0.0
+    for attempt in range(200):
+        value = s.value
+        kept = move(s, a, d, X, labels, old, fresh, n)
+        if not kept or factor or attempt > 0:
+            renew(s, a, d, X, old, fresh, n)
+        if not exact and s.pass_due == 0.0:
+            return
+        # what is left is rounding: of the gradient, which the gap of a link whose slopes
+        # differ by many orders overstates, or of the value that guards the steps
+        proved = exact or s.calibrated == 0.0
+        if (proved and s.gap <= 1.01 * s.blur) or (attempt > 2 and not s.value < value):
+            return
+
+
+@njit(**PART)
+def begin_again(s, a, d, X, labels, old, n):
+    """Pass over the rows where the anchor is, after units, rows or the anchor have changed."""
+    s.longest = s.total = s.curved = s.leverage = 0.0
+    s.smallest = 1.0
+    unit, fresh, gradient = vector(a, UNIT, d), np.empty(n), np.empty(d)
+    trial = vector(a, ANCHOR, d)
+    found = scan(s, unit, trial, X, labels, old, fresh, n, gradient, True)
+    accept(s, a, d, trial, gradient, found)
+    s.stale_low = 1.0
+    P = renew(s, a, d, X, old, fresh, n)
+    s.leverage = largest_leverage(unit, P, X, n, math.inf)
+    restep(s, a, d)
+    if s.pass_due != 0.0:
+        refresh(s, a, d, X, labels, old, n, False)
+
+
+@entry(void(Rows, Rows, Rows, Rows, int64))
+def rebuild(memory, X, labels, curvature, n):
+    """Compute all that learners know of n rows again, from their anchors and units."""
+    for e in range(memory.shape[0]):
+        s = numbers(memory[e])
+        begin_again(s, memory[e], X.shape[1], X, labels, curvature[e], n)
+
+
+@entry(void(Rows, Rows, Rows, Rows, int64))
+def solve(memory, X, labels, curvature, n):
+    """Move anchors until gaps are all rounding."""
+    for e in range(memory.shape[0]):
+        s = numbers(memory[e])
+        refresh(s, memory[e], X.shape[1], X, labels, curvature[e], n, True)
+
+
+@njit(**PART)
+def stretch_inverse(s, a, d, e, t):
+    r"""Change the inverse where rows are multiplied by :math:`T = I + (t - 1)ee^\top`.
+
+    The Hessian becomes :math:`THT + (1 - t^2)ee^\top`, whose inverse is that of THT less one of
+    rank one. Returns e'Pe.
+    """
+    set_line(e, vector(a, ROW, d))
+    q, back = multiply(s, a, d, ROW), 1.0 / t - 1.0
+    r = (1.0 - t * t) / (t * t + (1.0 - t * t) * q)
+    one = back * (1.0 - r * q)
+    k, begin, width = vector(a, SLOTS + int(s.slot), d), place(VECTORS, d), (d + 7) // 8 * 8
+    for i in range(d):
+        along, across = back * q * one * e[i] + one * k[i], one * e[i] - r * k[i]
+        for j in range(d):
+            a[begin + i * width + j] += along * e[j] + across * k[j]
+    return q
+
+
+@njit(**PART)
+def multiply_along(v, e, t):
+    """Multiply the part of a vector along a vector of length 1."""
+    along = (t - 1.0) * dot(e, v)
+    for j in range(v.shape[0]):
+        v[j] += along * e[j]
+
+
+@entry(void(Rows, Rows, Rows, Rows, int64, float64[::1], float64))
+def stretch(memory, X, labels, curvature, n, e, t):
+    """Go on after rows, or units, were multiplied by t <= 1 along a vector of length 1.
+
+    Scores at the anchors stay; bounds of rows hold as before, since t is at most 1.
+    """
+    d = X.shape[1]
+    for which in range(memory.shape[0]):
+        a = memory[which]
+        s, m, u, g = numbers(a), vector(a, ANCHOR, d), vector(a, STEP, d), vector(a, GRADIENT, d)
+        if t < LEAST_STRETCH:
+            for j in range(d):
+                m[j] += u[j]
+            multiply_along(m, e, 1.0 / t)
+            begin_again(s, a, d, X, labels, curvature[which], n)
+            continue
+        stretch_inverse(s, a, d, e, t)
+        for j in range(d):
+            g[j] -= m[j]
+        multiply_along(m, e, 1.0 / t)
+        multiply_along(g, e, t)
+        for j in range(d):
+            g[j] += m[j]
+        before, s.length = s.length, math.sqrt(dot(m, m))
+        s.value += 0.5 * (s.length * s.length - before * before)
+        s.loss = max(s.loss, (s.curved + d) / (t * t * s.smallest))
+        s.smallest = 1.0 + t * t * (s.smallest - 1.0)
+        restep(s, a, d)
+        if s.pass_due != 0.0:
+            refresh(s, a, d, X, labels, curvature[which], n, False)
