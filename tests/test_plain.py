@@ -1,20 +1,19 @@
-"""Without a compiler, or without vector code, the plain twins serve and give the same."""
+"""Without a compiler, or with what numba documents alone, results are the same."""
 
-import inspect
 import os
 import subprocess
 import sys
-from contextlib import nullcontext
 from itertools import product
 
 import numpy as np
 import pytest
-from llvmlite import ir
 from numba import float64, njit, types
 
-from noisewise.kernels import arms, compile_options, gram, plain, simd, vectors
+from noisewise.kernels import arms, compile_options, gram, vectors
+from noisewise.kernels import layout as at
 from noisewise.kernels.layout import padded
 
+compiled = pytest.mark.skipif(not compile_options.COMPILED, reason="nothing is compiled")
 SIZES = (1, 3, 4, 5, 8, 11, 17)
 CODE = """
 import sys, warnings
@@ -64,71 +63,108 @@ def test_streams_policies_and_agents_run_without_a_compiler(tmp_path):
     np.testing.assert_allclose(*results, rtol=1e-9, atol=1e-9)
 
 
-def unwritable(build, P, x, quads, d):
-    raise NotImplementedError("planted")
+DOCUMENTED = """
+import sys, warnings
+import numpy as np
+from noisewise import supported
+supported.NUMBA_FIRST = supported.NUMBA_BEYOND  # as if none were tested
+import noisewise as nw
+from noisewise.kernels import compile_options
+assert compile_options.COMPILED and not compile_options.TESTED
+warnings.simplefilter("error")
+rng, out = np.random.default_rng(0), []
+for link in ("identity", "logistic"):
+    for d in (3, 9):
+        ftrl = nw.FTRL(nw.GLM(link))
+        state, x, y = ftrl.start(d), rng.uniform(-0.3, 0.3, (600, d)), rng.random(600)
+        out += [ftrl.update(state, x[0], 1), ftrl.update(state, [0.1] * d, 0.5)]
+        for bad in (("1", 1.0), (None, 1.0), (1.0, np.ones(2))):
+            try:
+                ftrl.update(state, x[0], *bad)
+            except ValueError:
+                out.append(state.count)
+        out += [*ftrl.update(state, x, y), *state.theta, state.gap]
+assert not any(name.startswith("noisewise.kernels.") and name.endswith(PRIVATE)
+               for name in sys.modules for PRIVATE in ("borrowed", "linked_parts", "vector_sweep"))
+np.save(sys.argv[1], np.array(out, dtype=float))
+"""
 
 
-def unknown_to_the_compiler(build, P, x, quads, d):
-    kind = ir.FunctionType(simd.NUMBER, [x.vector])
-    build.call(ir.Function(build.module, kind, "llvm.vector.reduce.fadd.v8f64"), [x.get(d)])
+@compiled
+def test_the_documented_interface_of_numba_is_enough(tmp_path):
+    """With a version that was not tested; the same as without a compiler."""
+    results = []
+    for switch in "01":
+        path = tmp_path / f"{switch}.npy"
+        env = {**os.environ, "NUMBA_DISABLE_JIT": switch, "NUMBA_CACHE_DIR": str(tmp_path)}
+        code = (
+            DOCUMENTED.replace("compile_options.COMPILED and", "") if switch == "1" else DOCUMENTED
+        )
+        subprocess.run([sys.executable, "-c", code, path], env=env, check=True)
+        results.append(np.load(path))
+    assert len(results[0]) > 2400
+    np.testing.assert_allclose(*results, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.skipif(not compile_options.COMPILED, reason="nothing is compiled")
-@pytest.mark.parametrize("write", [arms.eight_forms, unwritable, unknown_to_the_compiler])
-def test_a_twin_serves_where_vector_code_cant_be_compiled(write):
-    def twin(P, x, quads, d):
-        """Leave a mark."""
-        quads[0] = 7.0
-
-    code = simd.make_intrinsic(twin, lanes=8)(inspect.unwrap(write))
-    forms = njit(lambda P, x, quads: code(P, x, quads, np.uint64(1)))
-    quads, works = np.zeros(8), write is arms.eight_forms
-    with nullcontext() if works else pytest.warns(RuntimeWarning, match="plain loop serves"):
-        forms(np.eye(1), np.eye(4, 8), quads)
-    assert quads[0] == (1.0 if works else 7.0)
-
-
-@pytest.mark.skipif(not compile_options.COMPILED, reason="nothing is compiled")
-@pytest.mark.parametrize(
-    ("module", "name"), [(vectors, "sweep"), (gram, "squares"), (arms, "eight_forms")]
-)
-def test_twins_equal_vector_code_compiled_or_not(module, name):
-    """At whole and broken groups of 4 and 8 numbers; what is written too."""
-    twin = getattr(plain, name)
-    names = ", ".join(inspect.signature(twin).parameters)
-    compiled = njit(eval(f"lambda {names}: code({names})", {"code": getattr(module, name)}))
+@compiled
+def test_sweeps_are_alike_and_those_of_numpy():
+    """In vector code, compiled plain loops and plain loops; only fours up to the diagonal count."""
+    assert vectors.sweep is not vectors.plain_sweep
+    names = "a, d, ld, P, old, x, new, c"
+    kinds = [njit(eval(f"lambda {names}: code({names})", {"code": code}))
+             for code in (vectors.sweep, vectors.plain_sweep)]  # fmt: skip
     for d in SIZES:
         rng, ld = np.random.default_rng(d), padded(d)
-        a, columns = memory(rng, d), np.zeros((d + 3, 8))
-        columns[:d] = rng.normal(size=(d, 8))
-        P = a[8 * ld :].reshape(ld, ld)[:d, :d].copy()
-        given = {
-            "sweep": ((a,), (d, ld, 8 * ld, 0, ld, 2 * ld), (0.3,)),
-            "squares": ((a, rng.normal(size=ld * ld)), (d, ld, 0, 8), ()),
-            "eight_forms": ((P, columns, np.ones(8)), (d,), ()),
-        }[name]
-        results = []
-        for function in (compiled, twin, njit(twin)):
-            held = [each.copy() for each in given[0]]
-            found = function(*held, *map(np.uint64, given[1]), *given[2])
-            if name == "squares":  # only the lower triangle counts
-                held[1] = np.tril(held[1].reshape(ld, ld)[:d, :d])
-            if name == "sweep":  # likewise, by fours
-                held[0][8 * ld :] *= np.tril(np.ones((ld, ld))).reshape(-1)
-            results.append([*held, np.array(found or 0.0)])
-        for one, *others in zip(*results, strict=True):
-            for other in others:
-                np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-13)
+        a, fours = memory(rng, d), -(-d // 4) * 4
+        k, x, P = a[:d], a[ld : ld + d], a[8 * ld :].reshape(ld, ld)[:d, :d]
+        wanted = P + 0.3 * np.outer(k, k)
+        where = map(np.uint64, (d, ld, 8 * ld, 0, ld, 2 * ld))
+        where = [*where]
+        a[2 * ld : 3 * ld] = np.nan  # nothing but what is written there is read
+        a[2 * ld : 2 * ld + fours] = 0.0
+        for sweep in (*kinds, vectors.plain_sweep.py_func):
+            b = a.copy()
+            (q,) = sweep(b, *where, 0.3)
+            assert q == pytest.approx(x @ wanted @ x, rel=1e-12)
+            np.testing.assert_allclose(b[2 * ld : 2 * ld + d], wanted @ x, 1e-12, 1e-12)
+            found = b[8 * ld :].reshape(ld, ld)[:d, :d]
+            np.testing.assert_allclose(np.tril(found), np.tril(wanted), 1e-13, 1e-13)
+            np.testing.assert_array_equal(b[:ld], a[:ld])
 
 
-@pytest.mark.skipif(not compile_options.COMPILED, reason="nothing is compiled")
+@pytest.mark.parametrize("rows", [1, 7, 8, 64, 65, 130])
+def test_gram_matrices_are_those_of_numpy(rows):
+    """Few rows, and whole and broken chunks."""
+    for d in SIZES:
+        x, ld = np.random.default_rng(d).normal(size=(rows, d)), padded(d)
+        a = at.allocate(d)
+        numbers = at.Header(a)
+        numbers.dim, numbers.padded, numbers.buffered = d, ld, rows
+        at.Views(a, d).x[:rows] = x
+        total = np.eye(d)
+        gram.add_gram(a, total, np.full(ld * ld, np.nan))
+        np.testing.assert_allclose(total, np.eye(d) + x.T @ x, 1e-12, 1e-12)
+        assert numbers.buffered == 0
+
+
+@pytest.mark.parametrize("count", [1, 3, 8, 63, 64, 65, 200])
+def test_quadratic_forms_are_those_of_numpy(count):
+    for d in SIZES:
+        rng = np.random.default_rng(d)
+        x, root = rng.normal(size=(count, d)), rng.normal(size=(d, d))
+        P, found = root @ root.T, np.full(count, np.nan)
+        arms.forms_of(x, P, found)
+        np.testing.assert_allclose(found, ((x @ P) * x).sum(axis=1), 1e-11, 1e-11)
+
+
+@compiled
 def test_loops_of_a_round_equal_products_of_numpy():
-    """In vector code and in plain loops; nothing is read past the end of the last row."""
+    """Compiled or not; nothing is read past the end of the last row."""
     code = {"copy_and_dot": vectors.copy_and_dot, "advance": vectors.advance}
     forms = "lambda a, x, d, x0, row, m, u: ", "lambda a, d, u, k, g, x, move, r: "
     calls = "copy_and_dot(a, x, d, x0, row, m, u)", "advance(a, d, u, k, g, x, move, r)"
-    compiled = [njit(eval(form + call, code)) for form, call in zip(forms, calls, strict=True)]
-    two_ways = compiled, (plain.copy_and_dot, plain.advance)
+    in_code = [njit(eval(form + call, code)) for form, call in zip(forms, calls, strict=True)]
+    two_ways = in_code, (vectors.copy_and_dot.py_func, vectors.advance.py_func)
     square = njit(vectors.square.py_func)
     for (copy_and_dot, advance), d in product(two_ways, SIZES):
         rng, ld = np.random.default_rng(d), padded(d)
@@ -136,12 +172,12 @@ def test_loops_of_a_round_equal_products_of_numpy():
         m, u, k, g, v = a[: 5 * ld].reshape(5, ld).copy()
         a[5 * ld : 6 * ld] = 0.0
         x0, row = x[d : 2 * d], np.uint64(5 * ld)
-        at = np.arange(5, dtype=np.uint64) * np.uint64(ld)
+        lines = np.arange(5, dtype=np.uint64) * np.uint64(ld)
         np.testing.assert_allclose(square(x, d, d), [x0 @ x0], rtol=1e-13)
-        found = copy_and_dot(a, x, np.uint64(d), np.uint64(d), row, at[0], at[1])
+        found = copy_and_dot(a, x, np.uint64(d), np.uint64(d), row, lines[0], lines[1])
         np.testing.assert_allclose(found, [x0 @ m[:d], x0 @ u[:d], x0 @ x0], 1e-13, 1e-13)
         assert np.array_equal(a[5 * ld : 6 * ld], np.pad(x0, (0, ld - d)))
-        found = advance(a, np.uint64(d), *at[1:], 0.3, -0.7)
+        found = advance(a, np.uint64(d), *lines[1:], 0.3, -0.7)
         u, g = u + 0.3 * k, g - 0.7 * v
         np.testing.assert_allclose(found, [g @ u, u @ u], 1e-13, 1e-13)
         np.testing.assert_allclose(a[: 5 * ld], [*m, *u, *k, *g, *v], 1e-13, 1e-13)

@@ -3,7 +3,7 @@
 import re
 import sysconfig
 
-NUMBA_BEYOND = (0, 69)  # the first that is not tested, as in pyproject.toml
+NUMBA_FIRST, NUMBA_BEYOND = (0, 61), (0, 69)  # tested, and not any more, as in pyproject.toml
 
 
 def check_python() -> None:

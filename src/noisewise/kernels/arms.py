@@ -9,12 +9,13 @@ import math
 import numpy as np
 from numba import float64, int64, njit, void
 
-from . import plain
 from .compile_options import INNER, PART, entry
 from .dense import add_outer, times, update_inverse
-from .simd import WORD, make_intrinsic
 
 TIE = 1e-12
+SIDE = np.uint64(64)  # arms side by side
+ZERO, ONE, TWO, THREE = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
+FOUR, EIGHT = np.uint64(4), np.uint64(8)
 LARGEST = 1e50  # reward, as the readable way has it
 
 
@@ -55,43 +56,43 @@ def longest(rows):
     return most
 
 
-@make_intrinsic(plain.eight_forms, lanes=8)
-def eight_forms(build, P, x, quads, d):
-    """Set the quadratic forms of eight vectors, the columns of ``x``: its rows are eights.
-
-    Four rows of P are taken at a time; past its end stands the last one, where ``x`` is zero.
-    """
-    total, last = P.zero(), build.sub(d, WORD(1))
-    with P.loop(d, 4) as (i, _):
-        lines = [build.add(i, WORD(r)) for r in range(4)]
-        past = [build.icmp_unsigned(">", line, last) for line in lines]
-        rows = [build.mul(build.select(far, last, line), d)
-                for far, line in zip(past, lines, strict=True)]  # fmt: skip
-
-        def products(j):
-            column = x.get(build.mul(j, WORD(8)))
-            for row in rows:
-                yield P.times(P.get_one(row, j), column)
-
-        for line, inner in zip(lines, P.sums(4, products, d, 1), strict=True):
-            square = P.times(inner, x.get(build.mul(line, WORD(8))))
-            build.store(P.plus(build.load(total), square), total)
-    quads.put(build.load(total), WORD(0))
-
-
 @njit(**PART)
 def set_forms(arms, inverse, quads):
-    """Set the quadratic forms x'Px of all arms."""
-    K, d = arms.shape
-    columns, eight = np.zeros((d + 3, 8)), np.empty(8)
-    for first in range(0, K, 8):
-        n = min(8, K - first)
-        for i in range(n):
+    """Set the quadratic forms x'Px of all arms, of a symmetric P: 64 of them side by side.
+
+    Their features lie a constant apart, and four columns of P are taken at a time.
+    """
+    K, d = np.uint64(arms.shape[0]), np.uint64(arms.shape[1])
+    work, half, total = np.empty((d + TWO) * SIDE), d * SIDE, (d + ONE) * SIDE
+    for first in range(ZERO, K, SIDE):
+        n = min(SIDE, K - first)
+        width = (n + EIGHT - ONE) // EIGHT * EIGHT
+        for c in range(width):
+            arm = min(first + c, K - ONE)
             for j in range(d):
-                columns[j, i] = arms[first + i, j]
-        eight_forms(inverse, columns, eight, np.uint64(d))
-        for i in range(n):
-            quads[first + i] = max(eight[i], 0.0)
+                work[j * SIDE + c] = arms[arm, j]
+            work[total + c] = 0.0
+        for i in range(d):
+            for c in range(width):
+                work[half + c] = 0.0
+            corner = i // FOUR * FOUR
+            for j in range(ZERO, corner, FOUR):
+                p0, p1 = inverse[i, j], inverse[i, j + ONE]
+                p2, p3 = inverse[i, j + TWO], inverse[i, j + THREE]
+                x = j * SIDE
+                for c in range(x, x + width):
+                    left = p0 * work[c] + p1 * work[c + SIDE]
+                    right = p2 * work[c + TWO * SIDE] + p3 * work[c + THREE * SIDE]
+                    work[half + c - x] += left + right
+            for j in range(corner, i):
+                p = inverse[i, j]
+                for c in range(width):
+                    work[half + c] += p * work[j * SIDE + c]
+            p, x = inverse[i, i], i * SIDE
+            for c in range(width):
+                work[total + c] += work[x + c] * (2.0 * work[half + c] + p * work[x + c])
+        for c in range(n):
+            quads[first + c] = max(work[total + c], 0.0)
 
 
 @entry(void(float64[:, ::1], float64[:, ::1], float64[::1]))

@@ -2,8 +2,9 @@
 
 The compiler's own cache looks at the file of a function alone, but a kernel is made of several
 files: one that is unchanged would go on running code compiled against an old layout. Nor does it
-survive a folder that can't be written, a full disk or a damaged entry. Here each of those costs a
-compilation and one warning a process, never a result.
+survive a full disk or a damaged entry. Here each of those costs a compilation and one warning a
+process, never a result: the compiler caches in a temporary folder, and what it leaves there is kept
+as one file with a checksum.
 
 An entry is code, and its checksum is no signature: folders and entries that others own or can write
 are not read. Nothing is deleted but folders of ours that hold nothing but entries.
@@ -14,41 +15,32 @@ import pickle
 import re
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
-from importlib import resources
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 from uuid import uuid4
 
-import llvmlite
 import numba
-from numba.core import config
-from numba.core.base import BaseContext
-from numba.core.codegen import Codegen
-from numba.core.compiler import CompileResult
-from numba.core.runtime import rtsys
-from numba.core.serialize import dumps
-from numba.core.typing.templates import Signature
-from numba.misc.appdirs import AppDirs
+from numba import config, njit
 
 NAME, KEPT = "noisewise-", 8  # folders of other sources that stay beside that of these
 OURS = re.compile(NAME + "[0-9a-f]{32}")
 ENTRY = re.compile(r".+-[0-9a-f]{32}\.bin(\.[0-9a-f]{16})?")  # whole, or left by a killed process
 OTHERS = 0o022  # the rights of others to write
-VERSIONS = numba.__version__, llvmlite.__version__, sys.version
+ROOMS = "kernels", "engine"  # whose sources are compiled
 troubles: list[str] = []
 
 
 @cache
 def digest() -> str:
     """Return a digest of the sources of all kernels."""
-    sources = (each for each in resources.files(__package__).iterdir() if ".py" in each.name)
-    total = sha256()
-    for source in sorted(sources, key=lambda each: each.name):
-        if source.is_file():
-            total.update(repr((source.name, source.read_bytes())).encode())
+    home, total = Path(__file__).parents[1], sha256()
+    for source in sorted(each for room in ROOMS for each in (home / room).glob("*.py")):
+        total.update(repr((source.parent.name, source.name, source.read_bytes())).encode())
     return total.hexdigest()[:32]
 
 
@@ -61,8 +53,8 @@ def folders() -> list[Path]:
     if config.CACHE_DIR:
         homes = [Path(config.CACHE_DIR)]
     else:
-        everyone = AppDirs(appname="numba", appauthor=False).user_cache_dir
-        homes = [Path(__file__).parent / "__pycache__", Path(everyone)]
+        everyone = Path(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")))
+        homes = [Path(__file__).parent / "__pycache__", everyone / "noisewise"]
     return [home / (NAME + digest()) for home in homes if home.is_absolute()]
 
 
@@ -79,66 +71,79 @@ def report(what: str, error: OSError | str) -> None:
         )
 
 
-class CodeCache:
-    """Where the machine code of one function is kept; the compiler calls these methods.
+def compile_or_load(
+    function: Callable[..., object], signature: object, options: Mapping[str, object]
+) -> Any:
+    """Return the function as numba compiles it for one signature, or as it lies on disk."""
+    key = sha256(repr((str(signature), numba.__version__, sys.version)).encode())
+    name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
+    name = f"{name}-{key.hexdigest()[:32]}.bin"
+    kernel = None
+    try:
+        with TemporaryDirectory(prefix=NAME) as folder:
+            kernel = cached_in(folder, function, options)
+            place = Path(kernel.stats.cache_path)
+            for file, content in load(name).items():
+                (place / file).write_bytes(content)
+            kernel.compile(signature)
+            if not kernel.stats.cache_hits:
+                keep(name, {each.name: each.read_bytes() for each in place.iterdir()})
+    except OSError as error:
+        report("compiled code can't be kept", error)
+        if kernel is None or not kernel.signatures:
+            kernel = njit(**options)(function)
+            kernel.compile(signature)
+    return kernel
 
-    An entry is a checksum and what the compiler makes of its result. It is written aside and
-    renamed, so that processes at the same time see it whole or not at all.
-    """
 
-    def __init__(self, function: Callable[..., object]) -> None:
-        self.name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
+def cached_in(folder: str, function: Callable[..., object], options: Mapping[str, object]) -> Any:
+    """Return a function to be compiled, whose code numba caches in a folder."""
+    before = config.CACHE_DIR
+    config.CACHE_DIR = folder
+    try:
+        kernel = njit(cache=True, **options)(function)
+    except RuntimeError as error:  # its source is no file
+        raise OSError(str(error)) from error
+    finally:
+        config.CACHE_DIR = before
+    if Path(folder) not in Path(kernel.stats.cache_path).parents:
+        raise OSError("numba is set to cache elsewhere")
+    return kernel
 
-    @property
-    def cache_path(self) -> str:
-        """Where new code is kept first of all."""
-        return str(*folders()[:1])
 
-    def file(self, signature: Signature, codegen: Codegen) -> str:
-        """Return the name of an entry: function, types, processor and versions."""
-        key = sha256(repr((str(signature), codegen.magic_tuple(), VERSIONS)).encode())
-        return f"{self.name}-{key.hexdigest()[:32]}.bin"
+def load(name: str) -> dict[str, bytes]:
+    """Return the files of an entry that is whole; none where there is none."""
+    for folder in folders():
+        try:
+            entry = read(folder / name)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            report(f"compiled code in {folder} can't be read", error)
+            continue
+        if sha256(entry[32:]).digest() == entry[:32]:
+            files: dict[str, bytes] = pickle.loads(entry[32:])
+            return files
+        report(f"compiled code in {folder / name} is damaged", "its checksum is wrong")
+    return {}
 
-    def load_overload(self, signature: Signature, context: BaseContext) -> CompileResult | None:
-        """Return the compiled function, None where there is none that is whole."""
-        rtsys.initialize(context)  # all that code needs that was typed before
-        name = self.file(signature, context.codegen())
-        for folder in folders():
-            try:
-                entry = read(folder / name)
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-            except OSError as error:
-                report(f"compiled code in {folder} can't be read", error)
-                continue
-            if sha256(entry[32:]).digest() == entry[:32]:
-                return CompileResult._rebuild(context, *pickle.loads(entry[32:]))
-            report(f"compiled code in {folder / name} is damaged", "its checksum is wrong")
-        return None
 
-    def save_overload(self, signature: Signature, result: CompileResult) -> None:
-        """Keep a compiled function in the first folder that takes it."""
-        if result.lifted or result.library.has_dynamic_globals:  # code with addresses in it
-            return
-        entry = dumps(result._reduce())
-        entry = sha256(entry).digest() + entry
-        name, places, errors = self.file(signature, result.codegen), folders(), []
-        for folder in places:
-            try:
-                write(folder / name, entry)
-            except OSError as error:
-                errors.append(error)
-            else:
-                return
-        if places:
-            report(f"compiled code can't be kept in {places[0]}", errors[0])
+def keep(name: str, files: dict[str, bytes]) -> None:
+    """Keep an entry in the first folder that takes it."""
+    entry = pickle.dumps(files)
+    entry = sha256(entry).digest() + entry
+    places, errors = folders(), []
+    for folder in places:
+        try:
+            write(folder / name, entry)
+        except OSError as error:
+            errors.append(error)
         else:
-            report("compiled code can't be kept", "the path of the cache is relative")
-
-    def enable(self) -> None:
-        """Do nothing: the cache is always on."""
-
-    disable = flush = enable
+            return
+    if places:
+        report(f"compiled code can't be kept in {places[0]}", errors[0])
+    else:
+        report("compiled code can't be kept", "the path of the cache is relative")
 
 
 def refuse_foreign(found: os.stat_result) -> None:

@@ -3,6 +3,10 @@
 An entry is compiled, or loaded, when it is first called. Parts are not cached: code made around a
 loaded part rounds differently from code made around a compiled one, so a result would depend on the
 disk.
+
+Three files use what numba does not document, and only in the versions they are tested with
+(`TESTED`): `linked_parts.py`, `borrowed.py` and `vector_sweep.py`. Without them everything works as
+documented, but slower.
 """
 
 import math
@@ -12,29 +16,54 @@ from collections.abc import Callable
 from functools import update_wrapper, wraps
 from numbers import Real
 from threading import RLock
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
+import numba
 import numpy as np
 from numba import config, njit, types
-from numba.core.typing.templates import Signature
-from numba.np.numpy_support import as_dtype
 
 from ..forking import Inside
-from .cache import CodeCache
+from ..supported import NUMBA_BEYOND, NUMBA_FIRST
+from . import cache
 from .compile_note import noted
-from .linked_parts import PartCompiler
+
+COMPILED = not config.DISABLE_JIT
+TESTED = COMPILED and NUMBA_FIRST <= numba.version_info[:2] < NUMBA_BEYOND
 
 # sums may be reordered, but NaN and infinity keep their meaning: the input checks need them
 FAST = ("reassoc", "contract", "arcp", "nsz")
 SPEED = {"fastmath": {*FAST}, "no_cfunc_wrapper": True, "error_model": "numpy"}
-ALONE = {**SPEED, "no_cpython_wrapper": True}
-PART = {**ALONE, "pipeline_class": PartCompiler}
+PART = {**SPEED, "no_cpython_wrapper": True}
+if TESTED:
+    from .linked_parts import PartCompiler
+
+    PART["pipeline_class"] = PartCompiler
 INNER = {**PART, "forceinline": True}
 ORDERED = {**PART, "fastmath": {"contract"}}  # parts in which the order of operations matters
-COMPILED = not config.DISABLE_JIT
 R = TypeVar("R")
 entries: list["Entry[Any]"] = []  # of the modules imported so far
 _lock = RLock()
+
+
+if TESTED:
+    from .borrowed import Borrowed as Borrowed
+    from .borrowed import borrow as borrow
+else:
+
+    def Borrowed(kind: types.Type) -> types.Type:  # type: ignore[no-redef]
+        """Return the type of an argument that is taken in the documented way."""
+        return kind
+
+    @njit(**INNER)
+    def borrow(argument):  # type: ignore[no-untyped-def]
+        """Return the argument."""
+        return argument
+
+
+class Signature(Protocol):
+    """What numba makes of `float64(int64)`."""
+
+    args: tuple[types.Type, ...]
 
 
 def _forked() -> None:
@@ -45,14 +74,6 @@ def _forked() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
-
-
-class Given(types.Type):  # type: ignore[misc]
-    """The type of an argument that is read as it lies in memory, see given.py."""
-
-    def __init__(self, of: types.Type) -> None:
-        self.of = of
-        super().__init__(f"Given({of})")
 
 
 class Entry(Generic[R]):
@@ -72,13 +93,15 @@ class Entry(Generic[R]):
         """Return the kernel, compiled or loaded, and put it in its module where the entry was."""
         with _lock, Inside(self):
             if self.compiled is None:
-                self.kernel = kernel = njit(nogil=self.nogil, **SPEED)(self.function)
-                kernel._cache = CodeCache(self.function)
                 with noted():
-                    direct = kernel.compile(self.signature)
+                    self.kernel = kernel = cache.compile_or_load(
+                        self.function, self.signature, {"nogil": self.nogil, **SPEED}
+                    )
+                direct = kernel.compile(self.signature)
                 kernel.disable_compile()
-                given = any(isinstance(each, Given) for each in self.signature.args)
-                self.compiled = direct if given else kernel  # which looks types up first
+                documented = types.Array, types.Number
+                usual = all(isinstance(each, documented) for each in self.signature.args)
+                self.compiled = kernel if usual else direct  # the former looks types up
                 home, name = sys.modules.get(self.function.__module__), self.function.__name__
                 if getattr(home, name, None) is self:
                     setattr(home, name, self.compiled)
@@ -120,11 +143,10 @@ def strict(signature: Signature, function: Callable[..., R]) -> Callable[..., R]
 
 def fitting(kind: types.Type, given: object) -> object:
     """Return an argument as its type says; raise `TypeError` where the compiled code would."""
-    kind = kind.of if isinstance(kind, Given) else kind
     if isinstance(kind, types.Array):
         if (
             type(given) is np.ndarray
-            and (given.ndim, given.dtype) == (kind.ndim, as_dtype(kind.dtype))
+            and (given.ndim, given.dtype) == (kind.ndim, str(kind.dtype))
             and given.flags.c_contiguous
             and given.flags.writeable
         ):

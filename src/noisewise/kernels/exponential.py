@@ -5,26 +5,18 @@ Both are within two units in the last place; tests compare them with the standar
 
 import math
 
+import numpy as np
 from numba import njit
 
-from . import plain
 from .compile_options import ORDERED
-from .simd import NUMBER, WORD, make_intrinsic
 
 PER_LOG2 = 1.0 / math.log(2.0)
 # log 2 in two parts: multiples of the first by an exponent are exact
 LOG2_HIGH, LOG2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 LEAST, MOST = -708.0, 709.0  # exponents of normal numbers
-INTEGER = plain.INTEGER
+INTEGER = 1.5 * 2.0**52  # a number added to this is rounded to an integer
 ROOT = math.sqrt(2.0) - 1.0
 LOG2 = math.log(2.0)
-
-
-@make_intrinsic(plain.power_of_two, results=1)
-def power_of_two(build, shifted):
-    """Return 2^n, given n + 1.5 2^52, whose last bits are those of n."""
-    word = build.shl(build.bitcast(shifted, WORD), WORD(52))
-    return [build.bitcast(build.add(word, WORD(1023 << 52)), NUMBER)]
 
 
 @njit(**ORDERED, forceinline=True)
@@ -39,7 +31,7 @@ def exponential(x):
     low = (1.0 / 2 + r * (1.0 / 6)) + r2 * (1.0 / 24 + r * (1.0 / 120))
     middle = (1.0 / 720 + r * (1.0 / 5040)) + r2 * (1.0 / 40320 + r * (1.0 / 362880))
     high = (1.0 / 3628800 + r * (1.0 / 39916800)) + r2 * (1.0 / 479001600 + r * (1.0 / 6227020800))
-    (scale,) = power_of_two(shifted)
+    scale = np.int64((np.int64(n) + 1023) << 52).view(np.float64)  # 2^n
     return scale * (1.0 + (r + r2 * (low + r4 * (middle + r4 * high))))
 
 

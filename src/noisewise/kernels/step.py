@@ -12,8 +12,7 @@ wrapping around.
 import math
 
 import numpy as np
-from numba import float64, int64, njit, void
-from numba.core.errors import NumbaError
+from numba import errors, float64, int64, njit, void
 
 from . import anchor, layout
 from .anchor import (
@@ -29,18 +28,17 @@ from .anchor import (
     offsets,
     set_parts,
 )
-from .compile_options import INNER, PART, Given, entry
-from .given import taken
+from .compile_options import INNER, PART, Borrowed, borrow, entry
 from .links import extended, within
 from .vectors import advance, copy_and_dot, square, sweep
 
 # what calling a kernel raises, before it runs, where an argument is not of its type
-UNFIT = (TypeError, ValueError, OverflowError, NumbaError)
+UNFIT = (TypeError, ValueError, OverflowError, errors.NumbaError)
 LARGEST = layout.LARGEST
 CANCELS = 1e6
 ROOM = float(layout.BUFFER)
 ZERO = np.uint64(0)
-ROW, REAL = Given(float64[::1]), Given(float64)  # what `step` takes
+ROW, REAL = Borrowed(float64[::1]), Borrowed(float64)  # what `step` takes
 
 
 @njit(**INNER)
@@ -151,7 +149,7 @@ def step(y, w, a, x):
     NaN says that the row was not learnt, infinity that it was, and that the status asks for
     something before the next row; then the mean lies in the header.
     """
-    y, w, a, x = taken(y), taken(w), taken(a), taken(x)
+    y, w, a, x = borrow(y), borrow(w), borrow(a), borrow(x)
     s = numbers_of(a)
     if x.shape[0] != s.dim or s.status != layout.FINE:
         return np.nan
@@ -215,7 +213,7 @@ def run(a, x, y, w, first, limit, what, out, room):
     each row or one for all, ``room`` is scratch. While the whole history is in the buffer, passes
     over it are done here.
     """
-    a, x, y, w, out, room = taken(a), taken(x), taken(y), taken(w), taken(out), taken(room)
+    a, x, y, w, out, room = borrow(a), borrow(x), borrow(y), borrow(w), borrow(out), borrow(room)
     s = numbers_of(a)
     d = np.uint64(s.dim)
     x0 = np.uint64(first) * d

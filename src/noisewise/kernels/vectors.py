@@ -3,9 +3,9 @@
 import numpy as np
 from numba import njit
 
-from . import plain
-from .compile_options import INNER
-from .simd import WORD, make_intrinsic
+from .compile_options import INNER, TESTED
+
+ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
 @njit(**INNER)
@@ -18,70 +18,67 @@ def square(x, d, x0):
     return (total,)
 
 
-@make_intrinsic(plain.copy_and_dot, results=3)
-def copy_and_dot(build, write, read, d, x0, row, m, u):
+@njit(**INNER)
+def copy_and_dot(a, x, d, x0, row, m, u):
     """Copy the vector x, not padded, to ``row``, padded; return x.m, x.u and x.x."""
+    xm, xu, xx = 0.0, 0.0, 0.0
+    for j in range(d):
+        value = x[x0 + j]
+        a[row + j] = value
+        xm += value * a[m + j]
+        xu += value * a[u + j]
+        xx += value * value
+    for j in range(d, (d + THREE) // FOUR * FOUR):
+        a[row + j] = 0.0
+    return xm, xu, xx
 
-    def products(value, j):
-        write.put(value, row, j)
-        others = write.get(m, j), write.get(u, j), value
-        return [write.times(value, other) for other in others]
 
-    corner = build.and_(build.sub(d, WORD(1)), WORD(-4))
-    sums = write.sums(3, lambda j: products(read.get(x0, j), j), corner)
-    last = products(read.get_some(build.sub(d, corner), x0, corner), corner)
-    return [write.total(write.plus(*both)) for both in zip(sums, last, strict=True)]
-
-
-@make_intrinsic(plain.advance, results=2)
-def advance(build, write, d, u, k, g, x, move, r):
+@njit(**INNER)
+def advance(a, d, u, k, g, x, move, r):
     """Add move k to u and r x to g; return g.u and u.u."""
-    move, r = write.spread(move), write.spread(r)
+    gu, uu = 0.0, 0.0
+    for j in range(d):
+        step = a[u + j] + move * a[k + j]
+        gradient = a[g + j] + r * a[x + j]
+        a[u + j] = step
+        a[g + j] = gradient
+        gu += gradient * step
+        uu += step * step
+    return gu, uu
 
-    def products(j):
-        step = write.plus(write.get(u, j), write.times(move, write.get(k, j)))
-        gradient = write.plus(write.get(g, j), write.times(r, write.get(x, j)))
-        write.put(step, u, j)
-        write.put(gradient, g, j)
-        return write.times(gradient, step), write.times(step, step)
 
-    return [write.total(each) for each in write.sums(2, products, d)]
+@njit(**INNER)
+def plain_sweep(a, d, ld, P, old, x, new, coefficient):
+    """Add coefficient old old' to P and set new = P x; return x'Px.
 
-
-@make_intrinsic(plain.sweep, results=1)
-def sweep(build, write, d, ld, P, old, x, new, coefficient):
-    """Add coefficient old old' to P and set new = P x, in one sweep; return x'Px.
-
-    P is symmetric: only the fours up to the diagonal are read and written, and serve twice.
+    P is symmetric: only the fours up to the diagonal are read and written, and serve twice. Four
+    rows are taken at a time.
     """
-    q, coefficient = write.zero(), write.spread(coefficient)
-    with write.loop(d) as (i, _):
-        lines = [build.add(i, WORD(r)) for r in range(4)]
-        rows = [build.add(P, build.mul(line, ld)) for line in lines]
-        changes = [write.times(coefficient, write.get_one(old, line)) for line in lines]
-        values = [write.get_one(x, line) for line in lines]
+    q = 0.0
+    for i in range(np.uint64(0), d, FOUR):
+        r0 = P + i * ld
+        r1, r2, r3 = r0 + ld, r0 + TWO * ld, r0 + THREE * ld
+        c0, c1 = coefficient * a[old + i], coefficient * a[old + i + ONE]
+        c2, c3 = coefficient * a[old + i + TWO], coefficient * a[old + i + THREE]
+        v0, v1, v2, v3 = a[x + i], a[x + i + ONE], a[x + i + TWO], a[x + i + THREE]
+        s0 = s1 = s2 = s3 = 0.0
+        for j in range(i + FOUR):
+            k, v = a[old + j], a[x + j]
+            f0, f1 = a[r0 + j] + c0 * k, a[r1 + j] + c1 * k
+            f2, f3 = a[r2 + j] + c2 * k, a[r3 + j] + c3 * k
+            a[r0 + j], a[r1 + j], a[r2 + j], a[r3 + j] = f0, f1, f2, f3
+            a[new + j] += (f0 * v0 + f1 * v1) + (f2 * v2 + f3 * v3)
+            s0 += f0 * v
+            s1 += f1 * v
+            s2 += f2 * v
+            s3 += f3 * v
+        a[new + i], a[new + i + ONE], a[new + i + TWO], a[new + i + THREE] = s0, s1, s2, s3
+    for j in range(d):
+        q += a[new + j] * a[x + j]
+    return (q,)
 
-        def changed(j):
-            k = write.get(old, j)
-            for row, change in zip(rows, changes, strict=True):
-                fresh = write.plus(write.get(row, j), write.times(change, k))
-                write.put(fresh, row, j)
-                yield fresh
 
-        def products(j):
-            fresh, value = [*changed(j)], write.get(x, j)
-            mirrored = write.get(new, j)
-            for each, other in zip(fresh, values, strict=True):
-                mirrored = write.plus(mirrored, write.times(each, other))
-            write.put(mirrored, new, j)
-            return [write.times(each, value) for each in fresh]
-
-        left = write.sums(4, products, i)
-        value = write.get(x, i)
-        middle = [write.times(each, value) for each in changed(i)]
-        both = [*map(write.plus, left, middle)]
-        write.put(write.totals(*both), new, i)
-        for value, *parts in zip(values, left, both, strict=True):
-            more = write.times(value, write.plus(*parts))
-            build.store(write.plus(build.load(q), more), q)
-    return [write.total(build.load(q))]
+if TESTED:
+    from .vector_sweep import sweep as sweep
+else:
+    sweep = plain_sweep

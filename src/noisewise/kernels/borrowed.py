@@ -18,8 +18,6 @@ from numba.core.pythonapi import NativeValue
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic, register_model, unbox
 
-from .compile_options import COMPILED, Given
-
 WORD, INDEX, BYTE, NUMBER = ir.IntType(64), ir.IntType(32), ir.IntType(8), ir.DoubleType()
 HEAD = object.__basicsize__  # what every object begins with
 # fields of numpy's arrays and of their dtypes behind it, which its binary interface fixes
@@ -28,11 +26,19 @@ BYTE_ORDER, TYPE_NUMBER = HEAD + 10, HEAD + 12
 ALIGNED_IN_ONE_PIECE, DOUBLE, NATIVE = 0x101, 12, ord("=")
 
 
-@register_model(Given)
-class GivenModel(ProxyModel):  # type: ignore[misc]
+class Borrowed(types.Type):  # type: ignore[misc]
+    """The type of an argument that is read as it lies in memory."""
+
+    def __init__(self, of: types.Type) -> None:
+        self.of = of
+        super().__init__(f"Borrowed({of})")
+
+
+@register_model(Borrowed)
+class BorrowedModel(ProxyModel):  # type: ignore[misc]
     """Lies where the argument itself would."""
 
-    def __init__(self, manager: Any, kind: Given) -> None:
+    def __init__(self, manager: Any, kind: Borrowed) -> None:
         super().__init__(manager, kind)
         self._proxied_model = manager.lookup(kind.of)
 
@@ -42,13 +48,13 @@ def _field(build: ir.IRBuilder, thing: ir.Value, offset: int, kind: ir.Type) -> 
     return build.load(build.bitcast(place, kind.as_pointer()))
 
 
-def _read(kind: Given, given: ir.Value, c: Any) -> NativeValue:
+def _read(kind: Borrowed, given: ir.Value, c: Any) -> NativeValue:
     """Read an array of one axis, the caller knows that it is one, or a float or an integer."""
     read = _read_row if isinstance(kind.of, types.Array) else _read_number
     return NativeValue(read(kind.of, given, c), is_error=c.pyapi.c_api_error())
 
 
-unbox(Given)(_read)
+unbox(Borrowed)(_read)
 
 
 def _read_row(kind: types.Array, given: ir.Value, c: Any) -> ir.Value:
@@ -99,8 +105,8 @@ def _read_number(kind: types.Float, given: ir.Value, c: Any) -> ir.Value:
     return build.load(result)
 
 
-def _taken(typing: object, given: types.Type) -> tuple[Signature, Any]:
-    kind = given.of if isinstance(given, Given) else given
+def _borrow(typing: object, given: types.Type) -> tuple[Signature, Any]:
+    kind = given.of if isinstance(given, Borrowed) else given
 
     def generate(
         context: BaseContext, build: ir.IRBuilder, _: Signature, values: list[ir.Value]
@@ -115,4 +121,4 @@ def _taken(typing: object, given: types.Type) -> tuple[Signature, Any]:
 
 
 # the number, or the array, to which references are not counted: the caller keeps it alive
-taken = intrinsic(_taken) if COMPILED else lambda given: given
+borrow = intrinsic(_borrow)
