@@ -14,8 +14,9 @@ PICTURES = Path(__file__).parent / "pictures"
 
 
 def shrink(svg: str) -> str:
-    """Return the figure with coordinates of two decimals, a hundredth of a point."""
+    """Return the figure with coordinates of two decimals, short names of glyphs, no indents."""
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"^ +", "", svg.replace("DejaVuSans-", "D"), flags=re.MULTILINE)
     paths = re.compile(r'(?<= )(d|x|y|points)="[^"]*"|translate\([^)]*\)')
     number = re.compile(r"-?\d+\.\d{3,}")
     return paths.sub(lambda p: number.sub(lambda n: f"{float(n[0]):.2f}", p[0]), svg)

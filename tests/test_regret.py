@@ -20,6 +20,24 @@ def test_regret_from_its_definition():
     assert (np.diff(pseudo) >= -1e-15).all()
 
 
+def test_regret_against_a_parameter_that_moves():
+    """The sum of that of each row against its own parameter; a constant one is no move."""
+    p = random_path("logistic", 3)
+    z, rng = np.einsum("ij,ij->i", p.x, p.thetas[:-1]), np.random.default_rng(0)
+    path = rng.normal(size=p.x.shape)
+    each = [
+        theory.stochastic_regret(p.glm, *row)[0]
+        for row in zip(path, p.x[:, None], p.y[:, None], z[:, None], strict=True)
+    ]
+    moving = theory.stochastic_regret(p.glm, path, p.x, p.y, z)
+    np.testing.assert_allclose(moving, np.cumsum(each), atol=1e-12)
+    still = np.broadcast_to(p.theta_star, p.x.shape)
+    one, other = (theory.pseudo_regret(p.glm, u, p.x, z) for u in (still, p.theta_star))
+    np.testing.assert_allclose(one, other, atol=1e-12)
+    with pytest.raises(ValueError, match="theta_star"):
+        theory.pseudo_regret(p.glm, path[1:], p.x, z)
+
+
 @pytest.mark.parametrize("T", [2, 25])
 def test_adversarial_less_stochastic_regret_is_the_projected_noise(T):
     """Radv - R = 1/2 |sum eps x|^2 in the pseudo-inverse norm, at every round and rank."""

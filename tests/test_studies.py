@@ -71,7 +71,7 @@ def test_worlds_are_within_everyones_assumptions(name):
     world = regressor_lineup.draw(name, 300, np.random.default_rng(0))
     assert np.linalg.norm(world.x, axis=1).max() <= 1 + 1e-12
     assert np.abs(world.y).max() <= world.label_bound
-    assert np.linalg.norm(world.theta) <= world.glm.parameter_bound + 1e-12
+    assert np.linalg.norm(world.theta, axis=-1).max() <= world.glm.parameter_bound + 1e-12
     assert world.weight.max() <= 1 + 1e-12
     if name == "mixture":
         assert world.x.min() >= 0

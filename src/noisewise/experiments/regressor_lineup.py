@@ -13,6 +13,7 @@ from ..noise import SubGaussian
 from ..protocols import AnyRegressor, Array
 from ..regression.aggregating import Aggregating
 from ..regression.descent import GradientDescent
+from ..regression.discounted_forward import DiscountedForward
 from ..regression.exponentiated import ExponentiatedGradient
 from ..regression.forward import Forward
 from ..regression.ftrl import FTRL
@@ -29,7 +30,7 @@ from ..theory import bounds, guarantees, regret
 DIM, DELTA = 5, 0.05
 SD, QUIET, LOUD = 0.5, 0.5, 5.0
 WEIGHTED = "heteroscedastic, weighted"
-WORLDS = ("stochastic", "adversarial", "heteroscedastic", "mixture", "logistic")
+WORLDS = ("stochastic", "adversarial", "heteroscedastic", "mixture", "logistic", "drifting")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +38,8 @@ class World:
     """A drawn stream, who it is measured against, and what a learner may know of it beforehand.
 
     ``noise`` is the sub-Gaussian scale of the labels, None under the adversary; ``loss`` what the
-    comparator is expected to lose; ``label_bound`` holds for sure.
+    comparator is expected to lose; ``label_bound`` holds for sure. ``theta`` has a row for each
+    round where it moves.
     """
 
     name: str
@@ -100,6 +102,12 @@ def draw(name: str, T: int, rng: np.random.Generator) -> World:
         rounds = env.Family(glm).label(rng, x, env.OnSphere(2.0).draw(rng, DIM))
         assert rounds.theta is not None
         return World(name, x, rounds.y, one, rounds.theta, glm, 0.5, math.log(2) * T, 1.0)
+    if name == "drifting":
+        plane, angle = np.linalg.qr(rng.normal(size=(DIM, 2)))[0], np.linspace(0, 2 * np.pi, T)
+        path = np.column_stack([np.cos(angle), np.sin(angle)]) @ plane.T
+        y = np.einsum("ij,ij->i", x, path)
+        y += env.ClippedGaussian(4 * SD).draw(rng, np.full(T, SD))
+        return World(name, x, y, one, path, linear, SD, 0.5 * T * SD**2, 1 + 4 * SD)
     theta = env.OnSphere().draw(rng, DIM)
     if name == "stochastic":
         labels = env.Noisy(linear, env.ClippedGaussian(4 * SD), env.Levels((SD,)))
@@ -134,6 +142,7 @@ def learners(world: World) -> dict[str, AnyRegressor]:
         "GradientDescent": GradientDescent(rate=guarantees.gradient_descent_rate(world.loss, norm)),
         "NewtonStep": NewtonStep(glm),
         "SelfTuned": SelfTuned(),
+        "DiscountedForward": DiscountedForward(),
     }
     if world.name == "mixture":
         rate = guarantees.exponentiated_gradient_rate(world.loss, math.log(DIM), 1.0)
@@ -159,6 +168,10 @@ def guarantee(learner: AnyRegressor, world: World, scores: Array) -> float:
 
     Weighted rows are the rows times the root of the weight, for those methods to which they are.
     """
+    if isinstance(learner, DiscountedForward):
+        return _discounted(learner, world)
+    if world.theta.ndim == 2:
+        return math.nan  # theorems about one parameter
     if isinstance(learner, Forward | HorizonFreeMinimax) and (world.weight != 1).any():
         return math.nan  # the row to come counts with weight 1
     if isinstance(learner, Aggregating):
@@ -205,3 +218,13 @@ def guarantee(learner: AnyRegressor, world: World, scores: Array) -> float:
         case NewtonStep():
             return float(guarantees.newton_step_bound(glm, x, residuals, norm, learner.initial)[-1])
     return math.nan
+
+
+def _discounted(learner: DiscountedForward, world: World) -> float:
+    """Return the least bound over factors, against parameters that may move."""
+    if (world.weight != 1).any() or not isinstance(learner.forgetting, tuple):
+        return math.nan
+    u = np.broadcast_to(world.theta, world.x.shape)
+    rows, k = (world.x, world.y, u, learner.ridge), len(learner.forgetting)
+    found = [guarantees.discounted_forward_bound(*rows, each, k)[-1] for each in learner.forgetting]
+    return float(min(found))

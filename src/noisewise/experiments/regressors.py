@@ -8,13 +8,14 @@ from ..protocols import AnyRegressor, Array
 from . import Record, checkpoints, plotting, regressor_lineup
 from .plotting import BLACK, BLUE, FAINT, GREEN, ORANGE, PINK, SKY, VERMILION
 from .regressor_lineup import WEIGHTED
-from .verdicts import Verdict, near, rare
+from .verdicts import Verdict, less, near, rare
 
 TITLE = "Every regressor on the same streams, and what it guarantees"
 CLAIM = (
     "Five features, rows of length at most 1. Regret is relative to the true parameter or, under "
-    "the adversary, to the best linear predictor in hindsight. The loss is half the squared error, "
-    "or the log loss for the logistic link. Curves and table show regret with the noise of the "
+    "the adversary, to the best linear predictor in hindsight; on the drifting stream to the "
+    "parameter of each round. The loss is half the squared error, or the log loss for the logistic "
+    "link. Curves and table show regret with the noise of the "
     "labels averaged out (same mean, less variance); bands, bars and ± are two standard errors. "
     "The tick (in the table: in brackets) is what each method guarantees for these rows, labels "
     "and comparator: always, except that FTRL guarantees it with probability 95 % where labels are "
@@ -36,6 +37,7 @@ STREAMS = {
     WEIGHTED: "the same, with weights (0.5/sd)²",
     "mixture": "rows in the unit box, parameter in the simplex, labels 0 or 1",
     "logistic": "labels 0 or 1, parameter of length 2",
+    "drifting": "as stochastic, the parameter makes a full turn",
 }
 
 STYLES = {
@@ -52,6 +54,7 @@ STYLES = {
     "ExponentiatedGradient": (ORANGE, "-"),
     "SimplexFTRL": (ORANGE, "--"),
     "RidgeMixture": (GREEN, "--"),
+    "DiscountedForward": (PINK, "--"),
 }
 OWN = ((BLACK, ":"), (PINK, ":"), (GREEN, ":"), (VERMILION, ":"))
 ALWAYS = ("FTRL", "Ridge", "SelfTuned", "GradientDescent", "RidgeMixture")
@@ -149,7 +152,12 @@ def _short(value: float) -> str:
 def holds(table: pd.DataFrame) -> dict[str, Verdict]:
     """No guarantee broken; the game's value; what weights and the simplex are worth."""
     last = checkpoints.last(table)
-    return {**_guaranteed(last), **_game(last[last["stream"] == "adversarial"]), **_worth(last)}
+    return {
+        **_guaranteed(last),
+        **_game(last[last["stream"] == "adversarial"]),
+        **_worth(last),
+        **_drift(last),
+    }
 
 
 def _guaranteed(last: pd.DataFrame) -> dict[str, Verdict]:
@@ -186,6 +194,7 @@ def _game(last: pd.DataFrame) -> dict[str, Verdict]:
 
 SOLVERS = ("FTRL", "Ridge", "Forward", "Forward, ridge 0", "Minimax", "HorizonFreeMinimax",
            "Aggregating", "NewtonStep")  # fmt: skip
+FORGETTING = "DiscountedForward", "SelfTuned"
 
 
 def _worth(last: pd.DataFrame) -> dict[str, Verdict]:
@@ -203,6 +212,17 @@ def _worth(last: pd.DataFrame) -> dict[str, Verdict]:
             if len(saved) > 1
             else "needs at least two trials",
         ),
+    }
+
+
+def _drift(last: pd.DataFrame) -> dict[str, Verdict]:
+    drifting = last[last["stream"] == "drifting"]
+    regret = drifting.groupby("regressor")["expected"].apply(np.array)
+    return {
+        "where the parameter moves, those that forget have less regret than Forward": less(
+            {name: (regret[name], regret["Forward"]) for name in FORGETTING},
+            ", ".join(f"{name} {regret[name].mean():.1f}" for name in (*FORGETTING, "Forward")),
+        )
     }
 
 

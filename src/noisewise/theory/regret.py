@@ -20,7 +20,7 @@ def stochastic_regret(
 ) -> Array:
     r"""Return :math:`R_t = \sum_{s\le t} \ell_s(\hat z_s) - \ell_s(x_s\cdot\mu^*)`.
 
-    It may be negative.
+    It may be negative. ``theta_star`` is :math:`\mu^*`, or ``(T, d)`` where it moves.
 
     >>> stochastic_regret(GLM(), [1.0], [[1.0]], [2.0], [0.0])
     array([1.5])
@@ -137,6 +137,8 @@ def bandit_regret(rounds: BanditRounds, choices: ArrayLike) -> Array:
 
 def _scores(theta_star: ArrayLike, x: ArrayLike, scores: ArrayLike) -> tuple[Array, Array, Array]:
     theta = numbers("theta_star", theta_star)
-    x, _ = features(x, len(theta))
+    x, _ = features(x, theta.shape[-1])
     z = column("scores", scores, len(x), False)
-    return x, z, x @ theta
+    if theta.ndim == 2 and theta.shape != x.shape:
+        raise ValueError(f"theta_star has shape {theta.shape}; pass {x.shape}, one for each row")
+    return x, z, x @ theta if theta.ndim == 1 else np.einsum("ij,ij->i", x, theta)
