@@ -383,7 +383,7 @@ class Twin:
         self.since += 1
         L = self.binomial_round(x, y, w) if self.binomial else self.gaussian_round(x, y, w)
         self.evidence = (self.evidence + 1) * L
-        enough = (5e4 if self.binomial else 1e5) * max(self.since / 3000, 1) ** 2
+        enough = (3e4 if self.binomial else 1e5) * max(self.since / 3000, 1) ** 2
         if self.evidence > enough and self.since > self.D:
             self.restart()
         elif self.count >= self.next:
@@ -442,7 +442,7 @@ class Twin:
         old, new = np.clip(p + sd * self.expected(), p / 4, 1 - (1 - p) / 4)
         self.residual_pairs.append(tuple((y - p) / sd * math.sqrt(n)))
         gain = y * math.log(new / old) + (1 - y) * math.log((1 - new) / (1 - old))
-        return math.exp(min(n * gain * (1 - rho) / (1 + rho) - 0.03, 3.0))
+        return math.exp(min(n * gain * (1 - rho) / (1 + rho) - 0.02, 3.0))
 
     def expect(self, x, sigma):
         w = sigma**-2.0

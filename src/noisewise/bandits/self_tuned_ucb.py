@@ -72,7 +72,7 @@ class SelfTunedUCB:
       whenever the ridge is chosen;
     - whether the world has changed: a second learner forgets, all but about max(30, 3 d) rewards.
       Once an e-detector (E becomes (E + 1) L, L its likelihood ratio for each reward, at most e^3)
-      shows that it predicts better (E above 1e5, for shares 5e4, times :math:`\ell^2`, else chance
+      shows that it predicts better (E above 1e5, for shares 3e4, times :math:`\ell^2`, else chance
       would show it some day), the first starts over, from the reward after which the second is
       likeliest. Rewards that follow each other or have heavy tails are no change: residuals are
       taken less what the last ones predict of them, and in units of their mean square; log L of

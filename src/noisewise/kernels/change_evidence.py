@@ -13,7 +13,7 @@ from . import self_tuned_ucb_numbers as known
 from .compile_options import INNER, PART
 from .self_tuned_learner import slope
 
-ALARM, SHARE_ALARM, MOST_EVIDENCE = 1e5, 5e4, 1e100  # E that means a restart; largest E
+ALARM, SHARE_ALARM, MOST_EVIDENCE = 1e5, 3e4, 1e100  # E that means a restart; largest E
 LONG = 3000.0  # rewards without a change; with more, changes found are doubted
 SURPRISE = 3.0  # most log L: one reward that the model rules out is no change yet
 FAR = 3.0  # standardised residuals beyond it count as that
@@ -21,7 +21,7 @@ PRIOR_ROWS = 3.0  # that the width of tails begins with
 MORE, MARGIN = 0.1, 2.0  # by which a clear correlation is taken larger: a share, standard errors
 STRONGEST = 0.95
 LARGEST = 1e6  # squared standardised residual that tells of tails
-PRICE = 0.03  # of each share: where the model is not right, one that forgets is a little better
+PRICE = 0.02  # of each share: where the model is not right, one that forgets is a little better
 CLOSEST, SMALLEST = 0.25, 1e-9  # of the way to 0 or 1 that is left to a share; least share
 clear_correlation = njit(**PART)(known.clear_correlation)
 
