@@ -19,6 +19,7 @@ from ..states import (
     check_finite,
     check_layout,
     check_rows,
+    check_type,
     restore_writable,
 )
 from .history import History
@@ -66,12 +67,14 @@ class RidgeMixtureState(OneLine):
     next_look: int = 0  # the count at which all scales are renewed
 
     def __post_init__(self) -> None:
-        d, k = dimension(self.dim), len(self.log_weights)
+        check_type("RidgeMixtureState.ridges", self.ridges, np.ndarray)
+        d, k = dimension(self.dim), self.ridges.size
         check_fields(self, ridges=(k,), log_weights=(k,), count=COUNT, prior_rows=COUNT)
         check_fields(self, batch=FLAG, history=History)
         check_fields(self, shift=(d,), total=(d,), squares=(d,), variances=(d,))
         check_fields(self, rank=COUNT, next_look=COUNT)
         if self.basis is not None:
+            check_type("RidgeMixtureState.basis", self.basis, np.ndarray)
             check_fields(self, basis=(self.basis.size // d, d))
         p, columns = self.width, self.history.x.shape[1]
         if self.rank > (0 if self.basis is None else p):
