@@ -80,7 +80,6 @@ STATES["NormalEquations"] = LINEAR.models[0].sums
 STATES["SafeMixture"] = LINEAR.models[0].mixture
 STATES["ClassModel"], STATES["MultinomialState"] = CLASSES.several, CLASSES.several.state
 STATES["NonlinearLearners"] = NONLINEAR.models[0].nonlinear
-STATES["History"] = CURVED.models[0].state.history
 STATES["FeatureMoments"] = NONLINEAR.models[0].nonlinear.moments
 
 

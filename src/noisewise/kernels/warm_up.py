@@ -20,7 +20,8 @@ class Warmed(NamedTuple):
 
 def warm_up() -> Iterator[Warmed]:
     """Compile or load the kernels of every module."""
-    for room in map(import_module, cache.ROOMS):
+    package = __package__.rpartition(".")[0]
+    for room in (import_module(f"{package}.{each}") for each in cache.ROOMS):
         for module in iter_modules(room.__path__):
             import_module(f"{room.__name__}.{module.name}")
     for name, some in groupby(sorted(entries, key=_module), _module):
