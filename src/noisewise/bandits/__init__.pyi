@@ -9,7 +9,7 @@ from .weighted_oful import WeightedOFUL as WeightedOFUL
 from .weighted_oful_plus import WeightedOFULPlus as WeightedOFULPlus
 from .ids import IDS as IDS
 from .losan import LOSAN as LOSAN
-from .save import SAVE as SAVE
+from .save_ucb import SAVE as SAVE
 from .adaoful import AdaOFUL as AdaOFUL
 from .normal_ucb import NormalUCB as NormalUCB
 from .ucb1_normal import UCB1Normal as UCB1Normal

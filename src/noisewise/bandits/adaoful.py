@@ -18,7 +18,7 @@ from ..regression.rows import Rows
 from ..states import check_fields
 from . import ridge
 from .arms import observation
-from .optimism import Optimism
+from .linear_ucb import LinearUCB
 from .ridge import LinearState
 
 ENOUGH, PASSES = 1e-9, 60
@@ -52,7 +52,7 @@ class AdaOFULState(LinearState):
 
 
 @dataclass(frozen=True)
-class AdaOFUL(Optimism):
+class AdaOFUL(LinearUCB):
     r"""Optimism around an adaptive pseudo-Huber estimate.
 
     .. math:: \hat\theta = \arg\min_{\|\theta\|\le S} \lambda\|\theta\|^2
@@ -136,11 +136,14 @@ class AdaOFUL(Optimism):
         fresh = ridge.start(dim, self.ridge)
         return AdaOFULState(**vars(fresh), rows=Rows(fresh.dim), estimate=np.zeros(fresh.dim))
 
-    def radius(self, state: LinearState, scale: float = 1.0) -> float:
-        """Return the radius, its noise part times ``scale``."""
+    def noise_radius(self, state: LinearState) -> float:
+        """Return the part of the radius that is due to noise."""
         k, tau, iota = self.growth(state.dim), self.threshold(state.dim), self.iota
-        noise = 32 * (k / tau + math.sqrt(k * iota) + tau * iota)
-        return scale * noise + 5 * self.bias(self.parameter_bound)
+        return 32 * (k / tau + math.sqrt(k * iota) + tau * iota)
+
+    def bias(self, parameter_bound: float) -> float:
+        """Return what the ridge adds to a radius."""
+        return 5 * super().bias(parameter_bound)
 
     def effective_sd(self, dim: int, width: float, sigma: float) -> float:
         """Return the standard deviation that a reward of an arm so wide counts with."""

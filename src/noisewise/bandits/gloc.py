@@ -17,7 +17,7 @@ from ..regression.newton_step import NewtonStep, NewtonStepState
 from ..states import NONNEGATIVE, check_fields
 from . import ridge
 from .arms import observation
-from .optimism import Optimism
+from .linear_ucb import LinearUCB
 from .ridge import LinearState
 
 
@@ -42,7 +42,7 @@ class GLOCState(LinearState):
 
 
 @dataclass(frozen=True)
-class GLOC(Optimism):
+class GLOC(LinearUCB):
     r"""Optimism around a regression on the scores that an online Newton step predicted.
 
     With :math:`z_s = x_s\cdot\theta_s` the learner's scores before each reward,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -11,18 +10,17 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from ..blas import matmul
-from ..confidence import Ellipsoid
-from ..inputs import coerce_positive, flag, generator, one_of, probability
-from ..ownership import writes
+from ..inputs import coerce_positive, flag, generator, one_of
 from ..protocols import Array
 from . import ridge
 from .arms import candidates, first_best, spreads
+from .linear_policy import check_optimism
+from .linear_ucb import ConfidenceBounds
 from .ridge import LinearState
-from .weighted_least_squares import WeightedLeastSquaresUCB
 
 
 @dataclass(frozen=True)
-class IDS:
+class IDS(ConfidenceBounds):
     r"""Play the arm of least squared regret per unit of information, at the noise of each arm.
 
     .. math:: \Psi(x) = \frac{D(x)^2}{I(x)},\qquad D(x) = \max_{x'} u(x') - l(x)
@@ -78,32 +76,11 @@ class IDS:
         one_of("information", self.information, ("ucb", "full"))
         flag("randomised", self.randomised)
         coerce_positive(self, "parameter_bound", "noise_floor", "ridge")
-        coerce_positive(self, "delta", by=probability)
-        coerce_positive(self, "radius_scale", zero=True)
+        check_optimism(self)
 
-    @cached_property
-    def optimism(self) -> WeightedLeastSquaresUCB:
-        """The policy whose estimate and bounds are used."""
-        return WeightedLeastSquaresUCB(
-            self.parameter_bound,
-            self.noise_floor,
-            ridge=self.ridge,
-            delta=self.delta,
-            radius_scale=self.radius_scale,
-        )
-
-    def start(self, dim: int) -> LinearState:
-        """Make the state of a fresh learner."""
-        return self.optimism.start(dim)
-
-    @writes
-    def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
-        """Learn a reward, weighed by the inverse of its variance."""
-        self.optimism.update(state, arm, reward, sigma)
-
-    def confidence(self, state: LinearState) -> tuple[Ellipsoid]:
-        """Return the set of the theorem, whatever ``radius_scale``."""
-        return self.optimism.confidence(state)
+    def weight(self, state: LinearState, x: Array, sigma: float) -> float:
+        """Return the inverse of the variance."""
+        return max(sigma, self.noise_floor) ** -2.0
 
     def select(
         self, state: LinearState, arms: ArrayLike, rng: Generator, sigma: ArrayLike | None = None
@@ -119,7 +96,7 @@ class IDS:
 
     def gaps(self, state: LinearState, x: Array) -> Array:
         """Return D, the largest regret each arm can have."""
-        upper = self.optimism.index(state, x)
+        upper = self.index(state, x)
         return np.asarray(upper.max() - (2 * matmul(x, state.theta) - upper))
 
     def gains(self, state: LinearState, x: Array, sigma: Array) -> Array:
@@ -128,7 +105,7 @@ class IDS:
         rho2 = np.maximum(sigma, self.noise_floor) ** 2
         if self.information == "full":
             return np.asarray(0.5 * np.log1p(w2 / rho2))
-        top = first_best(self.optimism.index(state, x))
+        top = first_best(self.index(state, x))
         if w2[top] == 0:
             return np.zeros(len(x))
         # w^2 times the squared correlation with the top arm, at most w^2 whatever the rounding

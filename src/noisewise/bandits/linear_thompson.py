@@ -11,15 +11,14 @@ from numpy.typing import ArrayLike
 from .. import linalg
 from ..blas import matmul
 from ..inputs import coerce_positive, generator
-from ..ownership import writes
 from ..protocols import Array
-from . import ridge
-from .arms import candidates, compiled, observation
+from .arms import candidates, compiled
+from .linear_policy import LinearPolicy
 from .ridge import LinearState
 
 
 @dataclass(frozen=True)
-class LinearThompson:
+class LinearThompson(LinearPolicy):
     r"""Play the best arm of one drawn parameter, :math:`\arg\max_x x\cdot\tilde\theta`.
 
     .. math:: \tilde\theta \sim N(\hat\theta, \text{scale}^2\,V^{-1}),\quad
@@ -54,10 +53,6 @@ class LinearThompson:
         coerce_positive(self, "scale", zero=True)
         coerce_positive(self, "ridge", "noise_floor")
 
-    def start(self, dim: int) -> LinearState:
-        """Make the state of a fresh learner."""
-        return ridge.start(dim, self.ridge)
-
     def select(
         self, state: LinearState, arms: ArrayLike, rng: Generator, sigma: ArrayLike | None = None
     ) -> int:
@@ -66,11 +61,9 @@ class LinearThompson:
         drawn = draw(rng, state.theta, state.inverse, self.scale)
         return int(compiled().best_score(x, drawn))
 
-    @writes
-    def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
-        """Learn a reward, weighed by the inverse of its variance."""
-        x, y, s = observation(arm, reward, sigma, state.dim)
-        ridge.learn(state, x, y, max(s, self.noise_floor) ** -2.0)
+    def weight(self, state: LinearState, x: Array, sigma: float) -> float:
+        """Return the inverse of the variance."""
+        return max(sigma, self.noise_floor) ** -2.0
 
 
 def draw(rng: Generator, centre: Array, inverse: Array, scale: float) -> Array:

@@ -14,7 +14,7 @@ from ..ownership import writes
 from ..states import NONNEGATIVE, check_fields
 from . import ridge
 from .arms import observation
-from .optimism import Optimism
+from .linear_ucb import LinearUCB
 from .ridge import LinearState
 
 
@@ -30,7 +30,7 @@ class LOSANState(LinearState):
 
 
 @dataclass(frozen=True)
-class LOSAN(Optimism):
+class LOSAN(LinearUCB):
     r"""Optimism whose set shrinks with the noise seen; ``sigma`` need only be an upper bound.
 
     .. math:: w = \min(1, \|x\|_{V^{-1}}^{-1})^2,\qquad

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-from numpy.typing import ArrayLike
-
 from ..inputs import coerce_positive
-from ..ownership import writes
-from .arms import observation
-from .optimism import Optimism
-from .ridge import LinearState, learn
+from .linear_ucb import LinearUCB
+from .ridge import LinearState
 
 
 @dataclass(frozen=True)
-class OFUL(Optimism):
+class OFUL(LinearUCB):
     r"""Optimism for noise of one known scale; given standard deviations are not used.
 
     .. math:: \beta = \sigma\sqrt{2\log(1/\delta) + \log\det(V/2\lambda)} + \sqrt{2\lambda}\,S
@@ -51,13 +46,6 @@ class OFUL(Optimism):
         super().__post_init__()
         coerce_positive(self, "sigma", "parameter_bound")
 
-    def radius(self, state: LinearState, scale: float = 1.0) -> float:
-        """Return the radius, its noise part times ``scale``."""
-        noise = self.sigma * math.sqrt(2 * math.log(1 / self.delta) + state.log_det)
-        return scale * noise + self.bias(self.parameter_bound)
-
-    @writes
-    def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
-        """Learn a reward; all weigh the same."""
-        x, y, _ = observation(arm, reward, sigma, state.dim)
-        learn(state, x, y)
+    def noise_radius(self, state: LinearState) -> float:
+        """Return the part of the radius that is due to noise."""
+        return self.sigma * super().noise_radius(state)

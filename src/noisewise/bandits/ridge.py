@@ -91,3 +91,8 @@ def widths(state: LinearState, x: Array) -> Array:
     quads = np.empty(len(x))
     compiled().forms_of(x, state.inverse, quads)
     return np.sqrt(quads)
+
+
+def upper_bounds(state: LinearState, x: Array, radius: float) -> Array:
+    """Return the mean of each row plus the radius times its width."""
+    return matmul(x, state.theta) + radius * widths(state, x)

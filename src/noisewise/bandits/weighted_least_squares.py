@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-from numpy.typing import ArrayLike
-
 from ..inputs import coerce_positive
-from ..ownership import writes
-from .arms import observation
-from .optimism import Optimism
-from .ridge import LinearState, learn
+from ..protocols import Array
+from .linear_ucb import LinearUCB
+from .ridge import LinearState
 
 
 @dataclass(frozen=True)
-class WeightedLeastSquaresUCB(Optimism):
+class WeightedLeastSquaresUCB(LinearUCB):
     r"""Optimism with rewards weighed by the inverse of their variance.
 
     .. math:: w = \max(\sigma, \text{floor})^{-2},\qquad
@@ -57,13 +53,6 @@ class WeightedLeastSquaresUCB(Optimism):
         super().__post_init__()
         coerce_positive(self, "parameter_bound", "noise_floor")
 
-    def radius(self, state: LinearState, scale: float = 1.0) -> float:
-        """Return the radius, its noise part times ``scale``."""
-        noise = math.sqrt(2 * math.log(1 / self.delta) + state.log_det)
-        return scale * noise + self.bias(self.parameter_bound)
-
-    @writes
-    def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
-        """Learn a reward, weighed by the inverse of its variance."""
-        x, y, s = observation(arm, reward, sigma, state.dim)
-        learn(state, x, y, max(s, self.noise_floor) ** -2.0)
+    def weight(self, state: LinearState, x: Array, sigma: float) -> float:
+        """Return the inverse of the variance."""
+        return max(sigma, self.noise_floor) ** -2.0

@@ -11,12 +11,12 @@ from ..inputs import coerce_positive
 from ..ownership import writes
 from ..protocols import Array
 from .arms import clip, observation
-from .optimism import Optimism
+from .linear_ucb import LinearUCB
 from .ridge import LinearState, learn
 
 
 @dataclass(frozen=True)
-class WeightedOFUL(Optimism):
+class WeightedOFUL(LinearUCB):
     r"""Optimism with variance weights and a Bernstein radius.
 
     .. math:: w = \max(\sigma, R/\sqrt d)^{-2},\qquad \ell = \log(4t^2/\delta),
@@ -51,14 +51,14 @@ class WeightedOFUL(Optimism):
         super().__post_init__()
         coerce_positive(self, "noise_bound", "feature_bound", "parameter_bound")
 
-    def radius(self, state: LinearState, scale: float = 1.0) -> float:
-        """Return the radius, its noise part times ``scale``; without data there is no noise."""
-        d, t, noise = state.dim, state.count, 0.0
-        if t:
-            ell = math.log(4 * t * t / self.delta)
-            reach = (self.feature_bound / self.noise_bound) ** 2 / (2 * self.ridge)
-            noise = 8 * math.sqrt(d * math.log1p(t * reach) * ell) + 4 * math.sqrt(d) * ell
-        return scale * noise + self.bias(self.parameter_bound)
+    def noise_radius(self, state: LinearState) -> float:
+        """Return the part of the radius that is due to noise, 0 before any data."""
+        d, t = state.dim, state.count
+        if not t:
+            return 0.0
+        ell = math.log(4 * t * t / self.delta)
+        reach = (self.feature_bound / self.noise_bound) ** 2 / (2 * self.ridge)
+        return 8 * math.sqrt(d * math.log1p(t * reach) * ell) + 4 * math.sqrt(d) * ell
 
     def effective_sd(self, state: LinearState, x: Array, sigma: float) -> float:
         """Return the standard deviation a reward of arm ``x`` counts with."""

@@ -54,16 +54,16 @@ class WeightedOFULPlus(WeightedOFUL):
         super().__post_init__()
         coerce_positive(self, "horizon", by=integer)
 
-    def radius(self, state: LinearState, scale: float = 1.0) -> float:
-        """Return the radius, its noise part times ``scale``; without data there is no noise."""
-        d, t, T, R, noise = state.dim, state.count, self.horizon, self.noise_bound, 0.0
-        if t:
-            gamma2 = R / math.sqrt(d)
-            orders = max(0.0, math.log(gamma2 * math.sqrt(T)))
-            iota = math.log(32 * (orders + 1) * t * t / self.delta)
-            reach = self.feature_bound**2 * T / (2 * self.ridge * d)
-            noise = 12 * math.sqrt(d * math.log1p(t * reach) * iota) + 30 * iota * R / gamma2
-        return scale * noise + self.bias(self.parameter_bound)
+    def noise_radius(self, state: LinearState) -> float:
+        """Return the part of the radius that is due to noise, 0 before any data."""
+        d, t, T, R = state.dim, state.count, self.horizon, self.noise_bound
+        if not t:
+            return 0.0
+        gamma2 = R / math.sqrt(d)
+        orders = max(0.0, math.log(gamma2 * math.sqrt(T)))
+        iota = math.log(32 * (orders + 1) * t * t / self.delta)
+        reach = self.feature_bound**2 * T / (2 * self.ridge * d)
+        return 12 * math.sqrt(d * math.log1p(t * reach) * iota) + 30 * iota * R / gamma2
 
     def effective_sd(self, state: LinearState, x: Array, sigma: float) -> float:
         """Return the standard deviation a reward of arm ``x`` counts with."""

@@ -13,13 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from .. import linalg
 from ..blas import matmul
 from ..confidence import Ellipsoid
-from ..inputs import coerce_positive, flag, integer, probability
+from ..inputs import coerce_positive, flag, integer
 from ..ownership import writes
 from ..printing import OneLine
 from ..protocols import Array
 from ..states import COUNT, check_array, check_fields, check_list
 from . import ridge
 from .arms import candidates, first_best, observation
+from .linear_policy import check_optimism
 from .ridge import LinearState
 
 
@@ -121,8 +122,7 @@ class SAVE:
         coerce_positive(self, "noise_bound")
         coerce_positive(self, "horizon", by=integer)
         flag("practical", self.practical)
-        coerce_positive(self, "delta", by=probability)
-        coerce_positive(self, "radius_scale", zero=True)
+        check_optimism(self)
 
     @property
     def depth(self) -> int:

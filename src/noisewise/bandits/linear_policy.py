@@ -1,0 +1,62 @@
+"""Weighted ridge regression as a policy: what all linear policies share."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+
+from ..inputs import coerce_positive, probability
+from ..ownership import writes
+from ..protocols import Array, trait
+from . import ridge
+from .arms import candidates, first_best, observation
+from .ridge import LinearState
+
+
+class LinearPolicy:
+    """Ridge regression: a policy says which index it maximises and how a reward is weighted."""
+
+    ridge: float
+
+    def start(self, dim: int) -> LinearState:
+        """Make the state of a fresh learner."""
+        return ridge.start(dim, self.ridge)
+
+    def select(
+        self, state: LinearState, arms: ArrayLike, rng: Generator, sigma: ArrayLike | None = None
+    ) -> int:
+        """Return the arm of the largest index; nothing is random."""
+        return first_best(self.index(state, candidates(arms, state.dim, self._longest)))
+
+    def index(self, state: LinearState, x: Array) -> Array:
+        """Return the index of every arm."""
+        raise NotImplementedError
+
+    def weight(self, state: LinearState, x: Array, sigma: float) -> float:
+        """Return the weight of a reward of arm ``x``."""
+        return 1.0
+
+    @writes
+    def update(self, state: Any, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+        """Learn a reward."""
+        x, y, s = observation(arm, reward, sigma, state.dim, self._longest)
+        ridge.learn(state, x, y, self.weight(state, x, s))
+
+    @property
+    def _longest(self) -> float:
+        return trait(self, "feature_bound", np.inf)
+
+
+def check_optimism(policy: object) -> None:
+    """Check the numbers that all policies with upper confidence bounds have."""
+    coerce_positive(policy, "delta", by=probability)
+    coerce_positive(policy, "radius_scale", zero=True)
+
+
+def self_normalised(state: LinearState, delta: float) -> float:
+    r"""Return :math:`\sqrt{2\log(1/\delta) + \log\det(V/2\lambda)}`."""
+    return math.sqrt(2 * math.log(1 / delta) + state.log_det)

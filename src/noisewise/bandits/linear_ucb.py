@@ -1,0 +1,67 @@
+"""Upper confidence bounds of linear policies: an ellipsoid around a ridge estimate."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ..confidence import Ellipsoid
+from ..inputs import coerce_positive
+from ..protocols import Array
+from . import ridge
+from .linear_policy import LinearPolicy, check_optimism, self_normalised
+from .ridge import LinearState
+
+
+class ConfidenceBounds(LinearPolicy):
+    r"""The ellipsoid of radius :math:`\beta = \text{noise} + \sqrt{2\lambda}\,S`.
+
+    The noise part is that of standardised rewards unless a policy says otherwise.
+    """
+
+    delta: float
+    radius_scale: float
+    parameter_bound: float
+
+    def index(self, state: LinearState, x: Array) -> Array:
+        """Return the upper bound of every arm."""
+        return ridge.upper_bounds(state, x, self.radius(state, self.radius_scale))
+
+    def radius(self, state: LinearState, scale: float = 1.0) -> float:
+        """Return the radius, its noise part times ``scale``."""
+        return scale * self.noise_radius(state) + self.bias(self.parameter_bound)
+
+    def noise_radius(self, state: LinearState) -> float:
+        """Return the part of the radius that is due to noise."""
+        return self_normalised(state, self.delta)
+
+    def bias(self, parameter_bound: float) -> float:
+        r"""Return :math:`\sqrt{2\lambda} S`, what the ridge adds to a radius."""
+        return math.sqrt(2 * self.ridge) * parameter_bound
+
+    def confidence(self, state: LinearState) -> tuple[Ellipsoid]:
+        """Return the set of the theorem, whatever ``radius_scale``."""
+        return (Ellipsoid(state.theta, state.inverse.copy(), self.radius(state)),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearUCB(ConfidenceBounds):
+    r"""Play :math:`\arg\max_x x\cdot\hat\theta + \beta\|x\|_{V^{-1}}`.
+
+    Parameters
+    ----------
+    ridge : float > 0
+        The first matrix is 2 ridge I.
+    delta : float in (0, 1)
+        The confidence set fails with at most this probability, for all rounds together.
+    radius_scale : float >= 0
+        Multiplies the part of the radius that is due to noise; only 1 is covered by theory.
+    """
+
+    ridge: float = 0.5
+    delta: float = 0.05
+    radius_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        coerce_positive(self, "ridge")
+        check_optimism(self)
