@@ -17,7 +17,13 @@ from ..ownership import Interrupted, refused
 from ..protocols import Policy, trait
 from .decision_log import DecisionLog
 from .kinds import is_optimistic, is_theirs
-from .observations import Observations, is_key, parse, refuse_unknown
+from .observations import (
+    Observations,
+    is_key,
+    parse,
+    refuse_keys_as_features,
+    refuse_unknown,
+)
 from .pending import Batching, Pending
 from .residuals import ResidualScale
 from .reward_scale import Known, Row, prepare
@@ -66,7 +72,8 @@ class Learning:
         finished: list[bool] = []
         try:
             with self._lock, Inside(self):
-                given.refuse_keys_as_features(arm_or_key, self._pending.arms)
+                if given.single and isinstance(arm_or_key, list | tuple):
+                    refuse_keys_as_features(arm_or_key, self._pending.arms)
                 self._learn(given, finished)
         except BaseException:
             if finished:  # an interrupt on the way out
@@ -99,10 +106,16 @@ class Learning:
             raise
 
     def _rows(self, given: Observations) -> list[Row]:
-        """Return features, reward, sd or None, and trials of each reward, checked."""
+        """Return features, reward, sd or None, and trials of each reward.
+
+        They are checked, but for those that `update` checks: rewards of arms that were chosen.
+        """
+        arms = self._pending.arms
+        if given.single and given.keys and self.scale is None and self.unit is None:
+            return [(arms[given.keys[0]], given.rewards[0], given.sds[0], given.trials[0])]
         return [
             (*observation(x, y, 1.0, self.dim, self._longest)[:2], sd, n)
-            for x, y, sd, n in given.rows(self._pending.arms)
+            for x, y, sd, n in given.rows(arms)
         ]
 
     def _settle(self, given: Observations) -> None:
@@ -157,6 +170,9 @@ class Learning:
 
     def _count(self) -> int:
         """Return how many rewards the policy has learnt, repaired first if it was interrupted."""
+        if isinstance(self.state, SelfTunedUCBState):
+            count: int = self.state.count
+            return count
         if is_optimistic(self.policy):
             self.policy.mend(self.state)
         return trait(self.state, "count", 0)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Container, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -28,7 +29,7 @@ class Observations:
     trials: list[float]
     single: bool
 
-    @property
+    @cached_property
     def keys(self) -> list[Key]:
         """The keys among those the rewards are of."""
         return self.whose if are_plain(self.whose) else [x for x in self.whose if is_key(x)]
@@ -48,15 +49,6 @@ class Observations:
         """Return the standard deviation of each reward, one trial without having ``sigma``."""
         n = np.sqrt(self.trials)
         return sigma / n if None in self.sds[:1] else np.array(self.sds, dtype=np.float64)
-
-    def refuse_keys_as_features(self, arm_or_key: object, pending: Container[Key]) -> None:
-        """Raise if several pending keys came with one reward, which reads like features."""
-        row = arm_or_key if self.single and isinstance(arm_or_key, list | tuple) else ()
-        if row and all(type(each) is int and each in pending for each in row):
-            raise ValueError(
-                f"arm_or_key is {row!r}, pending keys, with one reward; pass one reward per key, "
-                "as a list, or the features of an arm as an array"
-            )
 
     @property
     def content(self) -> str:
@@ -152,6 +144,15 @@ def refuse_pending(keys: list[Key], pending: Container[Key]) -> None:
         raise ValueError(f"key {key!r} is pending already; learn or forget it, or pass another key")
     if len(set(keys)) < len(keys):
         raise ValueError("keys holds one twice; pass another for each decision")
+
+
+def refuse_keys_as_features(row: Sequence[object], pending: Container[Key]) -> None:
+    """Raise if several pending keys came with one reward, which reads like features."""
+    if row and all(type(each) is int and each in pending for each in row):
+        raise ValueError(
+            f"arm_or_key is {row!r}, pending keys, with one reward; pass one reward per key, "
+            "as a list, or the features of an arm as an array"
+        )
 
 
 def refuse_unknown(
