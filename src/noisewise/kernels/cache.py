@@ -33,6 +33,7 @@ ENTRY = re.compile(r".+-[0-9a-f]{32}\.bin(\.[0-9a-f]{16})?")  # whole, or left b
 OTHERS = 0o022  # the rights of others to write
 ROOMS = "kernels", "engine"  # whose sources are compiled
 troubles: list[str] = []
+lightly: Callable[[Any], None] | None = None  # changes a kernel so that it loads faster
 
 
 @cache
@@ -102,6 +103,8 @@ def cached_in(folder: str, function: Callable[..., object], options: Mapping[str
     config.CACHE_DIR = folder
     try:
         kernel = njit(cache=True, **options)(function)
+        if lightly is not None:
+            lightly(kernel)
     except RuntimeError as error:  # its source is no file
         raise OSError(str(error)) from error
     finally:

@@ -35,9 +35,10 @@ FAST = ("reassoc", "contract", "arcp", "nsz")
 SPEED = {"fastmath": {*FAST}, "no_cfunc_wrapper": True, "error_model": "numpy"}
 PART = {**SPEED, "no_cpython_wrapper": True}
 if TESTED:
-    from .linked_parts import PartCompiler
+    from .linked_parts import PartCompiler, load_lightly
 
     PART["pipeline_class"] = PartCompiler
+    cache.lightly = load_lightly
 INNER = {**PART, "forceinline": True}
 ORDERED = {**PART, "fastmath": {"contract"}}  # parts in which the order of operations matters
 R = TypeVar("R")
