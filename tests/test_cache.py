@@ -314,7 +314,7 @@ def test_a_process_without_any_place_for_code_works_and_warns_once(tmp_path):
 
 def test_warm_up_compiles_once_and_says_where(tmp_path):
     """One kernel is left in the room: all take half a minute."""
-    others = ("step", "optimism", "self_tuned", "user_link", "arms", "mirror", "normal")
+    others = ("step", "optimism", "self_tuned", "factor", "arms", "mirror", "normal")
     others += ("constant_width", "dense", "change_evidence", "multinomial", "safe_mixture")
     ignored = shutil.ignore_patterns("__pycache__", *(f"{name}*.py" for name in others))
     package = Path(shutil.copytree(PACKAGE, tmp_path / "src" / "noisewise", ignore=ignored))
@@ -337,7 +337,7 @@ def test_warm_up_compiles_once_and_says_where(tmp_path):
 def test_all_kernels_are_warmed_up():
     run = [sys.executable, "-c", "from noisewise.cli import main; main()", "warm-up"]
     done = subprocess.run(run, capture_output=True, text=True, check=True)
-    assert {"gram", "step", "user_link"} <= {line.split()[0] for line in done.stdout.splitlines()}
+    assert {"gram", "step", "optimism"} <= {line.split()[0] for line in done.stdout.splitlines()}
 
 
 def test_a_terminal_is_told_why_nothing_happens(monkeypatch, capsys):

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numba import int64, njit, void
 
-from ..kernels.anchor import certify
+from ..kernels.anchor import certify, chord
 from ..kernels.compile_options import PART, entry
 from ..kernels.links import extended
 from ..kernels.vectors import advance, sweep
@@ -56,7 +56,7 @@ def add(s, a, d, x, w, pull):
     s.value += w * potential - pull * xm
     s.skew = max(s.skew, bend)
     s.step_norm = math.sqrt(max(-slope_u, 0.0))
-    certify(s, length2)
+    certify(s, length2, chord)
     if c * q > CANCELS or s.count == 2.0 * d or s.count == 4.0 * d:
         s.cancelled = 1.0
     return xm + xu, c
@@ -71,5 +71,5 @@ def learn(memory, X, labels, curvature, first, last, scores):
         s = numbers(a)
         for t in range(first, last):
             scores[e, t - first], curvature[e, t] = add(s, a, d, X[t], labels[0, t], labels[1, t])
-            if s.pass_due != 0.0 or s.cancelled != 0.0:
+            if s.due != 0.0 or s.cancelled != 0.0:
                 refresh(s, a, d, X, labels, curvature[e], t + 1, False)

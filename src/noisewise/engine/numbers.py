@@ -15,7 +15,7 @@ FIELDS = (
     "dim", "code", "bound", "concordance", "third", "spread", "tolerance", "scale", "calibrated",
     "ridge", "count", "longest", "leverage", "cancelled", "survey", "bounding", "step_norm",
     "stale_low", "stale_high", "stale_sum", "skew", "smallest", "value", "total", "curved", "loss",
-    "length", "rounding", "blur", "residual", "score_shift", "gap", "pass_due", "pending", "slot",
+    "length", "rounding", "blur", "residual", "score_shift", "gap", "due", "pending", "slot",
     "passes", "factors",
 )  # fmt: skip
 NUMBERS = record(FIELDS)

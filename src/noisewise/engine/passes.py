@@ -18,7 +18,8 @@ from ..kernels.anchor import (
     SLOPE,
     STALE_FROM,
     certify,
-    mark_pass_due,
+    chord,
+    set_due,
     set_parts,
 )  # fmt: skip
 from ..kernels.compile_options import PART, entry
@@ -193,7 +194,7 @@ def restep(s, a, d):
         length2 += u[j] * u[j]
     s.step_norm = math.sqrt(max(travel2, 0.0))
     s.rounding = EPS / math.sqrt(max(s.ridge, s.smallest / (s.spread * s.spread)))
-    certify(s, length2)
+    certify(s, length2, chord)
 
 
 @njit(**PART)
@@ -293,7 +294,7 @@ def move(s, a, d, X, labels, old, fresh, n):
     usual = 0.0 < B < math.inf and nu > 0.0
     if s.calibrated != 0.0 and usual:
         s.scale = min(1.0, max(2.0 * s.step_norm / B, 0.97 * s.scale))
-        mark_pass_due(s)
+        set_due(s)
     return d >= STALE_FROM and usual and still_serves(s, B, rho, gap, nu)
 
 
@@ -339,7 +340,7 @@ def refresh(s, a, d, X, labels, old, n, exact):
         kept = move(s, a, d, X, labels, old, fresh, n)
         if not kept or factor or attempt > 0:
             renew(s, a, d, X, old, fresh, n)
-        if not exact and s.pass_due == 0.0:
+        if not exact and s.due == 0.0:
             return
         # what is left is rounding: of the gradient, which the gap of a link whose slopes
         # differ by many orders overstates, or of the value that guards the steps
@@ -361,7 +362,7 @@ def begin_again(s, a, d, X, labels, old, n):
     P = renew(s, a, d, X, old, fresh, n)
     s.leverage = largest_leverage(unit, P, X, n, math.inf)
     restep(s, a, d)
-    if s.pass_due != 0.0:
+    if s.due != 0.0:
         refresh(s, a, d, X, labels, old, n, False)
 
 
@@ -436,5 +437,5 @@ def stretch(memory, X, labels, curvature, n, e, t):
         s.loss = max(s.loss, (s.curved + d) / (t * t * s.smallest))
         s.smallest = 1.0 + t * t * (s.smallest - 1.0)
         restep(s, a, d)
-        if s.pass_due != 0.0:
+        if s.due != 0.0:
             refresh(s, a, d, X, labels, curvature[which], n, False)

@@ -34,7 +34,7 @@ def growth(s: Header) -> float:
 
 def nearness(s: Header, stretch: float, growth: float) -> float:
     """Return M times the change of a score within the residual's distance of the estimate."""
-    return s.concordance * stretch * s.residual * growth / s.stale_low
+    return s.concordance * stretch * s.residual * growth / max(s.stale_low, 1e-300)
 
 
 def chord(near: float) -> float:
@@ -54,7 +54,7 @@ def excess(s: Header, growth: float, chord: float) -> float:
 
     F(m) - min F <= nu^2 / (2 c), by strong convexity along the segment to the minimiser.
     """
-    most = min(s.spread * s.spread, growth * chord / s.stale_low)
+    most = min(s.spread * s.spread, growth * chord / max(s.stale_low, 1e-300))
     return s.played - s.value + 0.5 * most * s.step_norm * s.step_norm
 
 

@@ -1,11 +1,11 @@
-"""The certificate, and moving the anchor: propose a point, scan the rows at it, judge."""
+"""Moving the anchor: propose a point, scan the rows at it, judge."""
 
 import math
 
 import numpy as np
 from numba import njit
 
-from . import adaptive_set, layout
+from . import adaptive_set, certificate, layout
 from .adaptive_set import EPS
 from .compile_options import INNER, PART
 from .links import extended
@@ -16,7 +16,8 @@ ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 NUMBERS, COUNT = layout.NUMBERS, layout.COUNT
 # where the parts of a link lie in the room, behind the scores
 MEAN, SLOPE, POTENTIAL, BEND = CHUNK, TWO * CHUNK, THREE * CHUNK, FOUR * CHUNK
-chord = njit(**INNER)(adaptive_set.chord)
+chord, set_due = njit(**INNER)(adaptive_set.chord), njit(**INNER)(certificate.set_due)
+certify, note_row = njit(**INNER)(certificate.certify), njit(**INNER)(certificate.note_row)
 offsets = njit(**INNER)(layout.offsets)
 # below this dimension renewing the factor costs no more than the pass itself
 STALE_FROM = 12
@@ -26,63 +27,6 @@ STALE_FROM = 12
 def numbers_of(a):
     """Return the numbers of a state."""
     return a[:COUNT].view(NUMBERS)[0]
-
-
-@njit(**INNER)
-def mark_pass_due(s):
-    """Note whether a pass is due: the gap, or the likely residual if calibrated, is too large."""
-    size = s.scale * s.residual if s.calibrated != 0.0 else s.gap
-    s.pass_due = 1.0 if size > s.tolerance else 0.0
-
-
-@njit(**INNER)
-def certify(s, length2):
-    """Set residual bound B and gap from travel, staleness and ||u||^2.
-
-    With rho = min(R ||u||, sqrt(q) nu) >= |x.u|, q the largest leverage x'H^-1 x, ratios of
-    curvatures in [low, high], and gamma the largest distance of one of them from 1:
-    B = min(gamma nu, Gamma rho) + high C nu, where
-    C = skew rho/2 + (N/M^3) (e^{M rho} - 1 - M rho - (M rho)^2/2) / rho, bounds the gradient at
-    m + u in the norm of the inverse of H. The minimiser is then within e^{M rho} B / low times the
-    factor e^{Mz}, z the smaller root of z = b e^{M rho} e^{Mz}; b bounds the change of a score over
-    an H-distance of B / low: min(R / sqrt(lambda_min), sqrt(q)) B / low.
-    """
-    R = s.longest
-    M = s.concordance
-    low = s.stale_low
-    high = s.stale_high
-    nu = s.step_norm
-    length = math.sqrt(length2)
-    lever = math.sqrt(s.leverage)
-    rho = min(R * length, lever * nu)
-    t = M * rho
-    if t <= 1.0:
-        growth = 1.0 + t + t * t * (0.5 + 0.25 * t)  # >= e^t on [0, 1]
-        tail = s.third * rho * rho * growth / 6.0
-    elif t < 300.0:
-        growth = math.exp(t)
-        tail = s.third / (M * M * M) * (growth - 1.0 - t - 0.5 * t * t) / rho
-    else:
-        growth = math.inf
-        tail = math.inf
-    bracket = 0.5 * s.skew * rho + tail
-    B = min(max(high - 1.0, 1.0 - low) * nu, s.stale_sum * rho) + high * nu * bracket
-    # without any condition, since H <= (K/kappa) UH and F is 1-strongly convex in UH
-    gap = s.spread * B
-    per_low = 1.0 / low  # used twice, which keeps the division from the end of a long chain
-    stretch = min(R / math.sqrt(s.smallest), lever)
-    factor = chord(stretch * M * per_low * (growth * B))
-    if factor < math.inf:
-        gap = min(gap, factor * (growth * per_low * B))
-    s.residual = B
-    s.score_shift = rho
-    terms = s.total + s.curved * (s.length + length)
-    s.blur = s.rounding * (s.dim + math.sqrt(s.count)) * terms
-    # the inverse is known to a relative error of eps times the condition number
-    s.loss = max(s.loss, (s.curved + s.dim * s.ridge) / s.smallest)
-    s.blur += EPS * s.dim * s.loss * s.spread * nu
-    s.gap = gap + s.blur
-    mark_pass_due(s)
 
 
 @njit(**PART)
@@ -254,7 +198,7 @@ def restep(s, a):
         a[at.step + j] = -a[fresh + j]
         length2 += a[at.step + j] * a[at.step + j]
     s.step_norm = math.sqrt(max(travel2, 0.0))
-    certify(s, length2)
+    certify(s, length2, chord)
 
 
 @njit(**PART)
@@ -288,7 +232,7 @@ def judge(s, a, share):
     usual = 0.0 < B < math.inf and nu > 0.0
     if s.calibrated != 0.0 and usual:
         s.scale = min(1.0, max(2.0 * s.step_norm / B, 0.97 * s.scale))
-        mark_pass_due(s)
+        set_due(s)
     if s.dim < STALE_FROM or not usual:
         return layout.FACTOR_STALE
     reach = rho / nu

@@ -7,7 +7,8 @@ which a sweep needs to be fast.
 """
 
 import math
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
 import numpy as np
 
@@ -42,7 +43,7 @@ FIELDS = {
     "heaviest": "largest weight",
     "longest": "R, largest norm of a row",
     "leverage": "bound of x' H^-1 x over all rows",
-    "cancelled": "whether a rank-one update has cost too many digits",
+    "unused_1": "0",
     "survey": "the count at which leverages are computed again",
     "step_norm": "nu = |u|_H",
     "stale_low": "least ratio of a row's curvature at the anchor to that in H",
@@ -56,17 +57,17 @@ FIELDS = {
     "curved": "sum c |x|^2, which times |theta| is the size of the others",
     "loss": "bound of trace(H)/lambda_min(H) over the updates since the factor was renewed",
     "length": "|m|",
-    "nearness": "not used; its place in earlier files stays",
+    "unused_2": "0",
     "rounding": "what rounding can add to the gap, per unit of the terms",
     "blur": "what rounding can add to the gap in all",
     "residual": "B of `certify`: bound of the gradient at m + u in the norm of H^-1",
     "score_shift": "rho, bound of |x.u| over all rows",
     "gap": "proved distance from the exact minimiser",
-    "pass_due": "whether a pass is due",
+    "due": "what must be done before the next row",
     "pending": "coefficient of the rank-one change not yet in the inverse",
     "slot": "which of the two vectors it uses",
-    "status": "at rest, being written, or what a step has asked for",
-    "last_mean": "of the last row, before its label, when the status asks for something",
+    "busy": "whether Python is writing the state, or an interrupt ended that",
+    "last_mean": "of the last row, before its label, when something is due",
     "passes": "over the history so far",
     "factors": "renewals of the factor so far",
     "trial_value": "F at the trial point of a pass",
@@ -75,7 +76,7 @@ FIELDS = {
     "trial_stale_low": "`stale_low` there",
     "trial_stale_high": "`stale_high` there",
     "trial_stale_sum": "`stale_sum` there, squared",
-    "request": "what the loop over rows asks for",
+    "unused_3": "0",
     "squares": "sum w y^2",
     "lowest": "least label, or 0",
     "highest": "largest label, or 0",
@@ -91,8 +92,9 @@ LARGEST = 1e100
 
 VECTORS = 7
 
-# the status: at rest, what a step has asked for, being written; and a row that was not learnt
-FINE, PASS, ATTENTION, RENEW, BUSY, REFUSED = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
+# what is due: nothing; emptying a full buffer; a pass; a pass and a new factor; a factor from what
+# the last pass has noted
+FINE, FLUSH, PASS, FACTOR, RENEW = 0.0, 1.0, 2.0, 3.0, 4.0
 # what a judged pass returns
 RETRY, KEPT, FACTOR_STALE = 0, 1, 2
 # what the loop writes out
@@ -157,7 +159,7 @@ def allocate(d: int) -> Array:
 
 
 # numbers of the header by what they may be; the others are >= 0 or infinite
-WHOLE = "dim", "padded", "code", "count", "buffered", "slot", "status", "passes", "factors"
+WHOLE = "dim", "padded", "code", "count", "buffered", "slot", "due", "busy", "passes", "factors"
 POSITIVE = "limit", "spread", "scale", "ridge", "smallest", "stale_low", "stale_high"
 SIGNED = "code", "value", "played", "pending", "last_mean", "trial_value", "lowest", "highest"
 
@@ -192,7 +194,8 @@ def check_header(a: Array, d: int) -> None:
         "buffered": n <= BUFFER,
         "count": n <= header.count < 2.0**53,
         "slot": header.slot <= 1,
-        "status": header.status <= BUSY,
+        "due": header.due <= RENEW,
+        "busy": header.busy <= 1,
     }
     wrong += [name for name, held in limits.items() if not held]
     if wrong:
@@ -214,27 +217,22 @@ class Header(Numbers):
         """Take all numbers of another in one step."""
         self.array[:HEADER] = other.array[:HEADER]
 
-    def swap_status(self, status: float) -> float:
-        """Set the status and return what it was; no other thread comes between."""
-        a, place = self.array, STATUS
-        before = a[place]
-        a[place] = status
-        return float(before)
+    def values(self) -> "Header":
+        """Return the numbers as they are now, for formulas that read many."""
+        numbers = zip(FIELDS, self.array[:COUNT].tolist(), strict=True)
+        return cast(Header, SimpleNamespace(**dict(numbers)))
 
     def clear_scratch(self) -> None:
         """Forget what only the call that wrote it needs."""
         for name in FIELDS:
             if name.startswith("trial_"):
                 setattr(self, name, 0.0)
-        self.request = self.last_mean = 0.0
+        self.last_mean = 0.0
 
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> float: ...
         def __setattr__(self, name: str, value: float | Array) -> None: ...
-
-
-STATUS = [*FIELDS].index("status")
 
 
 class Views:

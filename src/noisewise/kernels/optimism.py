@@ -9,12 +9,13 @@ import math
 import numpy as np
 from numba import float64, int64, njit
 
-from . import adaptive_set, layout
+from . import adaptive_set
 from .anchor import BUFFER, ONE, TWO, chord, numbers_of, offsets
 from .arms import LARGEST, TIE, dot, first_best, set_forms
+from .certificate import CANCELS
 from .compile_options import INNER, PART, entry
 from .policy_params import COUNTS, GROWTH, MIXTURE, OWN_MATRIX, PARAMS, PLAYED_ALONE, UNKNOWN
-from .step import CANCELS, ZERO, learn
+from .step import ZERO, learn
 
 # what learning returns: all done; the estimate has outgrown N; the solver asks for attention; the
 # sets need the readable way; the input is bad and nothing was learnt
@@ -171,16 +172,12 @@ def last_curvature(s, a, w):
 @njit(**INNER)
 def absorb(s, a, p, x, y, w):
     """Learn a row, add its curvature to the sum, return what is left to do."""
-    if x.shape[0] != s.dim or s.status != layout.FINE or not (w > 0.0 and abs(y) <= LARGEST):
+    if x.shape[0] != s.dim or s.busy + s.due != 0.0 or not (w > 0.0 and abs(y) <= LARGEST):
         return BAD
-    status, _, _ = learn(s, a, x, ZERO, y, w, s.limit, False)
-    if status == layout.REFUSED:
+    if not learn(s, a, x, ZERO, y, w, s.limit, False)[0]:
         return BAD
     p.curvature += last_curvature(s, a, w)
-    if status != layout.FINE:
-        s.status = status
-        return ATTEND
-    return DONE
+    return DONE if s.due == 0.0 else ATTEND
 
 
 @njit(**INNER)

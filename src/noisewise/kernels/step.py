@@ -24,6 +24,8 @@ from .anchor import (
     THREE,
     TWO,
     certify,
+    chord,
+    note_row,
     numbers_of,
     offsets,
     set_parts,
@@ -35,15 +37,13 @@ from .vectors import advance, copy_and_dot, square, sweep
 # what calling a kernel raises, before it runs, where an argument is not of its type
 UNFIT = (TypeError, ValueError, OverflowError, errors.NumbaError)
 LARGEST = layout.LARGEST
-CANCELS = 1e6
-ROOM = float(layout.BUFFER)
 ZERO = np.uint64(0)
 ROW, REAL = Borrowed(float64[::1]), Borrowed(float64)  # what `step` takes
 
 
 @njit(**INNER)
 def rank_one_update(s, a, y, w, sm, su, sx, mean_m, slope_m, bend, value, loss):
-    """Learn the row that lies at the end of the buffer, of score sm + su; return the status.
+    """Learn the row that lies at the end of the buffer, of score sm + su.
 
     ``value`` is what it adds to F(m), ``loss`` what it costs as played.
     """
@@ -56,22 +56,7 @@ def rank_one_update(s, a, y, w, sm, su, sx, mean_m, slope_m, bend, value, loss):
     slope_u, length2 = advance(a, d, at.step, k, at.gradient, row, -(r + c * su) * shrink, r)
     s.pending = c * shrink
     s.slot = 1.0 - s.slot
-    s.count += 1.0
-    s.buffered += 1.0
-    s.heaviest = max(s.heaviest, w)
-    s.squares += w * y * y
-    s.lowest = min(s.lowest, y)
-    s.highest = max(s.highest, y)
-    s.leverage = max(s.leverage, q)
-    length = math.sqrt(sx)
-    s.longest = max(s.longest, length)
-    s.total += length * (abs(r) + w * abs(y))
-    s.curved += c * sx
-    due = s.buffered == ROOM
-    due = due or s.count == 2.0 * s.dim or s.count == 4.0 * s.dim
-    if c * q > CANCELS:  # the update has lost that many digits of the inverse
-        s.cancelled = 1.0
-        due = True
+    note_row(s, y, w, r, c, q, sx)
     if s.code == 0.0:
         # what the played score costs above the minimum: half (y-z)^2 w^2 h, and clipping
         inside = min(max(su, -s.bound), s.bound)
@@ -81,7 +66,7 @@ def rank_one_update(s, a, y, w, sm, su, sx, mean_m, slope_m, bend, value, loss):
             root = math.sqrt(w)
             for j in range(at.width):
                 a[row + j] *= root
-        return layout.ATTENTION if due else layout.FINE
+        return
     numbers = at.numbers + n
     a[numbers] = w
     a[numbers + BUFFER] = w * y
@@ -91,10 +76,9 @@ def rank_one_update(s, a, y, w, sm, su, sx, mean_m, slope_m, bend, value, loss):
     s.played += loss
     s.skew = max(s.skew, bend)
     s.step_norm = math.sqrt(max(-slope_u, 0.0))
-    certify(s, length2)
-    if due:
-        return layout.ATTENTION
-    return layout.PASS if s.pass_due != 0.0 else layout.FINE
+    due = s.due
+    certify(s, length2, chord)
+    s.due = max(s.due, due)
 
 
 @njit(**INNER)
@@ -115,17 +99,17 @@ def play(code, S, z, y, w):
 
 @njit(**INNER)
 def learn(s, a, x, x0, y, w, limit, later):
-    """Check a row, predict, learn; return status, score and mean.
+    """Check a row, predict, learn; return whether that was done, score and mean.
 
     What only sums need of a curved link is left out if it is added ``later``, and so is the mean.
     """
-    if s.buffered >= ROOM:  # no place for it
-        return layout.REFUSED, 0.0, 0.0
+    if s.buffered >= layout.BUFFER:  # no place for it
+        return False, 0.0, 0.0
     sm, su, sx = append_row(s, a, x, x0)
     # written so that NaN fails each comparison; squares of these sizes must not overflow
     size = w * (sx + abs(y)) * (1.0 + sx)
     if not (sx <= limit and w >= 0.0 and abs(y) <= LARGEST and size <= LARGEST):
-        return layout.REFUSED, 0.0, 0.0
+        return False, 0.0, 0.0
     code = np.int64(s.code)
     S = s.bound
     z = sm + su
@@ -137,28 +121,27 @@ def learn(s, a, x, x0, y, w, limit, later):
         if not later:
             value = w * (potential - y * sm)
             played, loss = play(code, S, z, y, w)
-    if w == 0.0:
-        return layout.FINE, z, played
-    return rank_one_update(s, a, y, w, sm, su, sx, mean, slope, bend, value, loss), z, played
+    if w != 0.0:
+        rank_one_update(s, a, y, w, sm, su, sx, mean, slope, bend, value, loss)
+    return True, z, played
 
 
 @entry(float64(REAL, REAL, ROW, ROW), nogil=False)
 def step(y, w, a, x):
     """Learn one row and return its predicted mean.
 
-    NaN says that the row was not learnt, infinity that it was, and that the status asks for
-    something before the next row; then the mean lies in the header.
+    NaN says that the row was not learnt, infinity that it was, and that something is due before the
+    next row; then the mean lies in the header.
     """
     y, w, a, x = borrow(y), borrow(w), borrow(a), borrow(x)
     s = numbers_of(a)
-    if x.shape[0] != s.dim or s.status != layout.FINE:
+    if x.shape[0] != s.dim or s.busy != 0.0 or s.due != layout.FINE:
         return np.nan
-    status, _, mean = learn(s, a, x, ZERO, y, w, s.limit, False)
-    if status == layout.FINE:
+    learnt, _, mean = learn(s, a, x, ZERO, y, w, s.limit, False)
+    if not learnt:
+        return np.nan
+    if s.due == layout.FINE:
         return mean
-    if status == layout.REFUSED:
-        return np.nan
-    s.status = status
     s.last_mean = mean
     return np.inf
 
@@ -207,7 +190,7 @@ def add_losses(s, a, y, w, first, last, held, what, out, room):
     )
 )  # fmt: skip
 def run(a, x, y, w, first, limit, what, out, room):
-    """Learn rows of ``x`` (flat) from ``first`` on until one is refused or something is asked for.
+    """Learn rows of ``x`` (flat) from ``first`` on until one is refused or something is due.
 
     Returns how many rows are done; ``out`` takes each row's score or mean. ``w`` holds a weight for
     each row or one for all, ``room`` is scratch. While the whole history is in the buffer, passes
@@ -220,24 +203,19 @@ def run(a, x, y, w, first, limit, what, out, room):
     each = 0 if w.shape[0] == 1 else 1
     held = np.uint64(s.buffered)
     done = first
-    s.request = layout.FINE
-    while done < y.shape[0] and s.request == layout.FINE:
-        status, score, _ = learn(s, a, x, x0, y[done], w[each * done], limit, True)
-        s.request = status
-        if status == layout.REFUSED:
+    while done < y.shape[0] and s.due == layout.FINE:
+        learnt, score, _ = learn(s, a, x, x0, y[done], w[each * done], limit, True)
+        if not learnt:
             break
         out[done] = score
         done += 1
         x0 += d
-        if status == layout.PASS and s.count == s.buffered:
+        if s.due == layout.PASS and s.count == s.buffered:
             add_losses(s, a, y, w, first, done, held, what, out, room)
             first, held = done, np.uint64(s.buffered)
             anchor.propose(s, a, 1.0, room)
-            verdict = anchor.judge(s, a, 1.0)
-            if verdict == layout.FACTOR_STALE:
-                s.request = layout.RENEW
-            elif verdict == layout.KEPT and s.pass_due == 0.0:
-                s.request = layout.FINE
+            if anchor.judge(s, a, 1.0) == layout.FACTOR_STALE:
+                s.due = layout.RENEW
     add_losses(s, a, y, w, first, done, held, what, out, room)
     return done
 

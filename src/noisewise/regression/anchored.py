@@ -8,9 +8,10 @@ gradient, and the factor too where the old one has become too stale to travel wi
 """
 
 import math
-from functools import cached_property
+from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from ..glm import GLM
 from ..inputs import as_contiguous
 from ..kernels import adaptive_set
 from ..kernels import layout as at
+from ..kernels.adaptive_set import chord
+from ..kernels.certificate import certify, note_row
 from ..protocols import Array
 from .solver import CompiledSolver, RowSolver
 from .uniform import uniform
@@ -29,23 +32,29 @@ if TYPE_CHECKING:
     from .state import FTRLState
 
 GROWTH = 2.0  # of the count, between two bounds of the eigenvalues
-NARROW = 64  # features up to which they are bounded with every factor, too
+NARROW = 64  # features up to which they are bounded with every factor, and that is compiled
+
+
+@cache
+def _factor() -> ModuleType:
+    return import_module("noisewise.kernels.factor")
 
 
 class AnchoredNewton(CompiledSolver):
     """The solver of built-in curved links."""
 
-    def attend(self, glm: GLM, state: "FTRLState", request: float) -> None:
+    @one_thread
+    def attend(self, glm: GLM, state: "FTRLState") -> None:
         """Empty the buffer, renew factor or anchor."""
-        h = state.head
-        early = h.count in (2 * state.dim, 4 * state.dim) or bool(h.cancelled)
-        h.cancelled = 0.0
+        h, due = state.head, state.head.due
         if h.buffered == at.BUFFER:
             state.flush()
-        if request == at.RENEW:
+            h.due = at.FINE if due == at.FLUSH else due
+        if due == at.RENEW:
             self._renew(state)
-        if early or h.pass_due:
-            self._refresh(glm, state, renew=early)
+        if h.due != at.FINE:
+            self._refresh(glm, state, renew=due == at.FACTOR)
+        h.due = at.FINE
 
     @one_thread
     def rebuild(self, glm: GLM, state: "FTRLState") -> None:
@@ -58,7 +67,7 @@ class AnchoredNewton(CompiledSolver):
         self._renew(state)
         h.leverage = _largest_leverage(state, state.inverse())
         self.kernels.restep(state.array)
-        if h.pass_due:
+        if h.due != at.FINE:
             self._refresh(glm, state)
 
     @one_thread
@@ -86,15 +95,15 @@ class AnchoredNewton(CompiledSolver):
         h.leverage /= min(1.0, max(1 + D / least, ridge / old))
         h.smallest = max(1 / linalg.largest_eigenvalue_bound(P), ridge)
         self.kernels.restep(state.array)
-        if h.pass_due:
+        if h.due != at.FINE:
             self._refresh(glm, state)
 
     def excess(self, state: "FTRLState") -> float:
         """Return what the step bounds it by."""
-        h = state.head
+        h = state.head.values()
         stretch, growth = adaptive_set.stretch(h), adaptive_set.growth(h)
-        chord = adaptive_set.chord(adaptive_set.nearness(h, stretch, growth))
-        return adaptive_set.excess(h, growth, chord)
+        near = chord(adaptive_set.nearness(h, stretch, growth))
+        return adaptive_set.excess(h, growth, near)
 
     def uniform(self, glm: GLM, state: "FTRLState") -> tuple[Array, float]:
         """Return them from the memo of the rows met so far."""
@@ -104,12 +113,11 @@ class AnchoredNewton(CompiledSolver):
         self, glm: GLM, state: "FTRLState", level: float, whole: Ellipsoid
     ) -> Ellipsoid | None:
         """Return the set in the norm of the solver's own matrix."""
-        h, length = state.head, glm.parameter_bound + float(np.linalg.norm(whole.centre))
+        h, length = state.head.values(), glm.parameter_bound + float(np.linalg.norm(whole.centre))
         stretch, growth = adaptive_set.stretch(h), adaptive_set.growth(h)
         r = adaptive_set.local_radius(h, level, whole.radius, length, stretch, growth)
         return Ellipsoid(whole.centre, state.sound_inverse(), r) if r < math.inf else whole
 
-    @one_thread
     def _refresh(
         self, glm: GLM, state: "FTRLState", renew: bool = False, exact: bool = False
     ) -> None:
@@ -120,7 +128,7 @@ class AnchoredNewton(CompiledSolver):
             worn = self._move(glm, state) == at.FACTOR_STALE
             if worn or renew or exact or attempt > 0:
                 self._renew(state)
-            if not exact and not h.pass_due:
+            if not exact and h.due == at.FINE:
                 return
             # what is left is rounding: of the gradient, which the gap of a link whose slopes
             # differ by many orders overstates, or of the value that guards the steps
@@ -150,53 +158,51 @@ class AnchoredNewton(CompiledSolver):
             x, numbers = block.x.reshape(-1), block.numbers.reshape(-1)
             self.kernels.scan(state.array, x, numbers, len(block.x), room)
 
-    @one_thread
     def _renew(self, state: "FTRLState") -> None:
         """Form H from the curvatures the pass noted, invert it, and bound its least eigenvalue."""
-        h = state.head
-        H = h.ridge * np.eye(state.dim)
-        state.rows.own_curvatures()
-        for block in state.blocks():
+        G, rows = np.zeros((state.dim, state.dim)), state.rows
+        rows.own_curvatures()
+        for block in rows:
             block.curvature[:] = block.trial
             for some in block.pieces():
                 root = block.x[some] * np.sqrt(block.trial[some])[:, None]
-                H += root.T @ root
-        P = linalg.invert(linalg.factor(H))
-        state.views.inverse[:] = P
-        # the new H is at least that share of the old one; curvatures may be lost altogether
-        h.leverage /= max(h.stale_low, 1e-100)
-        if state.dim > NARROW:
-            known = h.stale_low * h.smallest
-            h.smallest = max(known, 1 / float(np.linalg.norm(P)), h.ridge)
-        else:
-            h.smallest = max(1 / linalg.largest_eigenvalue_bound(P), h.ridge)
-            h.bounding = GROWTH * h.count
-        h.stale_low = h.stale_high = 1.0
-        h.stale_sum = 0.0
-        h.loss = 0.0
-        h.factors += 1
-        self.kernels.restep(state.array)
+                G += root.T @ root
+        if state.dim <= NARROW:
+            _factor().renew(state.array, G)
+            return
+        _factor().complete(state.array, G)
+        h = state.head
+        P = as_contiguous(linalg.invert(linalg.factor(G + h.ridge * np.eye(state.dim))))
+        least = max(h.stale_low * h.smallest, 1 / float(np.linalg.norm(P)))
+        _factor().install(state.array, P, least)
 
 
 class OwnLinkNewton(RowSolver, AnchoredNewton):
-    """The solver of a user's link, evaluated in numpy; the rank-one update is compiled."""
+    """The solver of a user's link, in numpy but for what needs no link."""
 
     def learn_row(
         self, glm: GLM, state: "FTRLState", x: Array, y: float, w: float, z: float
     ) -> None:
-        """Evaluate the link at the anchor, and add the row."""
-        S, m = glm.score_bound, float(x @ state.views.anchor)
-        inside = min(max(z, -S), S)
-        loss = w * (float(glm.potential(inside)) - y * inside)
-        parts = float(glm.mean(m)), float(glm.slope(m)), float(glm.potential(m))
-        request = self.kernels.feed(state.array, as_contiguous(x), y, w, *parts, loss)
-        if request != at.FINE:
-            self.attend(glm, state, request)
-
-    @cached_property
-    def kernels(self) -> Any:
-        """The module of compiled calls, that which adds an evaluated row among them."""
-        return import_module("noisewise.kernels.user_link")
+        """Do what the compiled step does; an assignment of the header makes the row learnt."""
+        v, h, S, m = state.views, state.head.copy(), glm.score_bound, float(x @ state.views.anchor)
+        n, P, inside = int(h.buffered), state.inverse(), min(max(z, -S), S)
+        k, r, c = P @ x, w * (float(glm.mean(m)) - y), w * float(glm.slope(m))
+        q = float(x @ k)
+        v.x[n], v.numbers[:, n] = x, (w, w * y, c, 0.0)
+        note_row(h, y, w, r, c, q, float(x @ x))
+        h.played += w * (float(glm.potential(inside)) - y * inside)
+        h.value += w * (float(glm.potential(m)) - y * m)
+        h.skew = h.concordance
+        state.head.become(h)
+        h, due = state.head, h.due
+        v.inverse[:] = P - np.outer(c / (1 + c * q) * k, k)
+        v.step -= (r + c * float(x @ v.step)) / (1 + c * q) * k
+        v.gradient += r * x
+        h.pending, h.step_norm = 0.0, math.sqrt(max(-float(v.gradient @ v.step), 0.0))
+        certify(h, float(v.step @ v.step), chord)
+        h.due = max(h.due, due)
+        if h.due != at.FINE:
+            self.attend(glm, state)
 
     def _scan(self, glm: GLM, state: "FTRLState", room: Array) -> None:
         """Add all rows: `propose` can't evaluate the link."""

@@ -28,14 +28,13 @@ class LeastSquares(CompiledSolver):
 
     keeps_rows = False
 
-    def attend(self, glm: GLM, state: "FTRLState", request: float) -> None:
+    def attend(self, glm: GLM, state: "FTRLState") -> None:
         """Fold a full buffer, and every so many rows renew the factor too."""
         h, before = state.head, state.folded // RENEWAL
-        early = h.count in (2 * state.dim, 4 * state.dim) or bool(h.cancelled)
-        h.cancelled = 0.0
         _fold(state)
-        if early or state.folded // RENEWAL > before:
+        if h.due == at.FACTOR or state.folded // RENEWAL > before:
             _refactor(state)
+        h.due = at.FINE
 
     @one_thread
     def solve(self, glm: GLM, state: "FTRLState") -> None:
@@ -70,7 +69,7 @@ class LeastSquares(CompiledSolver):
 
     def slack(self, state: "FTRLState") -> float:
         """Return what rounding can make of the gap, measured only where little is left of it."""
-        h, trace = state.head, float(np.trace(state.inverse()))
+        h, trace = state.head.values(), float(np.trace(state.inverse()))
         if not adaptive_set.trusted(h, trace):
             return self.gap(state)
         return adaptive_set.linear_gap(h, math.sqrt(state.theta @ state.theta), trace)

@@ -17,6 +17,7 @@ from ..blas import one_thread
 from ..confidence import Ellipsoid
 from ..glm import GLM
 from ..kernels.adaptive_set import EPS
+from ..kernels.certificate import note_row
 from ..protocols import Array
 from ..theory import radii
 from .rows import Block
@@ -140,19 +141,13 @@ class ExactNewton(RowSolver):
         v.x[0], v.numbers[:, 0] = x, (w, w * y, 0.0, 0.0)
         h = state.head.copy()
         h.played += w * (float(glm.potential(inside)) - y * inside)
-        h.count += 1
-        h.buffered = 1
-        h.curved += glm.min_slope * w * float(x @ x)
-        h.heaviest = max(h.heaviest, w)
-        h.squares += w * y * y
-        h.lowest, h.highest = min(h.lowest, y), max(h.highest, y)
-        h.longest = max(h.longest, math.sqrt(x @ x))
+        note_row(h, y, w, 0.0, glm.min_slope * w, 0.0, float(x @ x))
         state.head.become(h)
         state.flush()
         state.gram += np.outer(w * x, x)
         self._renew(glm, state)
 
-    def attend(self, glm: GLM, state: "FTRLState", request: float) -> None:
+    def attend(self, glm: GLM, state: "FTRLState") -> None:
         """Do nothing: each row is finished when it is learnt."""
 
     @one_thread

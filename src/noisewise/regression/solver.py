@@ -87,8 +87,8 @@ class Solver(ABC):
         return None
 
     @abstractmethod
-    def attend(self, glm: GLM, state: "FTRLState", request: float) -> None:
-        """Do what a compiled step has asked for."""
+    def attend(self, glm: GLM, state: "FTRLState") -> None:
+        """Do what is due."""
 
     @abstractmethod
     def rebuild(self, glm: GLM, state: "FTRLState") -> None:
@@ -279,21 +279,19 @@ class CompiledSolver(Solver):
             np.empty(at.SCRATCH),
         )
         x, y, w = as_contiguous(x).reshape(-1), as_contiguous(y), as_contiguous(w)
-        if h.buffered >= at.BUFFER:  # no place for a row
-            self.attend(glm, state, at.ATTENTION)
         while done < len(y):
             done = run(state.array, x, y, w, done, limit, what, out, room)
-            if h.request == at.REFUSED:
+            if h.due != at.FINE:
+                self.attend(glm, state)
+            elif done < len(y):
                 break
-            if h.request != at.FINE:
-                self.attend(glm, state, h.request)
         return done, out
 
 
 class Session:
-    """A state while it is in use: by one thread, its status BUSY, and brought to rest first.
+    """A state while it is in use: by one thread, marked busy, and brought to rest first.
 
-    A step may have asked for something; an interrupt may have left the state half written. Rows and
+    Something may be due; an interrupt may have left the state half written. Rows and
     their number are whole at every moment, and all else is computed from them again.
     """
 
@@ -303,13 +301,13 @@ class Session:
     def __enter__(self) -> None:
         self.owned.__enter__()
         try:
-            state = self.state
-            status = state.head.swap_status(at.BUSY)
-            if status == at.BUSY:
+            state, h = self.state, self.state.head
+            torn, h.busy = h.busy, 1.0  # from here on no step learns a row
+            if torn:
                 state.restore()
                 state.solver.rebuild(self.glm, state)
-            elif status != at.FINE:
-                state.solver.attend(self.glm, state, status)
+            elif h.due != at.FINE or h.buffered == at.BUFFER:
+                state.solver.attend(self.glm, state)
         except BaseException:
             self.owned.__exit__()
             raise
@@ -317,7 +315,7 @@ class Session:
     def __exit__(self, kind: object, *_: object) -> None:
         try:
             if kind is None:
-                self.state.head.status = at.FINE
+                self.state.head.due = self.state.head.busy = 0.0
         finally:
             self.owned.__exit__()
 

@@ -128,6 +128,7 @@ class FTRLState(OneLine):
         views.x[n:] = views.numbers[:, n:] = views.numbers[3] = 0.0
         views.trial[:] = views.trial_gradient[:] = 0.0
         h.clear_scratch()
+        h.due = min(h.due, at.FACTOR)  # what a pass has noted was scratch
         return {**fields, "array": array}
 
     def __setstate__(self, fields: dict[str, Any]) -> None:
@@ -203,7 +204,7 @@ class FTRLState(OneLine):
 
     def restore(self) -> None:
         """Move all rows to the blocks, though an interrupt came between that and their count."""
-        self.head.cancelled = 0.0
+        self.head.due = 0.0
         if self.solver.keeps_rows:
             self._restore_buffer(self.head)
             self.flush()
