@@ -100,6 +100,15 @@ def test_kernels_call_only_parts_that_are_compiled_with_them():
     assert seen > 20
 
 
+def test_what_numba_does_not_document_is_used_in_three_files():
+    """Each imported for tested versions alone, see `compile_options.py`; 300 lines together."""
+    private = re.compile(r"numba\.(core|np|misc|cpython|typed)\b|llvmlite (import|\.ir)")
+    paths = (ROOT / "src").rglob("*.py")
+    found = [path for path in paths if private.search(path.read_text())]
+    assert {path.name for path in found} <= {"borrowed.py", "linked_parts.py", "vector_sweep.py"}
+    assert sum(len(path.read_text().splitlines()) for path in found) <= 300
+
+
 def test_lowest_versions_promised_are_those_tested():
     """`make test-lowest` installs the lower bound of every package that the tests need."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

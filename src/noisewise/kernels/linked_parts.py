@@ -1,8 +1,8 @@
 """How the parts of kernels are compiled: as far as linking them into the kernels that call them.
 
 The compiler would optimise each part alone and write machine code for it, which nothing calls, and
-then do both again inside each kernel: a third of the time of a first call. Nor need it import all it
-knows to load a kernel: a third of the time until a new process has its first answer.
+then do both again inside each kernel: a third of the time of a first call. And it would import all
+it has to load one kernel: a third of the time until a new process answers.
 """
 
 from typing import Any

@@ -22,8 +22,7 @@ Value: TypeAlias = ir.Value
 @intrinsic
 def sweep(typing, a, d, ld, P, old, x, new, coefficient):  # type: ignore[no-untyped-def]
     """Do what `plain_sweep` of vectors.py does."""
-    offsets = [types.uint64] * 6
-    return types.UniTuple(types.float64, 1)(a, *offsets, types.float64), _generate
+    return types.UniTuple(types.float64, 1)(a, *[types.uint64] * 6, types.float64), _generate
 
 
 def _generate(context: Any, build: ir.IRBuilder, kind: Any, values: list[Value]) -> Value:
@@ -79,7 +78,7 @@ def _generate(context: Any, build: ir.IRBuilder, kind: Any, values: list[Value])
                 put(fresh, row, j)
                 yield fresh
 
-        for total in sums:
+        for total in sums:  # they are made once, before all loops
             build.store(FOUR([0.0] * 4), total)
         with loop(i) as (j, _):
             fresh, value, mirrored = [*changed(j)], get(x, j), get(new, j)
