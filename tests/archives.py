@@ -290,7 +290,9 @@ def main(verb, chosen):
         found = [float(n) for n in continue_from(name)]
         if verb == "record":
             numbers[name] = found
-        elif not np.allclose(found, numbers[name], rtol=1e-9, atol=1e-9):
+        elif len(found) != len(numbers[name]) or not np.allclose(
+            found, numbers[name], rtol=1e-9, atol=1e-9
+        ):
             print(f"{name} continues to other numbers than were recorded")
     if verb == "record":
         RECORDED.write_text(json.dumps(numbers, indent=0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -18,23 +19,13 @@ from .ridge import LinearState
 
 
 class LinearPolicy:
-    """Ridge regression: a policy says which index it maximises and how a reward is weighted."""
+    """Ridge regression: a policy says how it selects and how a reward is weighted."""
 
     ridge: float
 
     def start(self, dim: int) -> LinearState:
         """Make the state of a fresh learner."""
         return ridge.start(dim, self.ridge)
-
-    def select(
-        self, state: LinearState, arms: ArrayLike, rng: Generator, sigma: ArrayLike | None = None
-    ) -> int:
-        """Return the arm of the largest index; nothing is random."""
-        return first_best(self.index(state, candidates(arms, state.dim, self._longest)))
-
-    def index(self, state: LinearState, x: Array) -> Array:
-        """Return the index of every arm."""
-        raise NotImplementedError
 
     def weight(self, state: LinearState, x: Array, sigma: float) -> float:
         """Return the weight of a reward of arm ``x``."""
@@ -49,6 +40,20 @@ class LinearPolicy:
     @property
     def _longest(self) -> float:
         return trait(self, "feature_bound", np.inf)
+
+
+class IndexPolicy(LinearPolicy, ABC):
+    """A linear policy that selects the arm of the largest index."""
+
+    def select(
+        self, state: LinearState, arms: ArrayLike, rng: Generator, sigma: ArrayLike | None = None
+    ) -> int:
+        """Return the arm of the largest index; nothing is random."""
+        return first_best(self.index(state, candidates(arms, state.dim, self._longest)))
+
+    @abstractmethod
+    def index(self, state: LinearState, x: Array) -> Array:
+        """Return the index of every arm."""
 
 
 def check_optimism(policy: object) -> None:

@@ -9,11 +9,11 @@ from ..confidence import Ellipsoid
 from ..inputs import coerce_positive
 from ..protocols import Array
 from . import ridge
-from .linear_policy import LinearPolicy, check_optimism, self_normalised
+from .linear_policy import IndexPolicy, check_optimism, self_normalised
 from .ridge import LinearState
 
 
-class ConfidenceBounds(LinearPolicy):
+class ConfidenceBounds(IndexPolicy):
     r"""The ellipsoid of radius :math:`\beta = \text{noise} + \sqrt{2\lambda}\,S`.
 
     The noise part is that of standardised rewards unless a policy says otherwise.
