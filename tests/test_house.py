@@ -109,6 +109,15 @@ def test_what_numba_does_not_document_is_used_in_three_files():
     assert sum(len(path.read_text().splitlines()) for path in found) <= 300
 
 
+@pytest.mark.parametrize("room", ["engine", "kernels"])
+def test_a_room_lists_its_files(room):
+    package = import_module(f"noisewise.{room}")
+    listed = re.findall(r"^    (\w+) +\S", package.__doc__, re.MULTILINE)
+    assert sorted(listed) == sorted(
+        each.stem for each in Path(package.__file__).parent.glob("[!_]*.py")
+    )
+
+
 def test_lowest_versions_promised_are_those_tested():
     """`make test-lowest` installs the lower bound of every package that the tests need."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

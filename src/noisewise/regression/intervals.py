@@ -103,7 +103,7 @@ def estimate(glm: GLM, state: FTRLState, x: Array, noise: Noise | str) -> Estima
     if glm.linear:
         if isinstance(noise, Likelihood):
             return _least_squares(state, x, math.sqrt(noise.dispersion), "Gaussian noise")
-        rests_on = f"sub-Gaussian noise of scale {noise.sigma:g}"
+        rests_on = f"Gaussian noise of sd {noise.sigma:g}, sub-Gaussian noise asymptotically"
         if isinstance(noise, Bounded):
             rests_on = f"noise of sd {noise.sigma:g}, asymptotically"
         return _least_squares(state, x, noise.sigma, rests_on)

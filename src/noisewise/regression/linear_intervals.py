@@ -286,8 +286,10 @@ class LeastSquares:
     def _assumptions(sigma: float | None, anytime: bool, simultaneous: bool) -> str:
         if sigma is None:
             noise = "Gaussian noise of unknown sd"
+        elif anytime and simultaneous:
+            noise = f"sub-Gaussian noise of sd {sigma:g}"
         else:
-            noise = f"{'sub-' if anytime else ''}Gaussian noise of sd {sigma:g}"
+            noise = f"Gaussian noise of sd {sigma:g}, sub-Gaussian noise asymptotically"
         if anytime and not simultaneous:
             return f"{noise}, and {EXOGENOUS}"
         if anytime and sigma is None:
