@@ -414,7 +414,7 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(batch_mixture, "state_of_rows", interrupted)
+    monkeypatch.setattr(batch_mixture, "minimisers", interrupted)
     for again in (lambda: model.fit(x, 1 - y), model.refit):
         with pytest.raises(KeyboardInterrupt):
             again()

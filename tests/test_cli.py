@@ -310,7 +310,7 @@ def test_a_regressor_of_your_own_is_checked_and_takes_part_by_name(tmp_path, mon
     assert done.exit_code == 0, done.output
     table = pd.read_parquet("r/regressors.parquet")
     played = table[table["regressor"] == "Average"]
-    assert played["stream"].nunique() == 6
+    assert played["stream"].nunique() == 7
     assert played["regret"].notna().all()
     twin = table.pivot_table(
         index=["stream", "trial", "rounds"], columns="regressor", values="regret"

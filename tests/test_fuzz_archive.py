@@ -79,6 +79,7 @@ STATES["LinearModel"], STATES["CurvedModel"] = LINEAR.models[0], CURVED.models[0
 STATES["NormalEquations"] = LINEAR.models[0].sums
 STATES["SafeMixture"] = LINEAR.models[0].mixture
 STATES["ClassModel"], STATES["MultinomialState"] = CLASSES.several, CLASSES.several.state
+STATES["History"] = CURVED.models[0].state.history
 STATES["NonlinearLearners"] = NONLINEAR.models[0].nonlinear
 STATES["FeatureMoments"] = NONLINEAR.models[0].nonlinear.moments
 

@@ -96,7 +96,7 @@ class IDS(ConfidenceBounds):
 
     def gaps(self, state: LinearState, x: Array) -> Array:
         """Return D, the largest regret each arm can have."""
-        upper = self.index(state, x)
+        upper = self.upper(state, x)
         return np.asarray(upper.max() - (2 * matmul(x, state.theta) - upper))
 
     def gains(self, state: LinearState, x: Array, sigma: Array) -> Array:
@@ -105,7 +105,7 @@ class IDS(ConfidenceBounds):
         rho2 = np.maximum(sigma, self.noise_floor) ** 2
         if self.information == "full":
             return np.asarray(0.5 * np.log1p(w2 / rho2))
-        top = first_best(self.index(state, x))
+        top = first_best(self.upper(state, x))
         if w2[top] == 0:
             return np.zeros(len(x))
         # w^2 times the squared correlation with the top arm, at most w^2 whatever the rounding

@@ -9,11 +9,11 @@ from ..confidence import Ellipsoid
 from ..inputs import coerce_positive
 from ..protocols import Array
 from . import ridge
-from .linear_policy import IndexPolicy, check_optimism, self_normalised
+from .linear_policy import IndexPolicy, LinearPolicy, check_optimism, self_normalised
 from .ridge import LinearState
 
 
-class ConfidenceBounds(IndexPolicy):
+class ConfidenceBounds(LinearPolicy):
     r"""The ellipsoid of radius :math:`\beta = \text{noise} + \sqrt{2\lambda}\,S`.
 
     The noise part is that of standardised rewards unless a policy says otherwise.
@@ -23,7 +23,7 @@ class ConfidenceBounds(IndexPolicy):
     radius_scale: float
     parameter_bound: float
 
-    def index(self, state: LinearState, x: Array) -> Array:
+    def upper(self, state: LinearState, x: Array) -> Array:
         """Return the upper bound of every arm."""
         return ridge.upper_bounds(state, x, self.radius(state, self.radius_scale))
 
@@ -45,7 +45,7 @@ class ConfidenceBounds(IndexPolicy):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinearUCB(ConfidenceBounds):
+class LinearUCB(ConfidenceBounds, IndexPolicy):
     r"""Play :math:`\arg\max_x x\cdot\hat\theta + \beta\|x\|_{V^{-1}}`.
 
     Parameters
@@ -65,3 +65,7 @@ class LinearUCB(ConfidenceBounds):
     def __post_init__(self) -> None:
         coerce_positive(self, "ridge")
         check_optimism(self)
+
+    def index(self, state: LinearState, x: Array) -> Array:
+        """Return the upper bound of every arm."""
+        return self.upper(state, x)

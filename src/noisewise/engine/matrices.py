@@ -4,15 +4,22 @@ import numpy as np
 from numba import njit
 
 from ..kernels.compile_options import PART
-from ..kernels.dense import LOST, inverse_factor
+from ..kernels.dense import LOST, dot, inverse_factor
 
 BLOCK = 64  # rows that are factored at once
+SMALL = 16  # rows up to which loops multiply, which round alike wherever matrices lie
 
 
 @njit(**PART)
 def cross(A, B):
     """Return AB'."""
-    return np.dot(A, B.T)
+    if A.shape[0] > SMALL:
+        return np.dot(A, B.T)
+    C = np.empty((A.shape[0], B.shape[0]))
+    for i in range(A.shape[0]):
+        for j in range(B.shape[0]):
+            C[i, j] = dot(A[i], B[j])
+    return C
 
 
 @njit(**PART)

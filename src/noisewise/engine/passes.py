@@ -118,6 +118,25 @@ def measure(s, unit, X, first, m, residuals, labels, curvature):
         s.curved += curvature[first + i] * square
 
 
+@njit(**{**PART, "fastmath": False})
+def weigh(room, scores, labels, old, fresh, terms, first, m):
+    """Set residuals, curvatures with their ratios to those in H, and the terms of three sums.
+
+    Vector code checks whether arrays overlap, and gives way to scalar code: neither may fuse a
+    product and a sum, or the result would depend on where arrays lie.
+    """
+    for i in range(m):
+        w, pull = labels[0, first + i], labels[1, first + i]
+        curvature, before = w * room[SLOPE + i], old[first + i]
+        fresh[first + i] = curvature
+        potential, ratio = w * room[POTENTIAL + i], curvature / before
+        room[i] = w * room[MEAN + i] - pull
+        room[SLOPE + i] = ratio
+        terms[0, i] = potential - pull * scores[i]
+        terms[1, i] = abs(potential) + abs(pull * scores[i])
+        terms[2, i] = before * (ratio - 1.0) * (ratio - 1.0)
+
+
 @njit(**PART)
 def scan(s, unit, trial, X, labels, old, fresh, n, gradient, measured):
     """Set the gradient of F at the trial point, and note curvatures there.
@@ -127,6 +146,7 @@ def scan(s, unit, trial, X, labels, old, fresh, n, gradient, measured):
     """
     d = unit.shape[0]
     theta, room, scores = np.empty(d), np.empty(at.SCRATCH), np.empty(CHUNK)
+    terms = np.empty((3, CHUNK))
     for j in range(d):
         theta[j], gradient[j] = unit[j] * trial[j], 0.0
     value = 0.5 * dot(trial, trial)
@@ -137,16 +157,11 @@ def scan(s, unit, trial, X, labels, old, fresh, n, gradient, measured):
         for i in range(m):
             room[i] = scores[i]
         set_parts(np.int64(s.code), s.bound, room, np.uint64(m))
+        weigh(room, scores, labels, old, fresh, terms, first, m)
         for i in range(m):
-            w, pull = labels[0, first + i], labels[1, first + i]
-            curvature, before = w * room[SLOPE + i], old[first + i]
-            fresh[first + i] = curvature
-            potential, ratio = w * room[POTENTIAL + i], curvature / before
-            room[i] = w * room[MEAN + i] - pull
-            room[SLOPE + i] = ratio
-            value += potential - pull * scores[i]
-            size += abs(potential) + abs(pull * scores[i])
-            stale += before * (ratio - 1.0) * (ratio - 1.0)
+            value += terms[0, i]
+            size += terms[1, i]
+            stale += terms[2, i]
         for i in range(m):  # apart, since what keeps NaN does not become vector code
             skew = max(skew, room[BEND + i])
             low = min(low, room[SLOPE + i])

@@ -67,7 +67,7 @@ class History(OneLine):
 
     def replace(self, x: Array) -> None:
         """Hold the same rows by other columns."""
-        made = np.empty((len(self.x), x.shape[1]))
+        made = np.zeros((len(self.x), x.shape[1]))
         made[: self.count] = x
         self.x = made
 
@@ -85,9 +85,9 @@ class History(OneLine):
         n, made = self.count, {}
         for name in ("labels", "curvature"):
             old = vars(self)[name]
-            made[name] = np.empty((len(old), room))
+            made[name] = np.zeros((len(old), room))
             made[name][:, :n] = old[:, :n]
-        x = np.empty((room, self.x.shape[1]))
+        x = np.zeros((room, self.x.shape[1]))
         x[:n] = self.rows
         vars(self).update(made, x=x)
 
