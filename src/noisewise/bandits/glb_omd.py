@@ -24,6 +24,7 @@ from .likelihood import LikelihoodOptimism
 from .ridge import LinearState
 
 WIDEST = 30.0  # the largest r of `spread_factor`: beyond, its exponential is of no use
+NOISIEST = 1e50  # standard deviation from which on a reward says nothing
 
 
 @dataclass(eq=False, repr=False)
@@ -196,7 +197,7 @@ class GLBOMD(LikelihoodOptimism[GLBOMDState]):
 
     def effective_dispersion(self, state: GLBOMDState, x: Array, sigma: float) -> float:
         """Return the dispersion a reward of arm ``x`` counts with: g."""
-        g = self.dispersion * max(sigma, self.noise_floor) ** 2
+        g = self.dispersion * min(max(sigma, self.noise_floor), NOISIEST) ** 2
         if not self.corruption:
             return g
         length = math.sqrt(max(float(x @ matmul(state.inverse, x)), 0.0))
