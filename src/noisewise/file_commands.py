@@ -215,6 +215,11 @@ def writable(out: Path) -> None:
     help="Probability with which the action was taken.",
 )
 @click.option(
+    "--estimate-probability",
+    is_flag=True,
+    help="For a log without probabilities: estimate them from the context.",
+)
+@click.option(
     "--context",
     multiple=True,
     callback=_names,
@@ -240,6 +245,7 @@ def evaluate(
     action: str,
     reward: str,
     probability: str,
+    estimate_probability: bool,
     context: list[str],
     policy: str | None,
     reward_range: tuple[float, float] | None,
@@ -256,6 +262,10 @@ def evaluate(
     with the largest predicted reward, by a model of the first half of the log, and is judged on the
     second half. Lines that can't be relied on are marked as unreliable, with the reason: use their
     anytime interval. Prints the table and writes a page (index.html).
+
+    Where probabilities were not recorded, --estimate-probability fits them to the columns of the
+    context. That is right if the log's policy was one fixed function of these columns, which no log
+    can show.
     """
     import warnings
 
@@ -268,7 +278,7 @@ def evaluate(
             found = off_policy_value(
                 page.read(log, action), policy, context=context or None, action=action,
                 reward=reward, probability=probability, greedy=True, reward_range=reward_range,
-                delta=delta,
+                estimate_probability=estimate_probability, delta=delta,
             )  # fmt: skip
         writable(folder)
         written = page.write(folder, log.name, found, f"noisewise evaluate {log}")

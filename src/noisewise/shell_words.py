@@ -14,6 +14,9 @@ PHRASES = (  # what names arguments of Python, and what a user of the shell can 
     (r"""\bpass reward_range\b""", "add --reward-range"),
     (r"""\breward_range is \((.*?), (.*?)\)""", r"--reward-range is \1 \2"),
     (r"""^policy is (.*), no action of""", r"--policy is \1, no action of"),
+    (r"""\bpass estimate_probability=True\b""", "add --estimate-probability"),
+    (r"""\bestimate_probability is True\b""", "--estimate-probability is given"),
+    (r"""\bleave estimate_probability out\b""", "leave --estimate-probability out"),
     (r"""; pass actions= if it was never taken""", ""),
 )
 ROW = re.compile(r"\brow ([0-9]+) \(counted from 0\)")

@@ -16,6 +16,9 @@ from ..protocols import Array
 MOST_WORDS = 64  # of a column of the context; more are hashed to as many columns
 OTHERS = ("probabilities", "arms")
 FROM_0 = "(counted from 0)"
+UNRECORDED = (
+    "; where probabilities were not recorded, pass estimate_probability=True to estimate them"
+)
 CLOSE = 0.01  # share by which probabilities may differ, having been rounded
 
 
@@ -87,18 +90,29 @@ def read(
     probability: str,
     context: Sequence[str] | None,
     actions: Sequence[object] | None,
+    unrecorded: bool = False,
 ) -> DecisionTable:
-    """Read a data frame, a dictionary of columns or an agent's record."""
+    """Read a data frame, a dictionary of columns or an agent's record.
+
+    Where probabilities are ``unrecorded`` there is no column of them, and they are NaN.
+    """
     columns = _columns(log.log() if isinstance(log, Recorded) else log)
-    wanted = [action, reward, probability, *(context or ())]
+    wanted = [action, reward, *(context or ()), *([] if unrecorded else [probability])]
     missing = [name for name in wanted if name not in columns]
     if missing:
-        raise ValueError(f"log has no column {missing[0]!r}; it has {shown(list(columns))}")
+        remedy = UNRECORDED if missing == [probability] else ""
+        raise ValueError(f"log has no column {missing[0]!r}; it has {shown(list(columns))}{remedy}")
+    recorded = {probability, "probabilities"} & {*columns}
+    if unrecorded and recorded:
+        raise ValueError(
+            f"estimate_probability is True, but log has a column {min(recorded)!r}, which is "
+            "better; leave estimate_probability out, or drop the column"
+        )
     y = _numbers(reward, columns[reward])
     n = len(y)
     if n < 2:
         raise ValueError(f"log has {count_of(n, 'decision')}; pass at least 2")
-    p = _numbers(probability, columns[probability])
+    p = np.full(n, np.nan) if unrecorded else _numbers(probability, columns[probability])
     wrong = (p <= 0) | (p > 1)
     for name in columns:
         if name in (*wanted, *OTHERS) and len(columns[name]) != n:

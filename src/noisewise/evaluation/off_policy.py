@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 
 from ..agent.context_fields import word
 from ..agent.observations import limits_of
-from ..inputs import numbers, refuse_class, shown
+from ..inputs import flag, numbers, refuse_class, shown
 from ..inputs import probability as checked_probability
 from ..protocols import AnyRegressor, Array
-from . import decision_table, estimates, reward_model
+from . import decision_table, estimates, logging_policy, reward_model
 from .decision_table import DecisionTable
 from .target_policy import target
 from .value_table import OffPolicyValue
@@ -34,6 +34,7 @@ def off_policy_value(
     predictions: ArrayLike | None = None,
     regressor: AnyRegressor | None = None,
     reward_range: tuple[float, float] | None = None,
+    estimate_probability: bool = False,
     delta: float = 0.05,
 ) -> OffPolicyValue:
     r"""Estimate what a policy would have earned, from decisions with recorded probabilities.
@@ -82,6 +83,10 @@ def off_policy_value(
     reward_range : (float, float), optional
         The least and the largest possible reward; (0, 1) where no reward is outside. Without it
         the anytime interval is approximate.
+    estimate_probability : bool
+        For a log without probabilities: estimate them, by `OnlineGLMClassifier` on the context,
+        cross-fitted. That is right if the log's policy was one fixed function of these columns,
+        which no log can show. No interval holds at all times then, and ``rests_on`` says so.
     delta : float, in (0, 1)
         The probability that an interval may miss.
 
@@ -108,9 +113,13 @@ def off_policy_value(
     refuse_class("policy", policy)
     refuse_class("regressor", regressor)
     delta = checked_probability("delta", delta)
+    estimated = flag("estimate_probability", estimate_probability)
     table = decision_table.read(
-        log, action=action, reward=reward, probability=probability, context=context, actions=actions
-    )
+        log, action=action, reward=reward, probability=probability, context=context,
+        actions=actions, unrecorded=estimated,
+    )  # fmt: skip
+    if estimated:
+        table = logging_policy.with_probabilities(table)
     taken = {PLAYED, GREEDY, ASKED} & set(table.actions)
     if taken:
         raise ValueError(f"an action is called {min(taken)!r}, as a line of the table; rename it")
@@ -140,6 +149,10 @@ def off_policy_value(
                 warnings.warn(each, stacklevel=2)
         found += values
         said += doubts
+    if estimated:
+        found = [e if e.policy == PLAYED else logging_policy.restated(e) for e in found]
+        gain = gain and logging_policy.restated(gain)
+        said.insert(0, logging_policy.DOUBT)
     return OffPolicyValue(
         asked, tuple(found), gain, table.actions, q, len(table), delta, tuple(said),
         checked=table.probabilities is not None,
