@@ -1,8 +1,6 @@
 """Drawn examples are the same in every run of `make test`; `make test-all` looks for new ones."""
 
 import os
-from importlib import import_module
-from pkgutil import iter_modules
 
 # before numpy is imported: threads of BLAS in several processes wait for each other
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -19,10 +17,9 @@ def pytest_sessionstart():
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     if worker is None:
         return
-    from noisewise import kernels
     from noisewise.kernels.compile_options import entries
+    from noisewise.kernels.warm_up import import_all
 
-    for module in iter_modules(kernels.__path__):
-        import_module(f"{kernels.__name__}.{module.name}")
+    import_all()
     for each in entries[:: -1 if int(worker[2:]) % 2 else 1]:
         each.compile()

@@ -5,8 +5,8 @@ from instances import sphere
 
 import noisewise as nw
 from noisewise.agent.reward_scale import LEAST_NOISE
+from noisewise.simulate import turns
 from noisewise.theory import lemmas
-from noisewise.turns import turns
 
 
 def play(policy, rounds, look=None):

@@ -9,8 +9,8 @@ from instances import small
 
 import noisewise as nw
 from noisewise.bandits import POLICIES
+from noisewise.simulate import turns
 from noisewise.theory import bandit_regret
-from noisewise.turns import turns
 
 RNG = np.random.default_rng
 

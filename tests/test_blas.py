@@ -7,10 +7,10 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 import pytest
+from places import TESTS
 
 import noisewise as nw
 from noisewise import blas
@@ -32,7 +32,7 @@ def child(*command):
 def test_other_threads_stay_asleep():
     """A thread that shares the work, or spins, takes about as much CPU as the one that calls."""
     parts = ["streams", "regressors", "policies", "plain"]
-    out = child(str(Path(__file__).with_name("others_cpu.py")), *parts)
+    out = child(str(TESTS / "others_cpu.py"), *parts)
     rows = [json.loads(line) for line in out.splitlines()]
     assert {row[0] for row in rows} == set(parts)
     awake = {name for _, name, mine, others in rows if others > 0.05 * mine + 0.002}

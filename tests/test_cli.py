@@ -12,6 +12,7 @@ from tempfile import TemporaryFile
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from places import ROOT
 
 from noisewise import __version__, provenance, report
 from noisewise.cli import main
@@ -288,7 +289,7 @@ def test_every_study_runs_small(tmp_path):
     assert set(EXPERIMENTS) >= {*COLUMNS, "links"}
 
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "your_own_regressor.py"
+EXAMPLE = ROOT / "examples" / "your_own_regressor.py"
 
 
 def test_a_regressor_of_your_own_is_checked_and_takes_part_by_name(tmp_path, monkeypatch):

@@ -9,16 +9,15 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import pytest
+from places import ROOT, TESTS
 
 import noisewise as nw
 from noisewise.experiments import cluster as room
 
-HERE = Path(__file__).parent
-SOURCES = HERE.parent / "src"
+SOURCES = ROOT / "src"
 COMMAND = [sys.executable, "-c", "from noisewise.cli import main; main()", "reproduce", "figure-3"]
 SMALL = "--trials", "4", "--rounds", "60"
 LONGER = "--trials", "60", "--rounds", "600"
@@ -29,7 +28,7 @@ def a_cluster(sources=SOURCES):
     """Start a cluster with a noisewise of these sources; yield its process and where it is."""
     environment = {**os.environ, "PYTHONPATH": str(sources)}
     process = subprocess.Popen(
-        [sys.executable, HERE / "a_cluster.py"],
+        [sys.executable, TESTS / "a_cluster.py"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

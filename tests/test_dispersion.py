@@ -3,12 +3,12 @@
 import itertools
 import math
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from dispersion_twin import Twin
+from places import DATA
 from scipy import stats
 from scipy.special import expit
 
@@ -23,7 +23,6 @@ from noisewise.regression import (
     quadratic_intervals,
 )
 
-DATA = Path(__file__).parent / "data"
 RNG = np.random.default_rng
 
 

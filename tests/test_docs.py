@@ -8,12 +8,12 @@ import runpy
 import shlex
 import sys
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from places import ROOT
 
 import noisewise
 from noisewise.bandits import POLICIES
@@ -21,7 +21,6 @@ from noisewise.cli import main
 from noisewise.experiments import EXPERIMENTS, bandit_lineup, bandits
 from noisewise.experiments.fixed_settings import SETTINGS
 
-ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 WITH_BLOCKS = [page for page in PAGES if BLOCK.search(page.read_text())]

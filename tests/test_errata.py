@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
 from noisewise.experiments import EXPERIMENTS
 
-TEXT = (Path(__file__).resolve().parents[1] / "docs" / "errata.md").read_text()
+TEXT = (ROOT / "docs" / "errata.md").read_text()
 BLOCKS = re.findall(r"```\n(.*?)```", TEXT, flags=re.DOTALL)
 QUICK = [
     re.sub(r"^noisewise reproduce .*\n", "", block, flags=re.MULTILINE)

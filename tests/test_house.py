@@ -11,10 +11,11 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from places import ROOT
 
 import noisewise
+from noisewise.kernels import cache
 
-ROOT = Path(__file__).resolve().parents[1]
 TESTED = "studies", "data", "dev"
 HEAVY = {"numba", "pandas", "matplotlib", "sklearn", "pyarrow", "joblib"}
 
@@ -70,7 +71,7 @@ def test_help_is_quick():
 
 def test_numba_only_in_kernels():
     for path in (ROOT / "src").rglob("*.py"):
-        if {"kernels", "engine"} & {*path.parts}:
+        if {*cache.ROOMS} & {*path.parts}:
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
@@ -85,8 +86,9 @@ def test_kernels_call_only_parts_that_are_compiled_with_them():
     Dispatcher = type(njit(lambda: 0))
     seen = 0
     source = ROOT / "src/noisewise"
-    for path in sorted([*source.glob("kernels/*.py"), *source.glob("engine/*.py")]):
-        module = import_module(f"noisewise.{path.parent.name}.{path.stem}")
+    for path in sorted(each for room in cache.ROOMS for each in (source / room).rglob("*.py")):
+        name = ".".join(path.relative_to(source).with_suffix("").parts)
+        module = import_module(f"noisewise.{name}")
         for kernel in [thing for thing in vars(module).values() if isinstance(thing, Dispatcher)]:
             seen += 1
             part = None

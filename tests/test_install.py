@@ -2,11 +2,10 @@
 
 import re
 import tomllib
-from pathlib import Path
 
 import pytest
+from places import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 PAGES = [
     *ROOT.glob("*.md"),
@@ -18,7 +17,7 @@ PAGES = [
 COMMAND = re.compile(
     r"\b(?:pip|pipx|uv|conda|mamba) (?:pip )?(?:install|add)((?: +(?:'[^']*'|[^\s`'\";)]+))+)"
 )
-HINT = re.compile(r"\binstall\(['\"](\w*)['\"]\)")  # noisewise.extras
+HINT = re.compile(r"\binstall\(['\"](\w*)['\"]\)")  # noisewise.supported
 OURS = re.compile(r"noisewise\b(?!/)")
 
 

@@ -1,10 +1,10 @@
 """SelfTunedUCB over 100,000 rounds of fixed arms: it neither restarts by chance nor gives up."""
 
 from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pytest
+from places import ROOT
 
 import noisewise as nw
 
@@ -13,7 +13,7 @@ import noisewise as nw
 @pytest.mark.parametrize("family", ["gaussian", "binomial"])
 def test_regret_of_long_runs_flattens(family, monkeypatch):
     """Twenty seeds, worlds in turn: regret is no straight line, and the best arm is found."""
-    monkeypatch.syspath_prepend(Path(__file__).parents[1])
+    monkeypatch.syspath_prepend(ROOT)
     runs = import_module("benchmarks.long_runs")
     names = list(runs.WORLDS[family])
     found = [runs.play(family, names[i % len(names)], 100_000, 100 + i) for i in range(20)]

@@ -2,17 +2,15 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from places import ROOT
 
 from noisewise.experiments.fixed_settings import SETTINGS
 from noisewise.experiments.labelled_data import Labelled
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture

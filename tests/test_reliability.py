@@ -3,10 +3,10 @@
 import importlib
 import math
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
+from places import ROOT
 from scipy.optimize import brentq
 from scipy.stats import binom
 from scipy.stats import t as student
@@ -136,7 +136,7 @@ def test_lines_called_reliable_are(name, monkeypatch):
 
     100 logs; false alarm below 1e-6 for each policy and estimator, if the rates hold.
     """
-    monkeypatch.syspath_prepend(Path(__file__).parents[1])
+    monkeypatch.syspath_prepend(ROOT)
     logs = importlib.import_module("benchmarks.logs")
     found = logs.measure(logs.worlds()[name], 100, 13)
     print(name, {key: counts.tolist() for key, counts in found.items()})

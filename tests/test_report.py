@@ -4,14 +4,14 @@ import copy
 import json
 import os
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
+from places import ROOT
 
 from noisewise import provenance, report
 from noisewise.report import figures
 
-PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "links.svg"
+PICTURE = ROOT / "docs" / "pictures" / "links.svg"
 EVIL = """<script>alert(1)</script><img src=x onerror="alert(1)">'"&</pre></style>\ud800"""
 GOOD = {
     "study": "links", "title": "A title", "claim": "A claim", "command": "noisewise reproduce",

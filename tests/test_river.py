@@ -4,11 +4,11 @@ import pickle
 import subprocess
 import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from places import TESTS
 
 import noisewise as nw
 
@@ -42,7 +42,7 @@ def test_checks_of_river(model, check):
         return
     # it measures all that can be reached from a model, so also what other tests left in caches
     at = [case.values[1] for case in CASES].index(check)
-    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+    code = f"import sys; sys.path.insert(0, {str(TESTS)!r})\n"
     code += f"import test_river; test_river.alone({at})"
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -6,17 +6,16 @@ import subprocess
 import sys
 import sysconfig
 import tomllib
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from places import ROOT
 
 import noisewise as nw
 from noisewise.supported import NUMBA_BEYOND, check_numba, check_python
 
-ROOT = Path(__file__).parents[1]
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(60, 2))
 Y = 1 + X @ [1.0, -0.5] + RNG.normal(size=60)

@@ -19,8 +19,8 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
+from .arrays import Array
 from .interruptible import interruptible
-from .protocols import Array
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import linalg
+from .arrays import Array, FloatOrArray
 from .blas import matmul
 from .inputs import features, numbers
 from .printing import OneLine
-from .protocols import Array, FloatOrArray, Given
+from .protocols import Given
 
 
 @dataclass(frozen=True, eq=False, repr=False)

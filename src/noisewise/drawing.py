@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .extras import install
+from .supported import install
 
 # Okabe and Ito's palette, black last
 BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"

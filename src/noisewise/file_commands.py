@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from . import files
-from .extras import install
 from .printing import clean, count_of
 from .shell_words import in_shell_words, refusal
+from .supported import install
 
 
 def _names(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> list[str]:

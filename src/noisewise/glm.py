@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .arrays import Array
 from .inputs import flag, numbers, positive
 from .links import LINKS, Function, Link, integrate, quadrature, slope_range
-from .protocols import Array
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .arrays import Array
 from .blas import SMALL, SMALL_PRODUCT, TINY, matmul, one_thread_beyond
 from .interruptible import interruptible
-from .protocols import Array
 
 EPS = float(np.finfo(np.float64).eps)
 LARGE = 500  # rows of a matrix whose decomposition is worth a thread

@@ -9,8 +9,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from .arrays import Array
 from .inputs import positive
-from .protocols import Array
 
 Function = Callable[[Array], Array]
 Bound = float | Callable[[float], float] | None  # a number, or one that depends on the score bound

@@ -66,12 +66,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from .arrays import Array as Array
+from .arrays import FloatOrArray as FloatOrArray
 from .printing import OneLine
 
-Array = NDArray[np.float64]
-FloatOrArray = float | Array  # for one row, for many
 State = TypeVar("State")
 Given = TypeVar("Given", contravariant=True)
 Trait = TypeVar("Trait")

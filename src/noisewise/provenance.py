@@ -6,15 +6,15 @@ import os
 import platform
 import re
 from functools import cache
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from . import __version__
-
-PACKAGE = Path(__file__).parent
+HOME = import_module("noisewise")
+PACKAGE = Path(str(HOME.__file__)).parent
 
 
 @cache
@@ -32,7 +32,7 @@ def sources() -> str:
 def versions() -> dict[str, str]:
     """Return the versions of what computes; Python's counts to the minor one."""
     packages = {name: version(name) for name in ("numpy", "scipy", "numba")}
-    return {"noisewise": __version__, **packages, "python": platform.python_version()}
+    return {"noisewise": str(HOME.__version__), **packages, "python": platform.python_version()}
 
 
 def key() -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from inspect import signature
 
@@ -10,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .inputs import integer, numbers, refuse_class, weights
-from .protocols import AnyPolicy, AnyRegressor, Array, BanditRounds, Regressor, State, trait
-from .turns import turns
+from .protocols import AnyPolicy, AnyRegressor, Array, BanditRounds, Player, Regressor, State, trait
 
 
 def predictions(
@@ -110,6 +110,23 @@ def choices(policy: AnyPolicy, rounds: BanditRounds, rng: np.random.Generator) -
 
     play = trait(policy, "play", one_by_one)
     return np.asarray(play(state, table, rng), dtype=np.int64)
+
+
+def turns(
+    player: Player[State], state: State, rounds: BanditRounds, rng: np.random.Generator
+) -> Iterator[tuple[int, Array, int]]:
+    """Play the rounds of a table one by one.
+
+    Yields round, arms and the index of the chosen one before its reward is learnt, which is done
+    when the next round is asked for.
+    """
+    fixed, known = rounds.arms.ndim == 2, rounds.sigma.ndim == 2
+    for t in range(len(rounds.means)):
+        arms = rounds.arms if fixed else rounds.arms[t]
+        k = player.select(state, arms, rng, rounds.sigma[t] if known else None)
+        yield t, arms, k
+        sigma = rounds.sigma.item(t, k) if known else rounds.sigma.item(t)
+        player.update(state, arms[k], rounds.rewards.item(t, k), sigma)
 
 
 def _checked(rounds: BanditRounds) -> BanditRounds:

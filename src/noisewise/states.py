@@ -6,8 +6,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import DTypeLike
 
+from .arrays import Array
 from .inputs import finite, flag, integer
-from .protocols import Array
 
 COUNT, FINITE, POSITIVE, NONNEGATIVE, FLAG = "count", "finite", "positive", "nonnegative", "flag"
 

@@ -1,4 +1,4 @@
-"""Which Python and which numba noisewise works with; others are refused with a sentence."""
+"""Which Python and which numba noisewise works with, and how to install what it lacks."""
 
 import re
 import sysconfig
@@ -29,3 +29,12 @@ def check_numba() -> None:
             f"noisewise is not tested with numba {found}, whose internal interfaces it uses; "
             "install an earlier one: pip install 'numba<{}.{}'".format(*NUMBA_BEYOND)
         )
+
+
+def install(extra: str) -> str:
+    """Return how to install an extra of noisewise, which no package index has.
+
+    >>> install("studies")
+    "pip install '.[studies]' in a checkout of noisewise"
+    """
+    return f"pip install '.[{extra}]' in a checkout of noisewise"

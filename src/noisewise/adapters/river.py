@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from ..estimators.online_glm import OnlineGLM
 from ..estimators.online_glm_classifier import OnlineGLMClassifier
-from ..extras import install
 from ..inputs import numbers, shown
 from ..protocols import Array
+from ..supported import install
 
 try:
     from river import base

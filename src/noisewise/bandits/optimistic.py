@@ -14,7 +14,7 @@ from ..inputs import as_contiguous
 from ..ownership import refused
 from ..protocols import Array, BanditRounds
 from ..regression.ftrl import FTRL
-from ..turns import turns
+from ..simulate import turns
 from .arms import block, candidates, first_best, in_form, observation
 from .guaranteed_index import GuaranteedIndex
 from .optimism_state import NO_ARMS, FixedArms, Mending, OptimismState

@@ -6,9 +6,9 @@ its unit, the root of one over its penalty, and a coefficient is one coordinate 
 
 import numpy as np
 
+from ..arrays import Array
 from ..kernels.layout import align, padded
 from ..kernels.named import record
-from ..protocols import Array
 
 # those of `kernels.layout` that a learner has, too; the ridge is 1 in its coordinates
 FIELDS = (

@@ -12,9 +12,9 @@ from ..confidence import Confident
 from ..glm import GLM
 from ..printing import percent
 from ..protocols import AnyPolicy, Array, BanditRounds, trait
+from ..simulate import turns
 from ..theory.bandits import certificate
 from ..theory.regret import bandit_regret
-from ..turns import turns
 from . import Record, bandit_lineup, checkpoints, plotting
 from .verdicts import Verdict, less, rare
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import joblib
 
-from ..extras import install
+from ..supported import install
 
 Found = TypeVar("Found")
 TIMEOUT = 10.0  # seconds for a scheduler to answer

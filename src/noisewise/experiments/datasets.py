@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..extras import install
 from ..protocols import Array
+from ..supported import install
 
 INSTALL = {
     "statsmodels": install("data"),

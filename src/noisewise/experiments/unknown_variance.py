@@ -18,9 +18,9 @@ from ..environments import WORLDS, FamilyBandit
 from ..glm import GLM
 from ..printing import percent
 from ..protocols import AnyPolicy, Array, BanditRounds
+from ..simulate import turns
 from ..theory.bandits import family_sigma
 from ..theory.regret import bandit_regret
-from ..turns import turns
 from . import Record, checkpoints, plotting
 from .verdicts import POWER, Verdict, decide, grouped_mean, mean_power, rare
 

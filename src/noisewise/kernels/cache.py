@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -31,7 +32,7 @@ NAME, KEPT = "noisewise-", 8  # folders of other sources that stay beside that o
 OURS = re.compile(NAME + "[0-9a-f]{32}")
 ENTRY = re.compile(r".+-[0-9a-f]{32}\.bin(\.[0-9a-f]{16})?")  # whole, or left by a killed process
 OTHERS = 0o022  # the rights of others to write
-ROOMS = "kernels", "engine"  # whose sources are compiled
+ROOMS = "kernels", "engine"  # whose sources are compiled, at any depth
 troubles: list[str] = []
 lightly: Callable[[Any], None] | None = None  # changes a kernel so that it loads faster
 
@@ -39,9 +40,10 @@ lightly: Callable[[Any], None] | None = None  # changes a kernel so that it load
 @cache
 def digest() -> str:
     """Return a digest of the sources of all kernels."""
-    home, total = Path(__file__).parents[1], sha256()
-    for source in sorted(each for room in ROOMS for each in (home / room).glob("*.py")):
-        total.update(repr((source.parent.name, source.name, source.read_bytes())).encode())
+    home, total = Path(str(import_module("noisewise").__file__)).parent, sha256()
+    for source in sorted(each for room in ROOMS for each in (home / room).rglob("*.py")):
+        name = source.relative_to(home).as_posix()
+        total.update(repr((name, source.read_bytes())).encode())
     return total.hexdigest()[:32]
 
 

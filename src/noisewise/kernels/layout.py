@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
 import numpy as np
 
-from ..protocols import Array
+from ..arrays import LARGEST as LARGEST
+from ..arrays import Array
 from .named import Numbers, record
 
 # the code of a state: a link of kernels/links.py, by number, or
@@ -86,9 +87,6 @@ NUMBERS = record(FIELDS)
 COUNT = len(FIELDS)
 HEADER = 56
 assert COUNT <= HEADER, "a longer header would make earlier files unreadable"
-
-# largest label, and largest weight times label or squared length
-LARGEST = 1e100
 
 VECTORS = 7
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ..protocols import Array
+from ..arrays import Array
 from .named import Numbers, record
 
 GROWTH = 1.1  # how far the estimate outgrows N before the ridge moves

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..protocols import Array
+from ..arrays import Array
 
 Number = TypeVar("Number", float, Array)
 

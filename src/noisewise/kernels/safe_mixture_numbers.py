@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..protocols import Array
+from ..arrays import Array
 from .named import Numbers, record
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ..protocols import Array
+from ..arrays import Array
 from .compile_options import INNER, PART
 from .dense import dot, invert, times, update_inverse
 from .self_tuned_ucb_numbers import GAUSSIAN, M, V

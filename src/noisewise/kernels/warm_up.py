@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from importlib import import_module
 from itertools import groupby
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from typing import NamedTuple
 
 from . import cache
@@ -20,13 +20,17 @@ class Warmed(NamedTuple):
 
 def warm_up() -> Iterator[Warmed]:
     """Compile or load the kernels of every module."""
-    package = __package__.rpartition(".")[0]
-    for room in (import_module(f"{package}.{each}") for each in cache.ROOMS):
-        for module in iter_modules(room.__path__):
-            import_module(f"{room.__name__}.{module.name}")
+    import_all()
     for name, some in groupby(sorted(entries, key=_module), _module):
         found = [each.found() for each in some]
         yield Warmed(name, found.count(False), found.count(True))
+
+
+def import_all() -> None:
+    """Import every module with kernels, so that `entries` has them all."""
+    for room in (import_module(f"noisewise.{each}") for each in cache.ROOMS):
+        for module in walk_packages(room.__path__, f"{room.__name__}."):
+            import_module(module.name)
 
 
 def _module(entry: Entry[object]) -> str:

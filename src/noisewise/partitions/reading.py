@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..extras import install
 from ..files import require_regular
 from ..glm import GLM
 from ..inputs import named_columns, numbers, with_slack
 from ..kernels.layout import LARGEST
 from ..protocols import Array
+from ..supported import install
 
 BLOCK = 8192  # rows summed at once: with twenty features they stay in a processor's cache
 PARQUET = 32_768  # rows read at once

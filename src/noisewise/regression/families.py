@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..arrays import Array
 from ..glm import GLM
 from ..inputs import one_of
 from ..links import LINKS
-from ..protocols import Array
 
 LONGEST = 1e12  # of scaled rows: no limit, but a norm bound that the score bound follows from
 
