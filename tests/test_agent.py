@@ -216,7 +216,7 @@ BAD = {
     "rewards for one key": ("reward", lambda a: a.learn("a", [1.0, 0.0])),
     "negative sigma in a batch": ("sigma", lambda a: a.learn(["a", "b"], [1, 0], sigma=[1, -1])),
     "long arm in a batch": ("feature_bound", lambda a: a.learn(2 * np.eye(3), np.ones(3))),
-    "float as key": ("a string or an integer", lambda a: a.learn(3.0, 1.0)),
+    "float as key": ("a string, an integer", lambda a: a.learn(3.0, 1.0)),
     "one reward for two keys": ("one reward per key", lambda a: a.learn(["a", "b"], 1.0)),
     "keys without an order": ("order", lambda a: a.learn({"a", "b"}, [1.0, 0.0])),
     "words as rewards": ("reward", lambda a: a.learn("a", "0.5")),

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeGuard, get_args, get_type_hints
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -187,6 +188,8 @@ def _encode(name: str, value: object, kept: _Kept) -> Json:
         return value
     if isinstance(value, np.integer | np.floating):
         return value.item()
+    if isinstance(value, UUID):
+        return {"uuid": value.hex}
     if isinstance(value, np.ndarray):
         if value.dtype.str[1:] not in ("f8", "i8") and value.dtype.kind != "U":
             raise ValueError(
@@ -236,6 +239,8 @@ class _Decoder:
         match value:
             case {"tuple": list(parts), **rest} if not rest:
                 return tuple(self.decode(parts, depth + 1))
+            case {"uuid": str(text), **rest} if not rest:
+                return UUID(text)
             case {"array": str(name), **rest} if not rest:
                 if name not in self.arrays:
                     raise ValueError(f"it lacks {name!r}, or holds it twice")

@@ -24,7 +24,7 @@ from ..glm import GLM
 from ..inputs import integer, numbers, positive, refuse_class, shown
 from ..links import Link
 from ..protocols import Array, Policy, trait
-from . import agent_state
+from . import agent_state, slates
 from .action_features import Arms
 from .decision_log import CAPACITY, DecisionLog
 from .explanation import Explanation, explanation
@@ -35,6 +35,7 @@ from .observations import (
     batch_keys,
     checked_key,
     limits_of,
+    owner,
     refuse_pending,
     refuse_unknown,
 )
@@ -226,6 +227,7 @@ class Agent(Learning):
         sigma: ArrayLike | None = None,
         *,
         actions: Sequence[str] | None = None,
+        top: int | None = None,
         with_probabilities: bool = False,
     ) -> Any:
         """Return the index of the arm to play, and remember its features under ``key``.
@@ -236,11 +238,15 @@ class Agent(Learning):
         of each arm's reward, for policies that need it. ``with_probabilities`` adds the probability
         of each arm.
 
+        With ``top`` a list of so many different arms is returned, best first: one decision, whose
+        rewards are learnt slot by slot. All arms are evaluated once, by their own rewards: that two
+        of them are alike does not matter. Probabilities then have a row per slot.
+
         What is refused changes nothing: NaN and infinite numbers, arms of norm above 1e20, and,
         with policies that do not find units of contexts themselves as the default does, numbers of
         a context beyond 2^53 (about 9e15).
         """
-        key = None if key is None else checked_key(key)
+        key = None if key is None else checked_key(key, self.dim)
         offer = None
         if self.arms or actions:
             offer = read_offer(self.arms, arms, actions, self._clips)
@@ -248,22 +254,32 @@ class Agent(Learning):
         sigma = None if sigma is None else spreads(sigma, len(np.atleast_1d(x)))
         with self._lock, Inside(self):
             if key is not None:
-                refuse_pending([key], self._pending.arms)
-            k, p = self._decide(x, offer, key, sigma, with_probabilities)
-        chosen = offer.names[k] if offer and offer.names else k
+                refuse_pending([key], self._pending)
+            k: Any
+            if top is None:
+                k, p = self._decide(x, offer, key, sigma, with_probabilities)
+            else:
+                k, p = self._decide_slate(x, offer, key, sigma, top)
+        chosen = offer.called(k) if offer else k
         return (chosen, p) if with_probabilities else chosen
 
     def choose_many(
-        self, offers: Any, keys: Sequence[Key], *, actions: Sequence[str] | None = None
+        self,
+        offers: Any,
+        keys: Sequence[Key],
+        *,
+        actions: Sequence[str] | None = None,
+        top: int | None = None,
     ) -> list[Any]:
         """Return what `choose` returns for each of many offers, in order, each under its key.
 
         ``offers`` are contexts (a list, or a data frame) where the agent has `Arms`, else matrices
         of arms, a list or (n, K, dim). If any of them is refused, no decision is taken. A policy
         that anticipates, as the default does, counts each decision before it takes the next, so
-        that a batch does not repeat one; the default takes all of them in one compiled call.
+        that a batch does not repeat one; the default takes all of them in one compiled call, unless
+        ``top`` is given.
         """
-        whose, given = batch_keys(keys, self.capacity), listed(offers)
+        whose, given = batch_keys(keys, self.capacity, self.dim), listed(offers)
         if len(whose) != len(given):
             raise ValueError(
                 f"keys has length {len(whose)}, offers {len(given)}; pass one key each"
@@ -272,17 +288,20 @@ class Agent(Learning):
             return []
         read = read_offers(self.arms, given, actions, self._clips, self.dim, self._longest)
         with self._lock, Inside(self):
-            refuse_pending(whose, self._pending.arms)
+            refuse_pending(whose, self._pending)
             try:
-                chosen = self._decide_many(read, whose)
+                chosen = self._decide_many(read, whose, top)
             except BaseException:
                 for key in whose:
                     self._give_up(key)
                 raise
         return read.called(chosen)
 
-    def _decide_many(self, offers: Offers, keys: list[Key]) -> list[int]:
+    def _decide_many(self, offers: Offers, keys: list[Key], top: int | None) -> list[Any]:
         """Return the arms to play: in one call of the policy, unless Python takes part."""
+        if top is not None:
+            pairs = zip(offers.each(), keys, strict=True)
+            return [self._decide_slate(each.x, each, key, None, top)[0] for each, key in pairs]
         room = len(self._pending.arms) + len(keys) <= self.capacity
         if not room or self.randomisation.share or not isinstance(self.policy, Batching):
             pairs = zip(offers.each(), keys, strict=True)
@@ -313,10 +332,28 @@ class Agent(Learning):
             self.record.decide(key, offer.kept() if offer else x.copy(), k, p)
         return k, p
 
+    def _decide_slate(
+        self, x: Array, offer: Offer | None, key: Key, sigma: Array | None, top: int
+    ) -> tuple[list[int], Array]:
+        """Return several arms to play, best first, and the probabilities in each slot."""
+        size = slates.size_of(top, len(x), self.capacity)
+        self._announce(x, key)
+        best = slates.ranked(self.policy, self.state, x, size, self.rng, sigma)
+        best, p = slates.draw(self.randomisation, self.policy, self.state, x, best, self.rng)
+        if key is None:
+            self._pending.remove(self.policy, self.state, None)
+        while len(self._pending.arms) + size > self.capacity:
+            self._drop()
+        called = offer.called(best) if offer else best
+        self._pending.add_slate(key, tuple(called), x[best])
+        for slot, (k, row) in zip(self._pending.newest, zip(best, p, strict=True), strict=True):
+            self.record.decide(slot, offer.kept() if offer else x.copy(), k, row)
+        return best, p
+
     def forget(self, key: Key) -> None:
         """Give up a pending decision, whose reward will never come."""
         with self._lock, Inside(self):
-            refuse_unknown([key], self._pending.arms, "there is nothing to forget")
+            refuse_unknown([key], self._pending, "there is nothing to forget")
             self._give_up(key)
 
     def _announce(self, arms: Array, successor: Key = "") -> None:
@@ -326,17 +363,22 @@ class Agent(Learning):
         self._pending.announce(self.policy, self.state, successor)
 
     def _give_up(self, key: Key) -> None:
+        slots = self._pending.slots(key)
         self._pending.remove(self.policy, self.state, key)
-        self.record.forget(key)
+        for each in slots:
+            self.record.forget(each)
 
-    def log(self) -> dict[str, Any]:
+    def log(self, as_frame: bool = False) -> Any:
         """Return the recorded decisions that have their rewards as columns, oldest first.
 
         ``arms`` or the fields of the context; ``action``, ``reward``, ``probability`` of the action
-        and ``probabilities`` of all, by name: a log for `off_policy_value`.
+        and ``probabilities`` of all, by name: a log for `off_policy_value`. Decisions of several
+        actions have a row for each, and there is a column ``slot``, counted from 0. ``as_frame``
+        returns a data frame of pandas instead of a dictionary of columns.
         """
         with self._lock:
-            return self.record.columns(self.arms)
+            columns = self.record.columns(self.arms)
+        return import_module("pandas").DataFrame(columns) if as_frame else columns
 
     def __getstate__(self) -> dict[str, object]:
         """Return copies of what an agent is made of, without its locks."""
@@ -367,9 +409,7 @@ class Agent(Learning):
     def __repr__(self) -> str:
         """Return the policy, and how many rewards were learnt and are pending."""
         learnt: object = trait(self.state, "count", "?")
-        return (
-            f"<Agent of {self.policy}, {learnt} rewards learnt, {len(self._pending.arms)} pending>"
-        )
+        return f"<Agent of {self.policy}, {learnt} rewards learnt, {len(self.pending)} pending>"
 
     @property
     def _clips(self) -> bool:
@@ -379,7 +419,7 @@ class Agent(Learning):
     @property
     def pending(self) -> tuple[Key, ...]:
         """The keys of the decisions without a reward yet, oldest first."""
-        return tuple(self._pending.arms)
+        return self._pending.keys
 
     waiting = pending  # its earlier name
 
@@ -408,7 +448,7 @@ class Agent(Learning):
         with self._saving:
             with self._lock, Inside(self):
                 self._pending.announce(self.policy, self.state)
-                policy, held = self.policy, agent_state.snapshot(self, self._pending.arms)
+                policy, held = self.policy, agent_state.snapshot(self)
             archive.save(path, policy, held)
 
     @classmethod
@@ -434,4 +474,4 @@ class Agent(Learning):
                 stacklevel=4,
             )
         self.dropped += 1
-        self._give_up(next(iter(self._pending.arms)))
+        self._give_up(owner(next(iter(self._pending.arms))))

@@ -26,7 +26,7 @@ from ..states import (
 from .action_features import Arms
 from .decision_log import Decision, DecisionLog
 from .kinds import is_ftrl_ucb
-from .observations import Key, is_key, limits_of
+from .observations import Key, is_key, is_slot, limits_of
 from .pending import Pending
 from .randomisation import AMONG, check_share
 from .reasons import means
@@ -53,6 +53,7 @@ class AgentState(OneLine):
     randomise: float = 0.0
     among: str = AMONG[0]
     record: tuple[int, list[Decision]] = field(default_factory=lambda: (0, []))
+    slates: list[tuple[Key, tuple[Any, ...]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         keys, x = self.keys, self.features
@@ -78,18 +79,37 @@ class AgentState(OneLine):
         pair: object = self.record
         if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[1], list):
             raise ValueError("AgentState.record is no pair of a capacity and decisions")
+        _check_slates(self.slates, keys)
 
 
-def snapshot(agent: Any, pending: dict[Key, Array]) -> AgentState:
+def _check_slates(slates: Any, keys: list[Any]) -> None:
+    """Raise unless slots are pending of these slates, and of each some."""
+    pending: dict[Key, int] = {}
+    for key in filter(is_slot, keys):
+        pending[key[0][0]] = max(key[1], pending.get(key[0][0], 0))
+    fits = isinstance(slates, list) and all(
+        isinstance(each, tuple) and len(each) == 2 and is_key(each[0])
+        and isinstance(each[1], tuple) and all(isinstance(part, str | int) for part in each[1])
+        for each in slates
+    )  # fmt: skip
+    known = dict(slates) if fits else {}
+    last = {key: len(actions) - 1 for key, actions in known.items()}
+    if not fits or last.keys() != pending.keys() or any(last[k] < pending[k] for k in last):
+        raise ValueError("AgentState.slates holds other slates than those that are pending")
+
+
+def snapshot(agent: Any) -> AgentState:
     """Return what a file is to hold, as it is now: the agent may go on meanwhile.
 
     Decisions of the record are never changed, but replaced, so their list is copied alone.
     """
+    pending = agent._pending.arms
     x = np.array(list(pending.values())).reshape(-1, agent.dim)
     return AgentState(
         deepcopy(agent.state), json.dumps(agent.rng.bit_generator.state), list(pending), x,
         agent.sigma, agent.scale, agent.capacity, agent.dropped, agent.rewards, agent.unit,
         agent.arms, agent.randomisation.share, agent.randomisation.among, agent.record.saved(),
+        list(agent._pending.slates.items()),
     )  # fmt: skip
 
 
@@ -118,7 +138,8 @@ def load(
             raise ValueError(f"{policy} predicts nothing, but has a scale of residuals")
         # copies, as `choose` makes them: the product of a view may round differently
         rows = [row.copy() for row in given.features]
-        pending = Pending(policy, given.state, dict(zip(given.keys, rows, strict=True)))
+        arms = dict(zip(given.keys, rows, strict=True))
+        pending = Pending(policy, given.state, arms, given.slates)
         pending.check(given.state)
     except ValueError as error:
         raise archive.damaged(path, error) from None

@@ -1,7 +1,7 @@
 """The record of an agent: what was offered, drawn with which probabilities, and earned."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,14 +10,25 @@ from ..protocols import Array
 from ..states import check_array, check_finite
 from .action_features import Arms
 from .context_fields import Value
-from .observations import Key, is_key
+from .observations import Key, is_key, is_slot
 
 CAPACITY = 10_000
 
 # the values of a context and the positions of the actions on offer, or a matrix of arms
 Offer = tuple[tuple[Value, ...], tuple[int, ...]] | Array
-# the key until its reward comes, the offer, what was chosen, the probabilities, the reward
-Decision = tuple[Key, Offer, int, tuple[float, ...], float | None]
+
+
+class Decision(NamedTuple):
+    """What was offered, what was chosen of it, with which probabilities, and its reward, or None.
+
+    Of several actions chosen together each is a decision, whose key is a `Slot`.
+    """
+
+    key: Key
+    offer: Offer
+    chosen: int
+    probabilities: tuple[float, ...]
+    reward: float | None
 
 
 class DecisionLog:
@@ -29,10 +40,10 @@ class DecisionLog:
         self._pending: dict[Key, int] = {}
         self._next = 0
         for each in decisions:
-            key, _, _, _, reward = checked = _checked(each)
+            checked = _checked(each)
             self._put(checked)
-            if reward is None:
-                self._pending[key] = self._next - 1
+            if checked.reward is None:
+                self._pending[checked.key] = self._next - 1
 
     def _put(self, decision: Decision) -> None:
         self.decisions[self._next] = decision
@@ -45,14 +56,13 @@ class DecisionLog:
         if not self.capacity:
             return
         self._pending[key] = self._next
-        self._put((key, offer, chosen, tuple(probabilities.tolist()), None))
+        self._put(Decision(key, offer, chosen, tuple(probabilities.tolist()), None))
 
     def settle(self, key: Key, reward: float) -> None:
         """Keep the reward of a decision; again is the same."""
         at = self._pending.get(key)
         if at in self.decisions:
-            _, offer, chosen, p, _ = self.decisions[at]
-            self.decisions[at] = (None, offer, chosen, p, reward)
+            self.decisions[at] = self.decisions[at]._replace(reward=reward)
         self._pending.pop(key, None)
 
     def forget(self, key: Key) -> None:
@@ -62,18 +72,18 @@ class DecisionLog:
     def probabilities(self, key: Key) -> Array | None:
         """Return the probabilities of a decision that is pending, None where it is not kept."""
         found = self.decisions.get(self._pending.get(key, -1))
-        return None if found is None else np.array(found[3])
+        return None if found is None else np.array(found.probabilities)
 
     def saved(self) -> tuple[int, list[Decision]]:
         """Return what a file holds: the capacity, and the decisions, pending or with a reward."""
         pending = set(self._pending.values())
-        kept = [d for at, d in self.decisions.items() if d[4] is not None or at in pending]
+        kept = [d for at, d in self.decisions.items() if d.reward is not None or at in pending]
         return self.capacity, kept
 
     def check_offers(self, arms: Arms | None, dim: int) -> None:
         """Raise unless all offers, of a file, are of these arms or this number of features."""
         width = len(arms.context or ()) if arms is not None and arms.interactions else 0
-        for _, offer, *_ in self.decisions.values():
+        for offer in (each.offer for each in self.decisions.values()):
             if isinstance(offer, np.ndarray):
                 fits = offer.shape[1] == dim
             else:
@@ -90,32 +100,34 @@ class DecisionLog:
         done: list[Any] = [
             each
             for each in self.decisions.values()
-            if each[4] is not None and isinstance(each[1], tuple) == named
+            if each.reward is not None and isinstance(each.offer, tuple) == named
         ]
         log: dict[str, Any] = {}
         if arms is not None:
             fields = () if arms.interactions is None else arms.context or ()
             for i, (name, _) in enumerate(fields):
-                log[name] = [offer[0][i] for _, offer, *_ in done]
-            on_offer = [[arms.actions[i] for i in offer[1]] for _, offer, *_ in done]
-            log["action"] = [arms.actions[offer[1][chosen]] for _, offer, chosen, *_ in done]
+                log[name] = [each.offer[0][i] for each in done]
+            on_offer = [[arms.actions[i] for i in each.offer[1]] for each in done]
+            log["action"] = [arms.actions[each.offer[1][each.chosen]] for each in done]
         else:
-            on_offer = [[str(i) for i in range(len(each[3]))] for each in done]
-            log["arms"] = [each[1] for each in done]
-            log["action"] = [each[2] for each in done]
-        log["reward"] = np.array([each[4] for each in done], dtype=np.float64)
-        log["probability"] = np.array([each[3][each[2]] for each in done])
+            on_offer = [[str(i) for i in range(len(each.probabilities))] for each in done]
+            log["arms"] = [each.offer for each in done]
+            log["action"] = [each.chosen for each in done]
+        log["reward"] = np.array([each.reward for each in done], dtype=np.float64)
+        log["probability"] = np.array([each.probabilities[each.chosen] for each in done])
         log["probabilities"] = [
-            dict(zip(names, each[3], strict=True))
+            dict(zip(names, each.probabilities, strict=True))
             for names, each in zip(on_offer, done, strict=True)
         ]
+        if any(is_slot(each.key) for each in done):
+            log["slot"] = [each.key[1] if is_slot(each.key) else 0 for each in done]
         return log
 
 
 def _checked(decision: Any) -> Decision:
     """Return a decision of a file, or raise."""
     try:
-        key, offer, chosen, p, reward = decision
+        key, offer, chosen, p, reward = found = Decision(*decision)
         K = len(p)
         fits = type(chosen) is int and 0 <= chosen < K and is_key(key)
         total = sum(finite("probability", each) for each in p)
@@ -133,4 +145,4 @@ def _checked(decision: Any) -> Decision:
         fits = False
     if not fits:
         raise ValueError("the record of decisions holds one that none leads to")
-    return key, offer, chosen, tuple(p), reward
+    return found._replace(probabilities=tuple(p))

@@ -27,6 +27,7 @@ from .observations import (
 from .pending import Batching, Pending
 from .residuals import ResidualScale
 from .reward_scale import Known, Row, prepare
+from .slates import rewards_of
 
 
 class Learning:
@@ -60,6 +61,9 @@ class Learning:
         arm_or_key : key of a decision (None: the last one without a key), or features (dim,)
             Many at once: a list of keys, or features (n, dim), with ``reward`` of shape (n,). If
             any of them is refused, none is learnt.
+        reward : float
+            Of several actions, chosen by ``top``: a list of rewards in their order, None where one
+            is still to come, or a dictionary by action. Each is learnt as a reward of its own.
         sigma : float >= 0, optional
             The standard deviation of the reward's noise. For binary rewards and shares, whose
             variance follows from their mean, it is relative to that of one trial: 1/sqrt(n) for n,
@@ -68,11 +72,13 @@ class Learning:
             Instead: how many trials the reward is the mean of. One trial has the agent's sigma,
             that is 1 or the estimated one, and n have 1/sqrt(n) of it.
         """
-        given = parse(arm_or_key, reward, sigma, trials, self.rewards)
+        each = rewards_of(self._pending, arm_or_key, reward, sigma, trials)
+        whose, y, sd, n = each or (arm_or_key, reward, sigma, trials)
+        given = parse(whose, y, sd, n, self.rewards, self.dim)
         finished: list[bool] = []
         try:
             with self._lock, Inside(self):
-                if given.single and isinstance(arm_or_key, list | tuple):
+                if given.single and isinstance(arm_or_key, list | tuple) and not given.keys:
                     refuse_keys_as_features(arm_or_key, self._pending.arms)
                 self._learn(given, finished)
         except BaseException:

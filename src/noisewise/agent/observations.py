@@ -5,7 +5,8 @@ from collections.abc import Container, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple, TypeGuard
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,9 +15,21 @@ from ..inputs import column, numbers, positive, shown
 from ..kernels.layout import LARGEST
 from ..protocols import Array
 
-Key = str | int | None
-PLAIN = (str, int, type(None))
+Plain = str | int | UUID | None
+Key = Plain | tuple[Plain, ...]
+PLAIN = (str, int, UUID, type(None))
+KEYS = "a string, an integer, a UUID or a tuple of these"
 LARGEST_KEY = 2**1024  # Python does not write out integers of any size
+
+
+class Slot(NamedTuple):
+    """The key of one of several actions chosen together: no user's, since these nest no tuples."""
+
+    whole: tuple[Key]
+    position: int
+
+    def __repr__(self) -> str:
+        return f"{self.whole[0]!r}, slot {self.position}"
 
 
 @dataclass(frozen=True)
@@ -63,8 +76,12 @@ def parse(
     sigma: ArrayLike | None,
     trials: ArrayLike | None,
     limits: tuple[float, float] | None,
+    dim: int = 0,
 ) -> Observations:
-    """Read what `Agent.learn` is given; rewards lie within ``limits``."""
+    """Read what `Agent.learn` is given; rewards lie within ``limits``, arms have ``dim`` features.
+
+    So many integers in a tuple are features, any other tuple that can be a key is one.
+    """
     low, high = limits or (-math.inf, math.inf)
     if type(reward) is float and type(arm_or_key) in PLAIN and is_key(arm_or_key):  # the usual case
         plain = low <= reward <= high and abs(reward) < math.inf
@@ -80,7 +97,7 @@ def parse(
             "(successes over trials) with trials=, not a count"
         )
     single = y.ndim == 0
-    whose = _each(arm_or_key, single)
+    whose = [list(x) if is_arm(x, dim) else x for x in _each(arm_or_key, single)]
     if y.shape not in ((), (len(whose),)):
         raise ValueError(
             f"reward has shape {y.shape}, but {len(whose)} arms or keys are given; pass one "
@@ -105,9 +122,40 @@ def is_key(thing: object) -> bool:
     """Return whether a decision may be called that."""
     if type(thing) in PLAIN:  # most keys
         return type(thing) is not int or -LARGEST_KEY < thing < LARGEST_KEY
+    if isinstance(thing, tuple):
+        return is_slot(thing) or (len(thing) > 0 and all(map(_is_part, thing)))
     if isinstance(thing, Integral) and not isinstance(thing, bool):
         return abs(int(thing)) < LARGEST_KEY
-    return thing is None or isinstance(thing, str)
+    return isinstance(thing, str)
+
+
+def _is_part(thing: object) -> bool:
+    return not isinstance(thing, tuple) and is_key(thing)
+
+
+def is_slot(thing: object) -> TypeGuard[Slot]:
+    """Return whether this is the key of a slot."""
+    return (
+        isinstance(thing, tuple)
+        and len(thing) == 2
+        and type(thing[1]) is int
+        and thing[1] >= 0
+        and isinstance(thing[0], tuple)
+        and len(thing[0]) == 1
+        and is_key(thing[0][0])
+        and not is_slot(thing[0][0])
+    )
+
+
+def is_arm(thing: object, dim: int) -> bool:
+    """Return whether a tuple reads like the features of an arm."""
+    whole = isinstance(thing, tuple) and len(thing) == dim
+    return whole and all(isinstance(x, Integral) for x in thing)  # type: ignore[attr-defined]
+
+
+def owner(key: Any) -> Key:
+    """Return the key of the decision that a slot belongs to, or the key itself."""
+    return key[0][0] if is_slot(key) else key
 
 
 def are_plain(things: list[Any]) -> bool:
@@ -115,24 +163,33 @@ def are_plain(things: list[Any]) -> bool:
     kinds = {*map(type, things)}
     if kinds == {int}:
         return min(things) > -LARGEST_KEY and max(things) < LARGEST_KEY
-    return kinds <= {str, type(None)}
+    return kinds <= {str, UUID, type(None)}
 
 
-def checked_key(key: object) -> Key:
-    """Return a key as a plain string or integer, or None."""
+def checked_key(key: Any, dim: int = 0) -> Key:
+    """Return a key of plain strings, integers and UUIDs, or None; it is no arm of ``dim``."""
     if type(key) is str:
         return key
-    if not is_key(key):
-        raise ValueError(f"key is {shown(key)}; pass a string or an integer")
-    return str(key) if isinstance(key, str) else None if key is None else int(key)  # type: ignore[call-overload]
+    if not is_key(key) or is_slot(key):
+        raise ValueError(f"key is {shown(key)}; pass {KEYS}")
+    if is_arm(key, dim):
+        raise ValueError(
+            f"key is {key!r}, which reads like the features of an arm; pass a string in it, or one "
+            "as the key"
+        )
+    if isinstance(key, tuple):
+        return tuple(checked_key(part) for part in key)  # type: ignore[misc]
+    if key is None or type(key) is UUID:
+        return key
+    return str(key) if isinstance(key, str) else int(key)
 
 
-def batch_keys(keys: object, most: int) -> list[Key]:
+def batch_keys(keys: object, most: int, dim: int) -> list[Key]:
     """Return keys of decisions taken at once, at most so many and none of them None."""
     given = _each(keys, single=False)
-    given = given if are_plain(given) else [checked_key(key) for key in given]
+    given = given if are_plain(given) else [checked_key(key, dim) for key in given]
     if None in given:
-        raise ValueError("keys holds None; pass a string or an integer for each decision")
+        raise ValueError(f"keys holds None; pass {KEYS} for each decision")
     if len(given) > most:
         raise ValueError(f"keys has length {len(given)}, above the capacity {most}; split them")
     return given
@@ -208,8 +265,7 @@ def _refuse_neither(thing: object) -> None:
         return
     if not isinstance(thing, Iterable) or _ndim(thing) == 0:
         raise ValueError(
-            f"arm_or_key is {shown(thing)}; pass a key (a string or an integer) or the features of "
-            "an arm"
+            f"arm_or_key is {shown(thing)}; pass a key ({KEYS}) or the features of an arm"
         )
     if isinstance(thing, Sized) and any(isinstance(part, str) for part in thing):
         raise ValueError(

@@ -21,6 +21,12 @@ class Offer(NamedTuple):
     values: tuple[Value, ...] = ()
     positions: tuple[int, ...] = ()
 
+    def called(self, chosen: Any) -> Any:
+        """Return the name of a chosen arm, or its number where it has none; likewise of several."""
+        if isinstance(chosen, list):
+            return [self.called(k) for k in chosen]
+        return self.names[chosen] if self.names else chosen
+
     def kept(self) -> tuple[tuple[Value, ...], tuple[int, ...]] | Array:
         """Return what a record keeps: far less than the matrix where there is a context."""
         return (self.values, self.positions) if self.names else np.array(self.x)
@@ -68,11 +74,11 @@ class Offers(NamedTuple):
         arms = [self.x[a:b] for a, b in ends]
         return map(Offer, arms, self.names, self.values, self.positions)
 
-    def called(self, chosen: list[int]) -> list[Any]:
+    def called(self, chosen: list[Any]) -> list[Any]:
         """Return the names of chosen arms, or their numbers where they have none."""
         if not any(self.names):
             return chosen
-        return [names[k] if names else k for names, k in zip(self.names, chosen, strict=True)]
+        return [each.called(k) for each, k in zip(self.each(), chosen, strict=True)]
 
 
 def listed(given: Any) -> Any:

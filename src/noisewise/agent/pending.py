@@ -1,5 +1,6 @@
 """Decisions whose rewards are pending, and those of them that the policy counts."""
 
+from collections.abc import Iterable
 from itertools import chain
 from typing import Any, Protocol, runtime_checkable
 
@@ -7,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..protocols import Array, Policy
-from .observations import Key
+from .observations import Key, Slot, is_slot, owner
 
 Places = NDArray[np.int64]
 TOGETHER = 32  # decisions of a batch whose arms share memory, given back with the last of them
@@ -45,15 +46,24 @@ class Pending:
     A policy that anticipates hears of a decision when the next one is taken: where rewards come
     at once it never does. So it counts all of them, or all but the newest. If it counts others, a
     call was interrupted, and `announce` repairs that.
+
+    The actions of a slate are pending each under a `Slot`; ``slates`` holds all of them, by key,
+    while any is.
     """
 
     def __init__(
-        self, policy: Policy[Any], state: object, arms: dict[Key, Array] | None = None
+        self,
+        policy: Policy[Any],
+        state: object,
+        arms: dict[Any, Array] | None = None,
+        slates: Iterable[tuple[Key, tuple[Any, ...]]] = (),
     ) -> None:
         self.anticipates = isinstance(policy, Anticipating)
         self.counted = self.anticipates and hasattr(state, "pending_arms")  # and can be compared
-        self.arms: dict[Key, Array] = {} if arms is None else arms
-        self.newest: tuple[Key, ...] = ()  # its key, while the policy does not count it
+        self.arms: dict[Any, Array] = {} if arms is None else arms
+        self.slates = dict(slates)
+        self.newest: tuple[Any, ...] = ()  # its keys, while the policy does not count it
+        self._last: tuple[Key, tuple[Any, ...]] = None, ()  # the last slate without slots pending
 
     def announce(self, policy: Any, state: Any, successor: Key = "") -> None:
         """Let the policy count all decisions, unless the newest is about to be given up.
@@ -65,14 +75,13 @@ class Pending:
         if self.counted and state.pending != self._known():
             self._repair(policy, state)
         for key in self.newest:
-            if key in self.arms and not (key is None and successor is None):
+            if key in self.arms and not (successor is None and owner(key) is None):
                 policy.expect(state, self.arms[key])
-                self.newest = ()
+                self.newest = self.newest[1:]
 
     def _known(self) -> int:
         """Return how many decisions the policy should count."""
-        new = self.newest
-        return len(self.arms) - 1 if new and new[0] in self.arms else len(self.arms)
+        return len(self.arms) - sum(key in self.arms for key in self.newest)
 
     def _repair(self, policy: Any, state: Any) -> None:
         for x in state.pending_arms:
@@ -86,6 +95,30 @@ class Pending:
         self.newest = (key,)
         self.arms[key] = arm
 
+    def add_slate(self, key: Key, actions: tuple[Any, ...], arms: Array) -> None:
+        """Add the actions of one decision, of which the policy does not know yet."""
+        self.slates[key] = actions
+        self.newest = tuple(Slot((key,), i) for i in range(len(actions)))
+        self.arms.update(zip(self.newest, arms, strict=True))
+
+    def actions_of(self, key: Key) -> tuple[Any, ...] | None:
+        """Return the actions of a slate that is pending, or was the last one; else None."""
+        own = self._last[1] if self._last[0] == key and key not in self.arms else None
+        return self.slates.get(key, own or None)
+
+    def slots(self, key: Key) -> list[Any]:
+        """Return what is pending under a key: itself, or the slots that have no reward yet."""
+        slots = (Slot((key,), i) for i in range(len(self.slates.get(key, ()))))
+        return [each for each in (key, *slots) if each in self.arms]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.arms or key in self.slates
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """The keys of decisions, oldest first; slots have that of theirs."""
+        return tuple(dict.fromkeys(map(owner, self.arms)) if self.slates else self.arms)
+
     def add_many(self, keys: list[Key], arms: Array) -> None:
         """Add decisions, of which the policy knows all but the last."""
         parts = (arms[i : i + TOGETHER].copy() for i in range(0, len(arms), TOGETHER))
@@ -98,20 +131,21 @@ class Pending:
 
     def remove(self, policy: Any, state: Any, key: Key) -> None:
         """Take a decision out, and let the policy count it no more unless it already does not."""
-        if key not in self.arms:
-            return
-        if self.counts(key) and not (self.counted and state.pending != self._known()):
-            policy.release(state, self.arms[key])
-        del self.arms[key]
-        if key in self.newest:
-            self.newest = ()
+        for each in self.slots(key) if not is_slot(key) and key in self.slates else [key]:
+            if each not in self.arms:
+                continue
+            if self.counts(each) and not (self.counted and state.pending != self._known()):
+                policy.release(state, self.arms[each])
+            self.drop([each])
 
     def drop(self, keys: list[Key]) -> None:
         """Take decisions out that the policy counts no more; again is the same."""
         for key in keys:
             self.arms.pop(key, None)
+            if is_slot(key) and not self.slots(whole := owner(key)) and whole in self.slates:
+                self._last = whole, self.slates.pop(whole)
         if self.newest and self.newest[0] not in self.arms:
-            self.newest = ()
+            self.newest = tuple(key for key in self.newest if key in self.arms)
 
     def check(self, state: Any) -> None:
         """Raise unless a policy counts all of these decisions and no other."""

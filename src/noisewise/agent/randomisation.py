@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..bandits.arms import candidates, norm_bound
 from ..inputs import finite, one_of
@@ -37,6 +38,15 @@ class Randomisation(NamedTuple):
         With m arms to draw from, :math:`p = \text{share}/m`, and the rest goes to the policy's.
         Where the policy itself draws, they are given its draw: weights 1/p stay unbiased.
         """
+        drawn = self.drawn_from(policy, state, arms, chosen)
+        p = np.where(drawn, self.share / drawn.sum(), 0.0)
+        p[chosen] += 1 - self.share
+        return p
+
+    def drawn_from(
+        self, policy: Policy[Any], state: Any, arms: Array, chosen: int | list[int]
+    ) -> NDArray[np.bool_]:
+        """Return whether each arm may be drawn; those that the policy chose may."""
         x = candidates(arms, state.dim, norm_bound(policy, "feature_bound") or np.inf)
         drawn = np.ones(len(x), dtype=bool)
         if self.among == "plausible":
@@ -45,9 +55,7 @@ class Randomisation(NamedTuple):
             assert index is not None  # asked for when the agent was created
             drawn = index >= scores.max()
             drawn[chosen] = True
-        p = np.where(drawn, self.share / drawn.sum(), 0.0)
-        p[chosen] += 1 - self.share
-        return p
+        return drawn
 
 
 def check_share(share: object, among: object) -> Randomisation:

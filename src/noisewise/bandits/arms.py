@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..glm import GLM
 from ..inputs import FLOAT, numbers, positive, ready, shown, with_slack
+from ..kernels.self_tuned_ucb_numbers import TIE
 from ..protocols import Array, trait
 
 LARGEST = 1e50  # reward
@@ -173,6 +174,25 @@ def first_best(index: Array) -> int:
     1
     """
     return int(compiled().best(np.ascontiguousarray(index)))
+
+
+def best_first(index: Array, top: int, rng: np.random.Generator | None = None) -> NDArray[np.intp]:
+    """Return the positions of the ``top`` largest indices, best first.
+
+    Of those equal to a relative 1e-12 the lowest position comes first, or any, drawn from ``rng``.
+
+    >>> best_first(np.array([0.0, 2.0, 1.0 - 1e-15, 1.0]), 3)
+    array([1, 2, 3])
+    """
+    order = np.argsort(-index, kind="stable")
+    best = index[order]
+    with np.errstate(invalid="ignore"):  # infinite indices
+        tied = best[1:] >= best[:-1] - TIE * np.abs(best[:-1])
+    if not tied[:top].any():
+        return order[:top]
+    level = np.concatenate([[0], np.cumsum(~tied)])
+    among = order if rng is None else rng.permutation(len(index))
+    return order[np.lexsort((among, level))[:top]]
 
 
 def _within(name: str, rows: Array, bound: float) -> None:
