@@ -4,6 +4,8 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
@@ -109,6 +111,14 @@ def test_an_action_taken_twice_or_never_is_no_obstacle():
     found = nw.off_policy_value(log, "7", actions=[0, 1, 2, 7, 8], estimate_probability=True)
     assert not found.of("7", "ips").reliable
     assert not found.of("8", "ips").reliable
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_tables_of_all_kinds_are_logs(kind):
+    log, p, _ = logged(RNG(5), 200)
+    log["probability"] = p
+    with warnings.catch_warnings(action="ignore"):
+        assert nw.off_policy_value(kind(log), "1").value == nw.off_policy_value(log, "1").value
 
 
 def test_the_command_estimates_when_asked(tmp_path):

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..bandits.arms import LONGEST
 from ..inputs import integer, one_of, shown
@@ -193,15 +194,18 @@ class Arms:
         if self.interactions is None or not self._declared:
             return ()
         given = () if context is None else context
-        most = math.inf if clip else min(context_fields.LARGEST, self._limit)
-        values = context_fields.read("context", self._declared, given, most)
+        values = context_fields.read("context", self._declared, given, self.most(clip))
         return tuple(
-            max(-self._limit, min(value, self._limit)) if isinstance(value, float) else value
+            max(-self.limit, min(value, self.limit)) if isinstance(value, float) else value
             for value in values
         )
 
+    def most(self, clip: bool) -> float:
+        """Return the largest number of a context that is not refused."""
+        return math.inf if clip else min(context_fields.LARGEST, self.limit)
+
     @cached_property
-    def _limit(self) -> float:
+    def limit(self) -> float:
         """The largest number whose products with features of actions can be computed with."""
         own = np.abs(self._own).max(initial=1.0) if self.interactions == "shared" else 1.0
         return float(LONGEST / (10 * own * math.sqrt(self.dim)))
@@ -214,16 +218,23 @@ class Arms:
         self, values: Sequence[Sequence[Value]], actions: Sequence[str] | None = None
     ) -> Array:
         """Return the arms for the values of n contexts, (n, K, dim), n at least 1."""
-        at = self.positions(actions)
-        n, K, own = len(values), len(at), self._own[at]
+        at = np.array([self.positions(actions)])
         if self.interactions is None:
-            return np.array([own if self.fields else np.eye(len(self._owners))[at]] * n)
-        c = np.array([(1.0, *context_fields.encode(self._declared, each)) for each in values])
+            return self.blocks(np.empty((len(values), 0)), at)
+        rows = [(1.0, *context_fields.encode(self._declared, each)) for each in values]
+        return self.blocks(np.array(rows), at)
+
+    def blocks(self, c: Array, at: NDArray[np.int64]) -> Array:
+        """Return arms, (n, K, dim), of rows (1, c) of n contexts, and actions at (n or 1, K)."""
+        own, n, K = self._own[at], len(c), at.shape[1]
+        if self.interactions is None:
+            rows = own if self.fields else np.eye(len(self._owners))[at]
+            return rows if len(rows) == n else np.repeat(rows, n, axis=0)
         if self.interactions == "shared":
-            return np.einsum("ki,tj->tkij", own, c).reshape(n, K, -1)
+            return (own[..., None] * c[:, None, None, :]).reshape(n, K, -1)
         rest = np.zeros((n, K, len(self._owners), c.shape[1]))
-        rest[:, np.arange(K), at] = c[:, None]
-        m, more = own.shape[1], rest.shape[2] * rest.shape[3]
+        rest[np.arange(n)[:, None], np.arange(K), at] = c[:, None]
+        m, more = own.shape[2], rest.shape[2] * rest.shape[3]
         x = np.empty((n, K, m + more))
         x[:, :, :m], x[:, :, m:] = own, rest.reshape(n, K, more)
         return x

@@ -412,11 +412,6 @@ class Agent(Learning):
         return f"<Agent of {self.policy}, {learnt} rewards learnt, {len(self.pending)} pending>"
 
     @property
-    def _clips(self) -> bool:
-        """Whether the policy finds units of contexts, so that no number is too large."""
-        return isinstance(self.policy, SelfTunedUCB) and self.policy.context > 0
-
-    @property
     def pending(self) -> tuple[Key, ...]:
         """The keys of the decisions without a reward yet, oldest first."""
         return self._pending.keys

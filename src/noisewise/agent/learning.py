@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
+import warnings
+from collections.abc import Iterable, Sequence
 from threading import RLock
 from typing import Any
 
@@ -11,10 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..bandits.arms import observation, observations
+from ..bandits.self_tuned_ucb import SelfTunedUCB
 from ..bandits.self_tuned_ucb_state import SelfTunedUCBState
 from ..forking import Inside
 from ..ownership import Interrupted, refused
+from ..progress import steps
 from ..protocols import Policy, trait
+from .action_features import Arms
 from .decision_log import DecisionLog
 from .kinds import is_optimistic, is_theirs
 from .observations import (
@@ -24,10 +29,14 @@ from .observations import (
     refuse_keys_as_features,
     refuse_unknown,
 )
+from .past_decisions import LearntTable, Names, Reader
 from .pending import Batching, Pending
 from .residuals import ResidualScale
 from .reward_scale import Known, Row, prepare
 from .slates import rewards_of
+
+TOGETHER, WORK = 10_000, 2e8  # rows of a table in one call, and these times features^2
+PATIENCE = 1.0  # seconds until a progress bar is shown
 
 
 class Learning:
@@ -40,6 +49,7 @@ class Learning:
     scale: ResidualScale | None
     unit: float | None  # the largest reward, where it stands in for norm bounds
     rewards: tuple[float, float] | None
+    arms: Arms | None
     record: DecisionLog
     _pending: Pending
     _longest: float
@@ -85,6 +95,72 @@ class Learning:
             if finished:  # an interrupt on the way out
                 self._unfinished = given.content
             raise
+
+    def learn_table(
+        self,
+        table: object,
+        *,
+        action: str = "action",
+        reward: str = "reward",
+        context: Sequence[str] | None = None,
+        sigma: str | None = None,
+        trials: str | None = None,
+        progress: bool | None = None,
+    ) -> LearntTable:
+        """Learn a table of past decisions, a row each, in order: a warm start.
+
+        The agent is then what it would be had it taken these decisions itself and learnt each
+        reward at once. Rows that can't be used are left out, counted by reason, with a warning. If
+        an error or an interrupt comes, nothing was learnt.
+
+        Parameters
+        ----------
+        table : data frame of pandas or polars, Arrow table, or dictionary of columns
+            Such as a `log`.
+        action, reward : names of columns
+            Actions are those of the agent's `Arms`.
+        context : names of columns, optional
+            The fields of the context that were declared, in their order; by default the columns of
+            their names. Without `Arms`: the features of the arm that was played, by default all
+            other columns, or a column ``arms`` with the matrices on offer, as `log` has it.
+        sigma, trials : names of columns, optional
+            As for `learn`.
+        progress : bool, optional
+            Show a progress bar; by default on a terminal where tqdm is installed, after a second.
+
+        Returns
+        -------
+        LearntTable
+            How many rows were learnt, and how many were left out for which reason.
+
+        Examples
+        --------
+        >>> import noisewise as nw
+        >>> agent = nw.Agent.for_binary_rewards(arms=nw.Arms(["a", "b"], interactions=None))
+        >>> agent.learn_table({"action": ["a", "b", "a", "b"] * 9, "reward": [0, 1, 0, 1] * 9})
+        learnt 36 of 36 rows
+        >>> agent.choose(None)
+        'b'
+        """
+        past = Reader(
+            table, Names(action, reward, context, sigma, trials), self.arms, self.dim,
+            clip=self._clips, rewards=self.rewards, longest=self._longest, sigma=self.sigma,
+        )  # fmt: skip
+        found, size = past.found, min(TOGETHER, 10 + int(WORK / self.dim**2))
+        starts = steps(len(past.usable), size, progress, PATIENCE)
+        with self._lock, Inside(self):
+            if self.scale or self.unit is not None or not isinstance(self.policy, Batching):
+                self._learn_on_copy((row, row[0]) for row in past.rows(starts, size))
+            else:
+                state = self._copied_state()
+                for x, y, sd, at in past.blocks(starts, size):
+                    self.policy.update_many(state, x, y, sd, np.zeros(len(at), np.int64))
+                self.state = state
+        if found.rows and not found.learnt:
+            raise ValueError(f"table has no row that can be learnt: {found}")
+        if found.left_out:
+            warnings.warn(str(found), stacklevel=2)
+        return found
 
     def _learn(self, given: Observations, finished: list[bool]) -> None:
         if self._unfinished is not None and self._unfinished == given.content:
@@ -144,7 +220,7 @@ class Learning:
             return
         prepared = prepare(self.policy, self.state, row, self.sigma, self.unit, self.scale)
         if prepared is None:  # its past is reweighted
-            self._learn_on_copy([row], [None])
+            self._learn_on_copy([(row, None)])
             return
         self._next, sigma = prepared
         self._next.policy.update(self.state, row[0], row[1], sigma)
@@ -153,19 +229,18 @@ class Learning:
     def _learn_batch(self, given: Observations) -> None:
         """Learn many rewards in one call of the policy, where that can be."""
         if self.scale or self.unit is not None or not isinstance(self.policy, Batching):
-            self._learn_on_copy(self._rows(given), given.whose)
+            self._learn_on_copy(zip(self._rows(given), given.whose, strict=True))
             return
         y, new = np.array(given.rewards), self._pending.newest
         x = observations(given.features(self._pending.arms), y, self.dim, self._longest)
         counted = np.array([is_key(each) and each not in new for each in given.whose], np.int64)
         self.policy.update_many(self.state, x, y, given.spreads(self.sigma), counted)
 
-    def _learn_on_copy(self, rows: list[Row], whose: list[Any]) -> None:
+    def _learn_on_copy(self, rows: Iterable[tuple[Row, Any]]) -> None:
         """Learn rewards on a copy of the state, which takes its place in one step."""
-        cheap = is_theirs(self.state) or isinstance(self.state, SelfTunedUCBState)
-        state = self.state.copy() if cheap else copy.deepcopy(self.state)
+        state = self._copied_state()
         known = Known(self.policy, self.unit, self.scale)
-        for row, key in zip(rows, whose, strict=True):
+        for row, key in rows:
             prepared = prepare(known.policy, state, row, self.sigma, *known[1:], copied=True)
             assert prepared is not None
             known, sigma = prepared
@@ -173,6 +248,15 @@ class Learning:
             if is_key(key) and self._pending.counts(key):
                 self.policy.release(state, row[0])  # type: ignore[attr-defined]
         vars(self).update(known._asdict(), state=state)
+
+    @property
+    def _clips(self) -> bool:
+        """Whether the policy finds units of contexts, so that no number is too large."""
+        return isinstance(self.policy, SelfTunedUCB) and self.policy.context > 0
+
+    def _copied_state(self) -> Any:
+        cheap = is_theirs(self.state) or isinstance(self.state, SelfTunedUCBState)
+        return self.state.copy() if cheap else copy.deepcopy(self.state)
 
     def _count(self) -> int:
         """Return how many rewards the policy has learnt, repaired first if it was interrupted."""

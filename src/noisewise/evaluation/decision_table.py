@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..agent import context_fields
+from ..agent.table_columns import columns_of
 from ..inputs import numbers, shown
 from ..printing import count_of
 from ..protocols import Array
@@ -96,7 +97,7 @@ def read(
 
     Where probabilities are ``unrecorded`` there is no column of them, and they are NaN.
     """
-    columns = _columns(log.log() if isinstance(log, Recorded) else log)
+    columns = columns_of("log", log.log() if isinstance(log, Recorded) else log)
     wanted = [action, reward, *(context or ()), *([] if unrecorded else [probability])]
     missing = [name for name in wanted if name not in columns]
     if missing:
@@ -179,17 +180,6 @@ def _agree(whole: Array, table: DecisionTable, probability: str, some: bool) -> 
             f"has {own[i]:g} for the action {shown(table.actions[table.action[i]])} taken there; "
             "correct one of them, or leave probabilities out"
         )
-
-
-def _columns(log: object) -> dict[str, Any]:
-    if isinstance(log, Mapping):
-        return {str(name): column for name, column in log.items()}
-    if hasattr(log, "columns") and hasattr(log, "to_dict"):
-        frame: Any = log
-        return {str(name): frame[name].to_numpy() for name in frame.columns}
-    raise ValueError(
-        f"log is {shown(log)}; pass a data frame, a dictionary of columns or an agent with a record"
-    )
 
 
 def _numbers(name: str, column: ArrayLike) -> Array:

@@ -59,7 +59,7 @@ def off_policy_value(
 
     Parameters
     ----------
-    log : data frame, dictionary of columns, or Agent with a record
+    log : data frame, Arrow table, dictionary of columns, or Agent with a record
         In order of time: columns of the context, the action taken, its reward, and the probability
         with which it was taken. A column "probabilities", as of `Agent.log`, has those of all
         actions; without it, actions that had probability 0 may go unnoticed.

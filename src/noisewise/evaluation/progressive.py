@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..estimators.tables import column_names, labels_of, rows_of, weights_of
 from ..inputs import one_of, probability, refuse_class, shown
+from ..progress import steps
 from ..protocols import Array
 from .players import Player, family_of, player
 from .result import Evaluation
@@ -86,7 +87,7 @@ def evaluate(
     validation = Validation(players, family, delta)
     means = np.empty(labels.shape)
     block = min(BLOCK, 10 + int(WORK / x.shape[1] ** 2))
-    for at in _steps(len(x), block, progress):
+    for at in steps(len(x), block, progress):
         here = slice(at, at + block)
         means[here] = validation.update(x[here], labels[here], w[here])
     return validation.result(repr(model), means)
@@ -113,20 +114,3 @@ def _classes(y: ArrayLike, count: int) -> tuple[Sequence[object], Array]:
         raise ValueError(f"y holds one class, {shown(classes[0])}; pass rows of at least two")
     labels = codes.astype(np.float64) if len(classes) == 2 else np.eye(len(classes))[codes]
     return list(classes), labels
-
-
-def _steps(count: int, block: int, progress: bool | None) -> Iterator[int]:
-    """Yield where each block begins, beside a progress bar."""
-    try:
-        from tqdm import tqdm
-    except ModuleNotFoundError as error:
-        if progress:
-            raise ImportError(
-                f"a progress bar needs {error.name}; install it with: pip install tqdm"
-            ) from None
-        yield from range(0, count, block)
-        return
-    with tqdm(total=count, unit=" rows", disable=None if progress is None else not progress) as bar:
-        for at in range(0, count, block):
-            yield at
-            bar.update(min(block, count - at))

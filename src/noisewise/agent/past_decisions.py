@@ -1,0 +1,227 @@
+"""Tables of past decisions: which rows an agent can learn, and the arms that were played."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bandits.arms import LARGEST, LONGEST
+from ..inputs import numbers, shown, with_slack
+from ..printing import count_of
+from ..protocols import Array
+from . import context_fields
+from .action_features import Arms
+from .reward_scale import Row
+from .table_columns import columns_of, encoded, numbers_in
+
+OWN = ("arms", "probabilities", "slot")  # columns of the log of an agent
+LEAST_SPREAD, MOST_SPREAD, MOST_PRODUCT = 1e-20, 1e40, 1e100  # that can be computed with
+
+
+@dataclass(repr=False)
+class LearntTable:
+    """What became of the rows of a table of past decisions.
+
+    Attributes
+    ----------
+    rows : int
+        How many there were.
+    left_out : dict of str to int
+        How many of them could not be learnt, for each reason; of several the first counts.
+    first : dict of str to int
+        The first row, counted from 0, that was left out for each reason.
+    """
+
+    rows: int
+    left_out: dict[str, int] = field(default_factory=dict)
+    first: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def learnt(self) -> int:
+        """How many rows were learnt."""
+        return self.rows - sum(self.left_out.values())
+
+    def leave_out(self, reason: str, rows: NDArray[np.int64]) -> None:
+        """Count rows that are left out for a reason."""
+        if len(rows):
+            self.left_out[reason] = self.left_out.get(reason, 0) + len(rows)
+            self.first.setdefault(reason, int(rows[0]))
+
+    def __repr__(self) -> str:
+        said = f"learnt {self.learnt:,} of {count_of(self.rows, 'row')}"
+        if self.left_out:
+            parts = [
+                f"{count:,} since {reason} (first at row {self.first[reason]}, counted from 0)"
+                for reason, count in self.left_out.items()
+            ]
+            said += f"; left out: {', '.join(parts)}"
+        return said
+
+
+class Names(NamedTuple):
+    """The columns of a table of past decisions."""
+
+    action: str
+    reward: str
+    context: Sequence[str] | None
+    sigma: str | None
+    trials: str | None
+
+
+class Reader:
+    """The rows of a table that an agent can learn, some at a time; ``found`` counts the others."""
+
+    def __init__(
+        self,
+        table: object,
+        names: Names,
+        arms: Arms | None,
+        dim: int,
+        *,
+        clip: bool,
+        rewards: tuple[float, float] | None,
+        longest: float,
+        sigma: float,
+    ) -> None:
+        self.columns = columns_of("table", table)
+        self.names, self.arms, self.dim, self.clip = names, arms, dim, clip
+        self.most = min(with_slack(longest), LONGEST)
+        self.found = LearntTable(len(self.columns.get(names.reward, ())))
+        y = numbers_in(names.reward, self._column(names.reward), LARGEST)
+        self.use = np.ones(len(y), dtype=np.bool_)
+        low, high = rewards or (-math.inf, math.inf)
+        self._keep_finite("the reward", y)
+        self._keep(f"the reward is outside [{low:g}, {high:g}]", (y >= low) & (y <= high))
+        self.reward, self.sigma = y, sigma
+        if names.sigma is not None and names.trials is not None:
+            raise ValueError("sigma and trials are both given; pass one of them")
+        self.sds, self.trials = self._level(names.sigma), self._level(names.trials)
+        self._arms = self._named_arms() if arms is not None else self._rows_of_features()
+        self.usable = np.flatnonzero(self.use)
+
+    def blocks(
+        self, starts: Iterator[int], size: int
+    ) -> Iterator[tuple[Array, Array, Array, NDArray[np.int64]]]:
+        """Yield features, rewards, standard deviations and numbers of usable rows, by blocks."""
+        for start in starts:
+            at = self.usable[start : start + size]
+            x, y = self._arms(at), self.reward[at]
+            n = 1.0 if self.trials is None else self.trials[at]
+            sd = self.sigma / np.sqrt(n) if self.sds is None else self.sds[at]
+            sd = np.broadcast_to(sd, y.shape)
+            square, w = np.einsum("ij,ij->i", x, x), sd**-2.0
+            with np.errstate(over="ignore"):
+                fits = (1 + square) * (1 + y * y * w) * w <= MOST_PRODUCT
+            fits &= square <= self.most**2
+            self.found.leave_out("the arm is too long, or its numbers too large", at[~fits])
+            yield np.ascontiguousarray(x[fits]), y[fits], sd[fits], at[fits]
+
+    def rows(self, starts: Iterator[int], size: int) -> Iterator[Row]:
+        """Yield features, reward, sd or None, and trials of each usable row."""
+        for x, y, _, at in self.blocks(starts, size):
+            for features, reward, i in zip(x, y.tolist(), at, strict=True):
+                sd = None if self.sds is None else float(self.sds[i])
+                yield features.copy(), reward, sd, 1.0 if self.trials is None else self.trials[i]
+
+    def _column(self, name: str) -> Any:
+        if name not in self.columns:
+            raise ValueError(f"table has no column {name!r}; it has {shown(list(self.columns))}")
+        column = self.columns[name]
+        if len(column) != self.found.rows:
+            raise ValueError(f"column {name!r} has {len(column)} rows, others {self.found.rows}")
+        return column
+
+    def _keep(self, reason: str, fit: Any) -> None:
+        self.found.leave_out(reason, np.flatnonzero(self.use & ~fit))
+        self.use &= fit
+
+    def _keep_finite(self, what: str, x: Array, wanted: str = "a finite number") -> None:
+        """Keep rows whose numbers are there and finite."""
+        x = x.reshape(len(x), -1)
+        self._keep(f"{what} is missing", (~np.isnan(x)).all(axis=1))
+        self._keep(f"{what} is not {wanted}", np.isfinite(x).all(axis=1))
+
+    def _level(self, name: str | None) -> Array | None:
+        """Return standard deviations or trials, where a column has them; 1 where a row has none."""
+        if name is None:
+            return None
+        given = numbers_in(name, self._column(name), MOST_SPREAD)
+        self._keep_finite(name, given)
+        self._keep(f"{name} is not above 0", given >= LEAST_SPREAD)
+        return np.where(self.use, given, 1.0)
+
+    def _named_arms(self) -> Callable[[NDArray[np.int64]], Array]:
+        """Return what makes the arms of rows from actions and contexts."""
+        arms = self.arms
+        assert arms is not None
+        place = {name: float(i) for i, name in enumerate(arms.actions)}
+
+        def number(action: object) -> list[float]:
+            return [place.get(context_fields.word("action", action), math.inf)]
+
+        names = self.names
+        at = encoded(names.action, self._column(names.action), 1, number)[:, 0]
+        self._keep_finite("the action", at, "one of the agent's")
+        fields = (arms.context or ()) if arms.interactions is not None else ()
+        given = [name for name, _ in fields] if names.context is None else list(names.context)
+        if len(given) != len(fields):
+            raise ValueError(
+                f"context is {shown(given)}; pass the columns of "
+                f"{', '.join(name for name, _ in fields) or 'no field'}, in this order"
+            )
+        parts = [np.ones((len(at), 1))]
+        for name, each in zip(given, fields, strict=True):
+            parts.append(self._field(arms, name, each))
+            wanted = "a word that was declared"
+            if each[1] is None:
+                most = arms.most(self.clip)
+                wanted = "a finite number" if math.isinf(most) else f"a number up to {most:.0e}"
+            self._keep_finite(f"context {name!r}", parts[-1], wanted)
+        c = np.hstack(parts)
+        return lambda rows: arms.blocks(c[rows], at[rows, None].astype(np.int64))[:, 0]
+
+    def _field(self, arms: Arms, name: str, declared: context_fields.Field) -> Array:
+        """Return the columns of a field of the context, as `Arms.read` and `encode` would."""
+        if declared[1] is None:
+            found = numbers_in(name, self._column(name), arms.most(self.clip))
+            cut = np.clip(found, -arms.limit, arms.limit)
+            return np.where(np.isinf(found), found, cut)[:, None]
+        width = len(context_fields.columns([declared]))
+
+        def encode(value: object) -> list[float]:
+            return context_fields.encode([declared], context_fields.read(name, [declared], [value]))
+
+        return encoded(name, self._column(name), width, encode)
+
+    def _rows_of_features(self) -> Callable[[NDArray[np.int64]], Array]:
+        """Return what makes arms from their own features, or from matrices and the one played."""
+        names = self.names
+        if "arms" in self.columns and names.context is None:
+            return self._played_arms()
+        others = {*OWN, *filter(None, (names.action, names.reward, names.sigma, names.trials))}
+        others.add("probability")
+        given = names.context
+        if given is None:
+            given = [name for name in self.columns if name not in others]
+        if len(given) != self.dim:
+            raise ValueError(
+                f"context is {shown(list(given))}, {count_of(len(given), 'column')}; pass those "
+                f"of the {count_of(self.dim, 'feature')} of the arm that was played"
+            )
+        x = np.column_stack([numbers_in(name, self._column(name), LARGEST) for name in given])
+        for name, column in zip(given, x.T, strict=True):
+            self._keep_finite(f"feature {name!r}", column)
+        return lambda rows: x[rows]
+
+    def _played_arms(self) -> Callable[[NDArray[np.int64]], Array]:
+        matrices, action = self._column("arms"), self._column(self.names.action)
+        pairs = zip(matrices, action, strict=True)
+        x = np.array([numbers("arms", offer)[int(k)] for offer, k in pairs])
+        if x.shape != (self.found.rows, self.dim):
+            raise ValueError(
+                f"arms have {shown(x.shape[1:])} features; pass {self.dim}, as the agent has"
+            )
+        return lambda rows: x[rows]

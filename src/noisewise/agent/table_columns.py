@@ -1,0 +1,109 @@
+"""Columns of a table as arrays: what is missing becomes NaN, what can't be used infinite."""
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.ma import MaskedArray
+
+from ..inputs import named_columns, shown
+from ..protocols import Array
+
+Encoding = Callable[[object], Sequence[float]]
+
+
+def columns_of(name: str, table: object) -> dict[str, Any]:
+    """Return the columns of a data frame, an Arrow table or a dictionary, by name.
+
+    >>> columns_of("table", {"age": [31, None]})
+    {'age': [31, None]}
+    """
+    if isinstance(table, Mapping):
+        return {str(each): column for each, column in table.items()}
+    names = named_columns(name, table)
+    if names is None:
+        raise ValueError(
+            f"{name} is {shown(table)}; pass a data frame, an Arrow table or a dictionary of "
+            "columns"
+        )
+    if len(set(names)) < len(names):
+        twice = next(each for each in names if names.count(each) > 1)
+        raise ValueError(f"{name} has the column {twice!r} more than once; keep one of them")
+    frame: Any = table
+    return {str(each): _values(frame[each]) for each in names}
+
+
+def _values(column: Any) -> Any:
+    """Return the values of a column of pandas, polars or Arrow: numbers as an array, or a list."""
+    coded = "dictionary" in str(getattr(column, "type", ""))  # whose nulls Arrow would fill
+    given = None if coded else column.to_numpy()
+    if given is not None and given.ndim == 1 and given.dtype.kind != "O":
+        return given
+    return column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
+
+
+def numbers_in(name: str, column: Any, most: float) -> Array:
+    """Return numbers, NaN where one is missing, infinite where it is none or beyond ``most``.
+
+    >>> numbers_in("age", [31, None, "old", 2e9], 1e6)
+    array([31., nan, inf, inf])
+    """
+    if isinstance(column, MaskedArray):
+        raise ValueError(f"column {name!r} is masked; fill it or drop what is masked")
+    given = np.asarray(column)
+    if given.dtype.kind not in "biuf":
+        given = np.array([_number(each) for each in _listed(column)], dtype=np.float64)
+    if given.ndim != 1:
+        raise ValueError(f"column {name!r} has shape {given.shape}; pass one number per row")
+    found = np.asarray(given, dtype=np.float64)
+    return np.where(np.abs(found) > most, np.inf, found)
+
+
+def _number(value: object) -> float:
+    if is_missing(value):
+        return np.nan
+    if not isinstance(value, Real | Decimal | np.bool_):
+        return np.inf
+    try:
+        return float(value)
+    except (OverflowError, ValueError):  # an integer beyond floats, a signalling NaN
+        return np.inf
+
+
+def is_missing(value: object) -> bool:
+    """Return whether a value of a table is not there: None, NaN or a missing value of pandas."""
+    if value is None or isinstance(value, str):
+        return value is None
+    different: Any = value != value  # True of NaN, neither of pandas' NA
+    return different is not False and (different is True or type(value).__name__ == "NAType")
+
+
+def encoded(name: str, column: Any, width: int, encode: Encoding) -> Array:
+    """Return ``width`` numbers for each value, by a function asked once for each different value.
+
+    They are NaN where a value is missing, and infinite where the function refuses it.
+
+    >>> encoded("word", ["x", None, "xyz", "x"], 1, lambda word: [len(word)])[:, 0]
+    array([ 1., nan,  3.,  1.])
+    """
+    places: dict[tuple[type, object], int] = {}
+    try:
+        at = [places.setdefault((type(v), v), len(places)) for v in _listed(column)]
+    except TypeError:
+        raise ValueError(f"column {name!r} holds values that are no words or numbers") from None
+    table = np.empty((len(places), width))
+    for row, (_, value) in zip(table, places, strict=True):
+        if is_missing(value):
+            row[:] = np.nan
+            continue
+        try:
+            row[:] = encode(value)
+        except ValueError:
+            row[:] = np.inf
+    return table[np.array(at, dtype=np.int64)]
+
+
+def _listed(column: Any) -> list[Any]:
+    return column.tolist() if isinstance(column, np.ndarray) else list(column)
