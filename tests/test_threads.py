@@ -14,7 +14,7 @@ import noisewise as nw
 from noisewise import files
 from noisewise.agent import agent as home
 from noisewise.kernels.self_tuned_ucb_numbers import KnownNumbers, M
-from noisewise.ownership import claim, release
+from noisewise.ownership import Owned
 
 
 @pytest.fixture(autouse=True)
@@ -155,8 +155,9 @@ def test_what_another_thread_has_is_refused():
     row, rng = np.array([0.6, 0.8]), np.random.default_rng(0)
     state, known = learner.start(2), policy.start(2)
     with ThreadPoolExecutor(1) as other:
-        for each in (state, known):
-            other.submit(claim, each).result()
+        uses = [Owned(each) for each in (state, known)]
+        for each in uses:
+            other.submit(each.__enter__).result()
         for use in (
             lambda: learner.update(state, row[None], [1.0]),
             lambda: learner.predict(state, row),
@@ -166,8 +167,8 @@ def test_what_another_thread_has_is_refused():
         ):
             with pytest.raises(ValueError, match="in use by another thread"):
                 use()
-        for each in (state, known):
-            other.submit(release, each).result()
+        for each in uses:
+            other.submit(each.__exit__).result()
     learner.update(state, row, 1.0)
     policy.update(known, row, 1.0)
     assert (state.count, known.count, policy.select(known, np.eye(2), rng)) == (1, 1, 0)

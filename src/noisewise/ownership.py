@@ -1,11 +1,15 @@
-"""One thread at a time, and no use of a state that an interrupted update left half written."""
+"""One thread at a time, and no use of a state that an interrupted update left half written.
+
+`Owned` is a state that is read, or written by a call that puts back what it changed. `Writing` is
+one that whoever has it next can recover; `writes` is for methods of all others, which are refused.
+"""
 
 import os
 from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
 from threading import get_ident
-from typing import TypeVar, cast
+from typing import Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -18,30 +22,8 @@ class InUse(ValueError):
     """Another thread has the state."""
 
 
-def claim(state: object) -> None:
-    """Take the state for this thread until `release`; refuse it where another thread has it."""
-    me = get_ident()
-    # one call of C, so no other thread comes between the look and the mark
-    if vars(state).setdefault("_owner", me) != me:
-        raise InUse(
-            f"this {type(state).__name__} is in use by another thread; give each thread a state "
-            "of its own, or share an Agent, which locks"
-        )
-
-
-def release(state: object) -> None:
-    """Give the state back, if this thread has it."""
-    me = get_ident()
-    try:
-        if vars(state).get("_owner") == me:
-            del vars(state)["_owner"]
-    finally:
-        if vars(state).get("_owner") == me:  # an interrupt has cut it short
-            del vars(state)["_owner"]
-
-
 class Owned:
-    """A state while this thread has it."""
+    """A state while this thread has it; another thread is refused."""
 
     def __init__(self, state: object) -> None:
         self.state, self.inside = state, Inside(state)
@@ -49,16 +31,63 @@ class Owned:
     def __enter__(self) -> None:
         try:
             self.inside.__enter__()
-            claim(self.state)
+            me = get_ident()
+            # one call of C, so no other thread comes between the look and the mark
+            if vars(self.state).setdefault("_owner", me) != me:
+                raise InUse(
+                    f"this {type(self.state).__name__} is in use by another thread; give each "
+                    "thread a state of its own, or share an Agent, which locks"
+                )
         except BaseException:
-            self.__exit__()
+            Owned.__exit__(self)
             raise
 
     def __exit__(self, *_: object) -> None:
         try:
-            release(self.state)
+            try:
+                self._release()
+            finally:
+                self._release()  # an interrupt may have cut the first one short
         finally:
             self.inside.__exit__()
+
+    def _release(self) -> None:
+        if vars(self.state).get("_owner") == get_ident():
+            del vars(self.state)["_owner"]
+
+
+class Marked(Protocol):
+    """What says that a state is being written, or that an interrupt or an error ended that."""
+
+    busy: float
+
+
+class Writing(Owned):
+    """A state while it is written: marked busy until all is done, and recovered first if it was."""
+
+    def __init__(
+        self, state: object, mark: Callable[[], Marked], recover: Callable[[], object]
+    ) -> None:
+        super().__init__(state)
+        self.mark, self.recover = mark, recover
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        try:
+            mark = self.mark()
+            torn, mark.busy = mark.busy, 1.0
+            if torn:
+                self.recover()
+        except BaseException:
+            super().__exit__()
+            raise
+
+    def __exit__(self, *error: object) -> None:
+        try:
+            if error[0] is None:
+                self.mark().busy = 0.0
+        finally:
+            super().__exit__()
 
 
 def refused(error: BaseException) -> bool:
@@ -81,27 +110,15 @@ class Interrupted:
         )
 
 
-def writes(update: Update) -> Update:
-    """Make a method ``update(self, state, ...)`` exclusive, and a state it leaves torn unusable."""
-    return _guarded(update, refused)
-
-
-def writes_at_once(update: Update) -> Update:
-    """Do the same for a method that writes in one compiled call, which no interrupt divides."""
-    return _guarded(update, whole)
-
-
 def whole(error: BaseException) -> bool:
     """Whether a state is right though its update ended with this, if it is written at once."""
-    return refused(error) or (isinstance(error, KeyboardInterrupt) and _compiled())
+    compiled = import_module("noisewise.kernels.compile_options").COMPILED
+    return refused(error) or (isinstance(error, KeyboardInterrupt) and bool(compiled))
 
 
-def _compiled() -> bool:
-    compiled: bool = import_module("noisewise.kernels.compile_options").COMPILED
-    return compiled
+def writes(update: Update, harmless: Callable[[BaseException], bool] = refused) -> Update:
+    """Make a method ``update(self, state, ...)`` exclusive, and a state it leaves torn unusable."""
 
-
-def _guarded(update: Update, harmless: Callable[[BaseException], bool]) -> Update:
     @wraps(update)
     def guarded(self: object, state: object, *args: object, **kwargs: object) -> object:
         with Owned(state):
@@ -113,6 +130,11 @@ def _guarded(update: Update, harmless: Callable[[BaseException], bool]) -> Updat
                 raise
 
     return cast(Update, guarded)
+
+
+def writes_at_once(update: Update) -> Update:
+    """Do the same for a method that writes in one compiled call, which no interrupt divides."""
+    return writes(update, whole)
 
 
 def _forked() -> None:

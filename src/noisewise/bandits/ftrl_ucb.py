@@ -13,7 +13,7 @@ from ..regression.ftrl import FTRL
 from ..regression.moving import reweigh
 from ..theory import radii
 from .guaranteed_index import GuaranteedIndex
-from .optimism_state import Mending, OptimismState
+from .optimism_state import OptimismState
 from .optimistic import OptimisticPolicy
 from .practical_index import PracticalIndex, bonus
 from .reward_weights import CarefulWeights, EstimatedWeights, FamilyWeights, RewardWeights
@@ -193,14 +193,14 @@ class FTRLUCB(OptimisticPolicy):
         """
         self._needs_identity("rebound")
         policy = replace(self, glm=replace(self.glm, parameter_bound=parameter_bound))
-        with Mending(state, self.ranking.repair):
+        with self.ranking.writing(state):
             policy.ranking.rebound(state)
         return policy
 
     def reweigh(self, state: OptimismState, factor: float) -> None:
         """Let all rewards so far count ``factor`` times as much; for the identity link only."""
         self._needs_identity("reweigh")
-        with Mending(state, self.ranking.repair):
+        with self.ranking.writing(state):
             reweigh(self.glm, state.layers[0], factor)
             state.params[0].curvature *= factor
             self.ranking.renew(state, 0)

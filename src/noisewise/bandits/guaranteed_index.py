@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,13 +15,14 @@ from ..inputs import dimension, with_slack
 from ..kernels import policy_params
 from ..kernels.policy_params import Params
 from ..noise import Bounded, Noise
+from ..ownership import Writing
 from ..protocols import Array
 from ..regression import solver
 from ..regression.ftrl import FTRL
 from ..regression.moving import move_ridge, rebound
 from ..regression.sets import adaptive, ellipsoids, mixes
 from .ellipsoid_stack import EllipsoidStack
-from .optimism_state import Mending, OptimismState
+from .optimism_state import OptimismState
 
 if TYPE_CHECKING:
     from .mor_ucb import MORUCB
@@ -184,7 +185,7 @@ class GuaranteedIndex:
 
     def attend(self, state: OptimismState, place: int) -> None:
         """Do what the kernels have asked for after a reward."""
-        with Mending(state, self.repair):
+        with self.writing(state):
             solver.settle(self.glm, state.layers[place])
             self.renew(state, place)
         state.fixed.renew(state, slice(self.ellipsoids * place, self.ellipsoids * (place + 1)))
@@ -197,6 +198,10 @@ class GuaranteedIndex:
         if self.ridge is None and ridge is not None:
             move_ridge(self.glm, state.layers[0], ridge)
         self.renew(state, 0)
+
+    def writing(self, state: OptimismState) -> Writing:
+        """Take a state into use that is written outside the kernels, which write in one step."""
+        return Writing(state, lambda: state, partial(self.repair, state))
 
     def repair(self, state: OptimismState) -> None:
         """Bring a state to rest that was interrupted: layers first, then what is made of them."""

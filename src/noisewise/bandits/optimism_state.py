@@ -4,7 +4,6 @@ MORUCB has a layer for every level of noise, FTRLUCB a single one. A layer is th
 places in an `EllipsoidStack` for its ellipsoids, and a row of parameters for the kernels.
 """
 
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, fields
 from importlib import import_module
@@ -12,7 +11,6 @@ from importlib import import_module
 import numpy as np
 
 from ..kernels.policy_params import Mixture, Params
-from ..ownership import Owned, refused
 from ..printing import OneLine
 from ..protocols import Array
 from ..regression.state import FTRLState
@@ -82,13 +80,13 @@ class OptimismState(OneLine):
         self.shape = self.estimate[0].shape  # of an arm
         self.fixed = NO_ARMS  # arms that stay while rounds are played
         self.checked_for: object = None  # the index whose `check_state` has passed
-        self.stale = False  # whether an update was interrupted, and sets may not fit the layers
+        self.busy = 0.0  # an update was interrupted, and sets may not fit the layers
         # a reward that several layers learn, with their counts before
         self.begun: tuple[Array, float, dict[int, int]] | None = None
 
     def __getstate__(self) -> dict[str, object]:
         """Return the fields, without the module of kernels."""
-        self._refuse_stale()
+        self._refuse_busy()
         return {field.name: vars(self)[field.name] for field in fields(self)}
 
     def __setstate__(self, held: dict[str, object]) -> None:
@@ -97,7 +95,7 @@ class OptimismState(OneLine):
 
     def copy(self) -> "OptimismState":
         """Return a state of its own that shares the history: one of the two may go on learning."""
-        self._refuse_stale()
+        self._refuse_busy()
         variance = None if self.variance is None else _branch(self.variance)
         layers, forms = [_branch(layer) for layer in self.layers], deepcopy(self.forms)
         own, numbers = deepcopy(self.own), self.numbers.copy()
@@ -114,11 +112,11 @@ class OptimismState(OneLine):
     @property
     def count(self) -> int:
         """The number of rewards learnt."""
-        self._refuse_stale()
+        self._refuse_busy()
         return self.rounds
 
-    def _refuse_stale(self) -> None:
-        if self.stale:
+    def _refuse_busy(self) -> None:
+        if self.busy:
             raise ValueError(
                 "the last update of this policy was interrupted; let it select or update once "
                 "more, which repairs its state, before you count, copy or save it"
@@ -145,33 +143,6 @@ def _branch(layer: FTRLState) -> FTRLState:
     twin = layer.copy()
     twin.rows = layer.rows.copy()
     return twin
-
-
-class Mending:
-    """A policy's state while it is written outside the kernels: by one thread, and marked stale.
-
-    A kernel learns a reward in one step; all else may be interrupted, and is repaired when the
-    state is used next.
-    """
-
-    def __init__(self, state: OptimismState, repair: Callable[[OptimismState], None]) -> None:
-        self.state, self.repair, self.owned = state, repair, Owned(state)
-
-    def __enter__(self) -> None:
-        self.owned.__enter__()
-        try:
-            stale, self.state.stale = self.state.stale, True
-            if stale:
-                self.repair(self.state)
-        except BaseException:
-            self.owned.__exit__()
-            raise
-
-    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
-        try:
-            self.state.stale = error is not None and not refused(error)
-        finally:
-            self.owned.__exit__()
 
 
 class FixedArms:

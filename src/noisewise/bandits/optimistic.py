@@ -17,7 +17,7 @@ from ..regression.ftrl import FTRL
 from ..simulate import turns
 from .arms import block, candidates, first_best, in_form, observation
 from .guaranteed_index import GuaranteedIndex
-from .optimism_state import NO_ARMS, FixedArms, Mending, OptimismState
+from .optimism_state import NO_ARMS, FixedArms, OptimismState
 from .reward_weights import RewardWeights
 
 
@@ -40,7 +40,7 @@ class OptimisticPolicy:
         sigma: ArrayLike | None = None,
     ) -> int:
         """Return the arm of the largest index; nothing is random."""
-        if state.stale:
+        if state.busy:
             self.mend(state)
         if block(arms, state.shape[0]):
             k = self.ranking.choose(state, arms)
@@ -68,8 +68,8 @@ class OptimisticPolicy:
 
     def mend(self, state: OptimismState) -> None:
         """Repair a state whose update was interrupted."""
-        if state.stale:
-            with Mending(state, self.ranking.repair):
+        if state.busy:
+            with self.ranking.writing(state):
                 pass
 
     def update(
@@ -79,14 +79,14 @@ class OptimisticPolicy:
         try:
             if not in_form(arm, reward, sigma):
                 arm, reward, sigma = self._observed(state, arm, reward, sigma)
-            if state.stale or not self._learn_compiled(state, arm, reward, sigma):
+            if state.busy or not self._learn_compiled(state, arm, reward, sigma):
                 row = self._observed(state, arm, reward, sigma)
-                with Mending(state, self.ranking.repair):
+                with self.ranking.writing(state):
                     self._learn_in_python(state, *row)
                 state.fixed.renew(state)
         except BaseException as error:
             if not refused(error):
-                state.stale = True
+                state.busy = 1.0
             raise
 
     def _observed(

@@ -7,8 +7,9 @@ curvature is not known and whoever asks for no tolerance.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -19,7 +20,7 @@ from ..glm import GLM
 from ..inputs import as_contiguous
 from ..kernels import adaptive_set
 from ..kernels import layout as at
-from ..ownership import Owned
+from ..ownership import Owned, Writing
 from ..protocols import Array
 from .condensed import refuse
 
@@ -288,7 +289,7 @@ class CompiledSolver(Solver):
         return done, out
 
 
-class Session:
+class Session(Writing):
     """A state while it is in use: by one thread, marked busy, and brought to rest first.
 
     Something may be due; an interrupt may have left the state half written. Rows and
@@ -296,28 +297,30 @@ class Session:
     """
 
     def __init__(self, glm: GLM, state: "FTRLState") -> None:
-        self.glm, self.state, self.owned = glm, state, Owned(state)
+        super().__init__(state, partial(attrgetter("head"), state), self._rebuild)
+        self.glm, self.ftrl = glm, state
 
     def __enter__(self) -> None:
-        self.owned.__enter__()
+        super().__enter__()
         try:
-            state, h = self.state, self.state.head
-            torn, h.busy = h.busy, 1.0  # from here on no step learns a row
-            if torn:
-                state.restore()
-                state.solver.rebuild(self.glm, state)
-            elif h.due != at.FINE or h.buffered == at.BUFFER:
-                state.solver.attend(self.glm, state)
+            h = self.ftrl.head
+            if h.due != at.FINE or h.buffered == at.BUFFER:
+                self.ftrl.solver.attend(self.glm, self.ftrl)
         except BaseException:
-            self.owned.__exit__()
+            Owned.__exit__(self)
             raise
 
-    def __exit__(self, kind: object, *_: object) -> None:
+    def _rebuild(self) -> None:
+        self.ftrl.restore()
+        self.ftrl.solver.rebuild(self.glm, self.ftrl)
+        self.ftrl.head.due = at.FINE
+
+    def __exit__(self, *error: object) -> None:
         try:
-            if kind is None:
-                self.state.head.due = self.state.head.busy = 0.0
+            if error[0] is None:
+                self.ftrl.head.due = at.FINE
         finally:
-            self.owned.__exit__()
+            super().__exit__(*error)
 
 
 def settle(glm: GLM, state: "FTRLState") -> None:
