@@ -289,8 +289,8 @@ def test_an_interrupted_update_is_noticed(monkeypatch):
     [
         (lambda s: setattr(s, "theta", s.theta[:, :, :2]), "not of the same coefficients"),
         (lambda s: setattr(s, "due", 3), "not those of its count"),
-        (lambda s: s.rows.__setitem__((0, 3), 7.0), "no label"),
-        (lambda s: s.rows.__setitem__((0, 4), 0.0), "no weight"),
+        (lambda s: s.history.labels.__setitem__((1, 0), 7.0), "no label"),
+        (lambda s: s.history.labels.__setitem__((0, 0), 0.0), "no weight"),
         (lambda s: setattr(s, "ridges", -s.ridges), "negative"),
         (lambda s: setattr(s, "losses", s.losses * np.nan), "not finite"),
     ],

@@ -31,8 +31,8 @@ def batch_state(
         state.shift, z = origin + mean, z - mean
     else:
         z = origin + z
-    state.append(z, y, w)
-    n = state.count = len(z)
+    state.history.append(z, y, w)
+    n = len(z)
     state.total, state.squares = z.sum(axis=0), (z * z).sum(axis=0)
     state.heaviest[0], state.batch = w.max(), True
     state.due = mixture.next_renewal(n)

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..blas import one_thread
-from ..inputs import dimension, features, flag, integer, positive, rows
+from ..inputs import dimension, features, integer, rows
 from ..ownership import Owned, writes
 from ..protocols import Array
+from .history import History
 from .multinomial_newton import Table, by_conjugate_gradients, by_newton
 from .multinomial_state import MultinomialState
-from .ridge_mixture import FIRST_DROP, LIGHTEST, STILL
+from .ridge_mixture import FIRST_DROP, LIGHTEST, StandardisedMixture, running_sums, runs
 
 GRID: Array = 4.0 ** np.arange(-4.0, 4.0)
 PRIOR = (1 + np.log10(GRID) ** 2) ** -0.5
@@ -26,7 +27,7 @@ STREAM, BATCH = 10, 1000  # conjugate gradients of a step
 
 
 @dataclass(frozen=True)
-class MultinomialMixture:
+class MultinomialMixture(StandardisedMixture):
     r"""Multinomial regression that learns its ridge; no number needs to be given.
 
     An expert follows the minimiser :math:`\Theta`, K x (d + 1), of the logarithmic loss of
@@ -86,20 +87,17 @@ class MultinomialMixture:
 
     def __post_init__(self) -> None:
         integer("classes", self.classes, least=2)
-        flag("fit_intercept", self.fit_intercept)
-        if self.ridge is not None:
-            object.__setattr__(self, "ridge", positive("ridge", self.ridge))
+        super().__post_init__()
 
     def start(self, dim: int) -> MultinomialState:
         """Make the state of a fresh learner."""
         d = dimension(dim)
-        ridges: Array = GRID.copy() if self.ridge is None else np.array([2 * self.ridge / d])
-        prior = PRIOR if self.ridge is None else np.ones(1)
+        ridges, log_priors = self.ridges(d, GRID, PRIOR)
         E, K, p = len(ridges), self.classes, d + self.fit_intercept
         shift, total, squares, centre, variances = (np.zeros(d) for _ in range(5))
         state = MultinomialState(
-            d, ridges, np.log(prior), np.zeros(E), np.zeros(1), np.zeros((E, K, p)),
-            np.zeros((E, p, p)), shift, total, squares, centre, variances, np.zeros((0, d + 2)),
+            d, ridges, log_priors, np.zeros(E), np.zeros(1), np.zeros((E, K, p)),
+            np.zeros((E, p, p)), shift, total, squares, centre, variances, History.start(d, 0),
         )  # fmt: skip
         self.renew(state, variances)
         return state
@@ -148,14 +146,12 @@ class MultinomialMixture:
         """Learn the rows in order; return the probabilities of the classes before each."""
         self.check_state(state)
         x, y, w = self.checked(x, y, weight, state.dim)
-        out, first = np.empty((len(x), self.classes)), 0
-        for last in (*(np.flatnonzero(np.diff(w > 0)) + 1).tolist(), len(x)):
-            part = slice(first, last)
-            if last > first and w[first] > 0:
+        out = np.empty((len(x), self.classes))
+        for part, learnt in runs(w):
+            if learnt:
                 out[part] = self._learn(state, x[part], y[part], np.maximum(w[part], LIGHTEST))
             else:
                 out[part] = self._predict(state, x[part])
-            first = last
         return out
 
     def checked(
@@ -177,8 +173,7 @@ class MultinomialMixture:
         if not state.count and self.fit_intercept:
             state.shift = x[0].copy()
         z, done, out = x - state.shift, 0, np.empty((len(x), self.classes))
-        state.append(z, y, w)
-        totals, squares = _running_sums(state.total, z), _running_sums(state.squares, z * z)
+        totals, squares = running_sums(state.total, z), running_sums(state.squares, z * z)
         counts = state.count + np.arange(1.0, len(x) + 1)[:, None]
         variances, labels = self.variance(counts, totals, squares), y.astype(np.int64)
         while done < len(x):
@@ -191,12 +186,13 @@ class MultinomialMixture:
             stop = state.outgrown(ahead) | ((state.variances == 0) & (ahead > 0)).any(axis=1)
             end = done + 1 + int(np.argmax(stop)) if stop.any() else end
             part = slice(done, end)
+            state.history.append(z[part], y[part], w[part])
             multinomial.learn(
                 state.scaled(z[part]), labels[part], w[part], state.theta, state.inverse,
                 state.log_priors, state.losses, state.heaviest, out[part],
             )  # fmt: skip
             state.total, state.squares = totals[end - 1].copy(), squares[end - 1].copy()
-            state.count, done = state.count + end - done, end
+            done = end
             if state.count == state.due:
                 self.renew(state, variances[end - 1], totals[end - 1] / state.count)
                 state.due = self.next_renewal(state.count)
@@ -208,12 +204,6 @@ class MultinomialMixture:
     def next_renewal(count: int) -> int:
         """Return the count at which experts are solved for again."""
         return count + max(1, count // GROWTH)
-
-    def variance(self, count: int | Array, total: Array, squares: Array) -> Array:
-        """Return the variances that belong to sums, 0 where they are rounding."""
-        square = squares / count
-        v = square - (total / count) ** 2 if self.fit_intercept else square
-        return np.where(v > STILL * square, v, 0.0)
 
     @one_thread
     def renew(self, state: MultinomialState, variance: Array, centre: Array | None = None) -> None:
@@ -254,10 +244,3 @@ class MultinomialMixture:
         if batch:
             return by_conjugate_gradients(table, [*begin], ridge, EXACT, BATCH)
         return by_conjugate_gradients(table, [*begin], ridge, NEAR, STREAM)
-
-
-def _running_sums(start: Array, rows: Array) -> Array:
-    """Return the sum after each row, added in turn."""
-    sums = np.empty((len(rows) + 1, len(start)))
-    sums[0], sums[1:] = start, rows
-    return np.asarray(np.cumsum(sums, axis=0, out=sums)[1:])

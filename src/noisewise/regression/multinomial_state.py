@@ -8,6 +8,7 @@ from ..inputs import dimension
 from ..printing import OneLine
 from ..protocols import Array
 from ..states import COUNT, FLAG, check_fields, check_rows, restore_writable
+from .history import History
 from .ridge_mixture_state import LEAST_WEIGHT, RENEWAL
 
 
@@ -35,28 +36,27 @@ class MultinomialState(OneLine):
     squares: Array
     centre: Array
     variances: Array  # those in use
-    rows: Array  # shifted features, label and weight of each; there may be room for more
-    count: int = 0
+    history: History  # of shifted rows and labels
     due: int = 1  # the count at which experts are solved for again
     batch: bool = False  # whether rows were fitted as a batch
 
     def __post_init__(self) -> None:
         d = dimension(self.dim)
-        check_fields(self, theta=np.ndarray, inverse=np.ndarray, rows=np.ndarray)
+        check_fields(self, theta=np.ndarray, inverse=np.ndarray, history=History)
         E, K, p = self.theta.shape if self.theta.ndim == 3 else (0, 0, 0)
         m = self.inverse.shape[1] if self.inverse.ndim == 3 else 0
         check_fields(self, ridges=(E,), log_priors=(E,), losses=(E,), heaviest=(1,))
-        check_fields(self, theta=(E, K, p), inverse=(E, m, m), count=COUNT, due=COUNT, batch=FLAG)
+        check_fields(self, theta=(E, K, p), inverse=(E, m, m), due=COUNT, batch=FLAG)
         check_fields(self, shift=(d,), total=(d,), squares=(d,), centre=(d,), variances=(d,))
-        check_fields(self, rows=(len(self.rows) if self.rows.ndim else 0, d + 2))
-        check_rows("MultinomialState", self.theta, self.inverse, self.rows)
-        labels, w = self.rows[: self.count, d], self.rows[: self.count, d + 1]
+        check_rows("MultinomialState", self.theta, self.inverse)
         if not E or p not in (d, d + 1) or m not in (p, K * p) or K < 2:
             raise ValueError("MultinomialState.theta and inverse are not of the same coefficients")
-        if len(self.rows) < self.count or not self.count < self.due:
-            raise ValueError("MultinomialState.rows or due are not those of its count")
-        if ((labels % 1 != 0) | (labels < 0) | (labels >= K) | ~(w > 0)).any():
-            raise ValueError("MultinomialState.rows hold what is no label, or no weight")
+        if self.history.x.shape[1] != d or not self.count < self.due:
+            raise ValueError("MultinomialState.history or due are not those of its count or dim")
+        w, products = self.history.labels[:, : self.count]
+        off = np.abs(np.outer(range(K), w) - products).min(axis=0)
+        if not ((w > 0) & (off <= 1e-9 * w)).all():
+            raise ValueError("MultinomialState.history holds what is no label, or no weight")
         if (
             min(self.squares.min(), self.variances.min(), self.heaviest[0]) < 0
             or not (self.ridges > 0).all()
@@ -67,9 +67,13 @@ class MultinomialState(OneLine):
         restore_writable(self, held)
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the fields, without the room for more rows."""
-        found = {each.name: vars(self)[each.name] for each in fields(self)}
-        return found | {"rows": self.rows[: self.count].copy()}
+        """Return the fields alone."""
+        return {each.name: vars(self)[each.name] for each in fields(self)}
+
+    @property
+    def count(self) -> int:
+        """The number of rows learnt."""
+        return self.history.count
 
     @property
     def classes(self) -> int:
@@ -86,8 +90,8 @@ class MultinomialState(OneLine):
     @property
     def kept(self) -> tuple[Array, Array, Array]:
         """The rows learnt so far: shifted features, labels, weights."""
-        d, held = self.dim, self.rows[: self.count]
-        return held[:, :d], held[:, d], held[:, d + 1]
+        h = self.history
+        return h.rows, np.rint(h.targets), h.weights
 
     @property
     def units(self) -> Array:
@@ -122,15 +126,6 @@ class MultinomialState(OneLine):
         used = self.variances
         far = (variance > RENEWAL * used) | (used > RENEWAL * variance)
         return np.asarray((far & (used > 0)).any(axis=-1))
-
-    def append(self, z: Array, labels: Array, w: Array) -> None:
-        """Keep rows; there is room for as many again."""
-        n, m = self.count, len(z)
-        if len(self.rows) < n + m:
-            room = np.zeros((max(2 * n, n + m, 16), self.dim + 2))
-            room[:n] = self.rows[:n]
-            self.rows = room
-        self.rows[n : n + m] = np.column_stack([z, labels, w])
 
     def drop(self) -> None:
         """Forget the experts of little weight; the others share what they had."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,8 +28,32 @@ AHEAD = 4096  # rows that are learnt at once: an interrupt is heard in between
 LIGHTEST, HEAVIEST = 1e-100, 1e30  # weights, for which curvatures are positive and finite
 
 
+class StandardisedMixture:
+    """A mixture over ridges that shifts features by the first row, and scales them."""
+
+    fit_intercept: bool
+    ridge: float | None
+
+    def __post_init__(self) -> None:
+        flag("fit_intercept", self.fit_intercept)
+        if self.ridge is not None:
+            object.__setattr__(self, "ridge", positive("ridge", self.ridge))
+
+    def ridges(self, dim: int, grid: Array, prior: Array) -> tuple[Array, Array]:
+        """Return the ridges c of the experts, and the logarithms of their priors."""
+        if self.ridge is None:
+            return grid.copy(), np.log(prior)
+        return np.array([2 * self.ridge / dim]), np.zeros(1)
+
+    def variance(self, count: int | Array, total: Array, squares: Array) -> Array:
+        """Return the variances that belong to sums, 0 where they are rounding."""
+        square = squares / count
+        v = square - (total / count) ** 2 if self.fit_intercept else square
+        return np.where(v > STILL * square, v, 0.0)
+
+
 @dataclass(frozen=True)
-class RidgeMixture:
+class RidgeMixture(StandardisedMixture):
     r"""Regression on shares, counts or signs that learns its ridge; no number needs to be given.
 
     Experts minimise the loss of the rows so far, as `FTRL` does, with penalty
@@ -99,9 +124,7 @@ class RidgeMixture:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "family", family_name(self.family))
-        flag("fit_intercept", self.fit_intercept)
-        if self.ridge is not None:
-            object.__setattr__(self, "ridge", positive("ridge", self.ridge))
+        super().__post_init__()
         object.__setattr__(self, "tolerance", positive("tolerance", self.tolerance, zero=True))
         one_of("certificate", self.certificate, ("rigorous", "calibrated"))
 
@@ -117,8 +140,7 @@ class RidgeMixture:
     def start(self, dim: int) -> RidgeMixtureState:
         """Make the state of a fresh learner."""
         d = dimension(dim)
-        ridges: Array = GRID.copy() if self.ridge is None else np.array([2 * self.ridge / d])
-        logs = np.log(PRIOR if self.ridge is None else np.ones(1))
+        ridges, logs = self.ridges(d, GRID, PRIOR)
         basis = np.zeros((FIRST, d)) if d > NARROW else None
         columns = (d if basis is None else FIRST) + self.fit_intercept
         memory, history = self.memory(len(ridges), columns), History.start(columns, len(ridges))
@@ -196,15 +218,12 @@ class RidgeMixture:
         x, y, w, single = rows(x, y, weight, state.dim)
         self.check_state(state)
         self.refuse(state.dim, x, y, w)
-        out, first = np.empty(len(x)), 0
-        ends = {*(np.flatnonzero(np.diff(w > 0)) + 1).tolist(), *range(AHEAD, len(x), AHEAD)}
-        for last in sorted({*ends, len(x)}):
-            part = slice(first, last)
-            if last > first and w[first] > 0:
+        out = np.empty(len(x))
+        for part, learnt in runs(w):
+            if learnt:
                 out[part] = self._learn(state, x[part], y[part], np.maximum(w[part], LIGHTEST))
             else:
                 out[part] = self._predict(state, x[part])
-            first = last
         return float(out[0]) if single else out
 
     def solve(self, state: RidgeMixtureState) -> None:
@@ -235,7 +254,7 @@ class RidgeMixture:
         if not state.count and self.fit_intercept:
             state.shift = x[0].copy()
         z, done, out = x - state.shift, 0, np.empty(len(x))
-        totals, squares = _running_sums(state.total, z), _running_sums(state.squares, z * z)
+        totals, squares = running_sums(state.total, z), running_sums(state.squares, z * z)
         counts = state.count + np.arange(1.0, len(x) + 1)[:, None]
         variances = self.variance(counts, totals, squares)
         while done < len(x):
@@ -254,16 +273,10 @@ class RidgeMixture:
         state.total, state.squares = state.total.copy(), state.squares.copy()
         return out
 
-    def variance(self, count: int | Array, total: Array, squares: Array) -> Array:
-        """Return the variances that belong to sums, 0 where they are rounding."""
-        square = squares / count
-        v = square - (total / count) ** 2 if self.fit_intercept else square
-        return np.where(v > STILL * square, v, 0.0)
-
     def _play(self, state: RidgeMixtureState, z: Array, y: Array, w: Array) -> Array:
         """Let the experts learn, and weigh them; return the means of the mixture."""
         scores = state.learn(z, y, w)
-        logs = _running_sums(state.log_weights, (w * self.log_likelihood(scores, y)).T).T
+        logs = running_sums(state.log_weights, (w * self.log_likelihood(scores, y)).T).T
         before = np.column_stack([state.log_weights, logs[:, :-1]])
         state.log_weights = logs[:, -1].copy()
         weights = np.exp(before - before.max(axis=0))
@@ -282,7 +295,17 @@ def _ready(mixture: RidgeMixture, state: RidgeMixtureState, z: Array, variances:
     return 1 + int(np.argmax(outgrown)) if outgrown.any() else len(z)
 
 
-def _running_sums(start: Array, rows: Array) -> Array:
+def runs(w: Array) -> Iterator[tuple[slice, bool]]:
+    """Yield parts of the rows in order, and whether these have weight."""
+    ends = {*(np.flatnonzero(np.diff(w > 0)) + 1).tolist(), *range(AHEAD, len(w), AHEAD)}
+    first = 0
+    for last in sorted({*ends, len(w)}):
+        if last > first:
+            yield slice(first, last), bool(w[first] > 0)
+        first = last
+
+
+def running_sums(start: Array, rows: Array) -> Array:
     """Return the sum after each row, added in turn."""
     sums = np.empty((len(rows) + 1, len(start)))
     sums[0], sums[1:] = start, rows
