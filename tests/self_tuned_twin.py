@@ -473,6 +473,7 @@ class Twin:
         if share == 0.8:
             phi = np.maximum(phi, (f / own + own * phi) / (1 + own))
         spread = phi * h
-        late = np.log(max(self.since / 3000, 1)) * u / (1 + u)
+        n = 4 * self.full.W / np.mean(self.weights or 1) if self.binomial else self.since
+        late = np.log(max(n / 3000, 1)) * u / (1 + u)
         bonus = np.sqrt(spread * (2 + share * (np.log1p(u) + np.log1p(far * u)) + late))
         return self.origin + z @ self.full.theta + bonus

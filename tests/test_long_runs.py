@@ -23,18 +23,37 @@ def test_regret_of_long_runs_flattens(family, monkeypatch):
     assert (worse > runs.WORSE).sum() <= 1
 
 
-@pytest.mark.parametrize("family", ["gaussian", "binomial"])
-def test_an_arm_that_was_left_long_ago_gains(family):
+def squared_bonuses(policy, state):
+    return np.square(policy.index(state, np.eye(2)) - policy.scores(state, np.eye(2)))
+
+
+def test_an_arm_that_was_left_long_ago_gains():
     """Beyond 3000 rewards without a change the bonus of such an arm grows, not that of others."""
-    policy, rng = nw.SelfTunedUCB(family), np.random.default_rng(3)
+    policy, rng, found = nw.SelfTunedUCB(), np.random.default_rng(3), []
     state = policy.start(2)
     for y in rng.integers(2, size=40).tolist():
         policy.update(state, [1.0, 0.0], float(y))
     policy.update(state, [0.0, 1.0], 0.0)
-    bonuses = []
     for since in (41.0, 3000.0, 30_000.0):
         state.number.since_restart = since
-        bonuses.append(policy.index(state, np.eye(2)) - policy.scores(state, np.eye(2)))
-    np.testing.assert_array_equal(bonuses[0], bonuses[1])
-    known, left = np.square(bonuses[2]) - np.square(bonuses[1])
+        found.append(squared_bonuses(policy, state))
+    np.testing.assert_array_equal(found[0], found[1])
+    known, left = found[2] - found[1]
     assert 0 < known < left / 10
+
+
+@pytest.mark.parametrize("trials", [1, 50])
+@pytest.mark.parametrize("rate", [0.5, 0.02])
+def test_certain_shares_are_no_reason_to_explore(rate, trials):
+    """The bonus is its formula, in which a share counts 4 p (1 - p), whatever its trials."""
+    policy = nw.SelfTunedUCB("binomial")
+    state = policy.start(2)
+    for _ in range(9000):
+        policy.update(state, [1.0, 0.0], rate, trials**-0.5)
+    policy.update(state, [0.0, 1.0], 0.5, trials**-0.5)
+    z, W = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]), state.number.information
+    h = np.einsum("ki,ij,kj->k", z, state.matrix.inverse, z)
+    u, n = W * h / 3, 4 * W / trials
+    logs = 0.7 * (np.log1p(u) + np.log1p(u / 16)) + u / (1 + u) * np.log(max(n / 3000, 1))
+    np.testing.assert_allclose(squared_bonuses(policy, state), h * (2 + logs), rtol=1e-9)
+    assert n == pytest.approx(9000 * 4 * rate * (1 - rate), rel=0.01)

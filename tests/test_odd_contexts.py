@@ -250,8 +250,8 @@ def test_an_agent_under_attack(runs, most, tmp_path):
 def test_an_agent_survives_a_hundred_thousand_attacks(tmp_path):
     """Its ordinary decisions are as good as without, in the mean of eight such runs.
 
-    The difference of a run has a standard deviation of about 0.012. So an attack that does no harm
-    would fail with probability 0.01; accepted contexts are learnt, too, and help by about 0.01.
+    The difference of a run has a standard deviation of about 0.0185, in 32 runs with mean 0.001. So
+    an attack that does no harm would fail with probability 0.06 for seeds that are not fixed.
     """
     gains = []
     for seed in range(8):

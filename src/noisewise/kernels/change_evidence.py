@@ -103,9 +103,20 @@ def forget_residuals(s):
 
 
 @njit(**INNER)
-def patience(s):
-    """Return the rewards since the last change in units of `LONG`, at least 1."""
-    return max(s.since_restart / LONG, 1.0)
+def undecided(s):
+    """Return the rewards since the last change; a share counts 4 p (1 - p), at even odds 1.
+
+    Rewards that were certain, whatever the number of their contexts, are no reason to explore.
+    """
+    if s.family == known.BINOMIAL and s.count > 0.0:
+        return 4.0 * s.information * s.count / s.weights
+    return s.since_restart
+
+
+@njit(**INNER)
+def patience(rewards):
+    """Return how many rewards there are in units of `LONG`, at least 1."""
+    return max(rewards / LONG, 1.0)
 
 
 @njit(**PART)
@@ -113,4 +124,4 @@ def shows_change(s, L, D):
     """Count L of a reward in the evidence; return whether that shows a change."""
     s.evidence = min((s.evidence + 1.0) * L, MOST_EVIDENCE)
     alarm = SHARE_ALARM if s.family == known.BINOMIAL else ALARM
-    return s.evidence > alarm * patience(s) ** 2 and s.since_restart > D
+    return s.evidence > alarm * patience(s.since_restart) ** 2 and s.since_restart > D

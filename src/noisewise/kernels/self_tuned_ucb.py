@@ -12,7 +12,7 @@ import numpy as np
 from numba import float64, int64, njit, void
 
 from .arms import set_forms
-from .change_evidence import number_evidence, patience, share_evidence, shows_change
+from .change_evidence import number_evidence, patience, share_evidence, shows_change, undecided
 from .compile_options import INNER, PART, entry
 from .dense import add_outer, clear, dot, set_line, set_matrix, times, update_inverse
 from .self_tuned_contexts import features_of, set_features, set_row, shape_of
@@ -84,7 +84,7 @@ def indices(s, v, m, arms, index):
             if s.pending > 0.0:
                 own = np.empty(K)
                 set_spreads(s, z, m[M.inverse], own)
-    late = math.log(patience(s))
+    late = math.log(patience(undecided(s)))
     for k in range(K):
         h[k] = max(h[k], 0.0)  # rounding may leave less
         u = rate * h[k]
