@@ -176,20 +176,22 @@ def test_a_killed_scheduler_is_one_sentence_and_the_rest_is_run_later(serial, tm
     assert digest(tmp_path) == serial
 
 
-FULL = """
-import errno
+AFTER_PARTS = """
+import errno, os, signal
 from noisewise.cli import main
 from noisewise.experiments import parts
-room, write = 3, parts.files.replace
+room, write = {parts}, parts.files.replace
 def replace(path, fill):
     global room
     if not room:
-        raise OSError(errno.ENOSPC, "No space left on device")
+        {then}
     room -= 1
     return write(path, fill)
 parts.files.replace = replace
 main()
 """
+FULL = AFTER_PARTS.format(parts=3, then='raise OSError(errno.ENOSPC, "No space left on device")')
+INTERRUPTED = AFTER_PARTS.format(parts=1, then="os.kill(os.getpid(), signal.SIGINT)")
 
 
 @pytest.mark.slow
@@ -201,9 +203,7 @@ def test_a_full_disk_and_an_interrupt_are_one_sentence_each_and_lose_nothing(ser
         said.append((*finish(full), 2, "No space left on device); what was done is kept"))
         first = {*out.rglob("*.parquet")}
         assert len(first) == 3
-        run = start(out, *words)
-        wait_for_parts(out, len(first) + 1)
-        os.kill(run.pid, signal.SIGINT)
+        run = start(out, *words, command=[sys.executable, "-c", INTERRUPTED, *COMMAND[3:]])
         said.append((*finish(run), 130, "interrupted; the same command continues"))
         second = {*out.rglob("*.parquet")}
         assert first < second

@@ -155,7 +155,7 @@ def _finish_linear(glm: GLM, state: FTRLState, played: float) -> None:
     """Solve for the sums of squares in a state, whose rows were played at that loss."""
     h = state.head
     state.folded = state.count
-    h.leverage = h.longest**2 / h.ridge
+    h.leverage = h.longest * h.longest / h.ridge
     state.solver.rebuild(glm, state)
     h.played = played - 0.5 * float(state.theta @ state.views.gradient)
 

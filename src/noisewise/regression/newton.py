@@ -185,7 +185,7 @@ class ExactNewton(RowSolver):
     def excess(self, state: "FTRLState") -> float:
         """Return the difference of the two, the minimum being known to the gap."""
         h = state.head
-        return h.played - h.value + 0.5 * h.step_norm**2
+        return h.played - h.value + 0.5 * h.step_norm * h.step_norm
 
     def uniform(self, glm: GLM, state: "FTRLState") -> tuple[Array, float]:
         """Return the inverse that is kept, which is computed again with every row."""
