@@ -259,7 +259,7 @@ class Agent(Learning):
             if top is None:
                 k, p = self._decide(x, offer, key, sigma, with_probabilities)
             else:
-                k, p = self._decide_slate(x, offer, key, sigma, top)
+                k, p = self._decide_slate(x, offer, key, sigma, top, with_probabilities)
         chosen = offer.called(k) if offer else k
         return (chosen, p) if with_probabilities else chosen
 
@@ -301,7 +301,9 @@ class Agent(Learning):
         """Return the arms to play: in one call of the policy, unless Python takes part."""
         if top is not None:
             pairs = zip(offers.each(), keys, strict=True)
-            return [self._decide_slate(each.x, each, key, None, top)[0] for each, key in pairs]
+            return [
+                self._decide_slate(each.x, each, key, None, top, False)[0] for each, key in pairs
+            ]
         room = len(self._pending.arms) + len(keys) <= self.capacity
         if not room or self.randomisation.share or not isinstance(self.policy, Batching):
             pairs = zip(offers.each(), keys, strict=True)
@@ -333,21 +335,31 @@ class Agent(Learning):
         return k, p
 
     def _decide_slate(
-        self, x: Array, offer: Offer | None, key: Key, sigma: Array | None, top: int
-    ) -> tuple[list[int], Array]:
+        self,
+        x: Array,
+        offer: Offer | None,
+        key: Key,
+        sigma: Array | None,
+        top: int,
+        told: bool,
+    ) -> tuple[list[int], Array | None]:
         """Return several arms to play, best first, and the probabilities in each slot."""
         size = slates.size_of(top, len(x), self.capacity)
         self._announce(x, key)
         best = slates.ranked(self.policy, self.state, x, size, self.rng, sigma)
-        best, p = slates.draw(self.randomisation, self.policy, self.state, x, best, self.rng)
+        p = None
+        if self.randomisation.share or self.record.capacity or told:
+            best, p = slates.draw(self.randomisation, self.policy, self.state, x, best, self.rng)
         if key is None:
             self._pending.remove(self.policy, self.state, None)
         while len(self._pending.arms) + size > self.capacity:
             self._drop()
         called = offer.called(best) if offer else best
-        self._pending.add_slate(key, tuple(called), x[best])
-        for slot, (k, row) in zip(self._pending.newest, zip(best, p, strict=True), strict=True):
-            self.record.decide(slot, offer.kept() if offer else x.copy(), k, row)
+        self._pending.add_slate(key, tuple(called), [x[k].copy() for k in best])
+        if p is not None:
+            kept = offer.kept() if offer else x.copy()
+            for slot, k, row in zip(self._pending.newest, best, p, strict=True):
+                self.record.decide(slot, kept, k, row)
         return best, p
 
     def forget(self, key: Key) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, TypeGuard
 from uuid import UUID
 
 import numpy as np
@@ -17,19 +17,10 @@ from ..protocols import Array
 
 Plain = str | int | UUID | None
 Key = Plain | tuple[Plain, ...]
+Slot = tuple[tuple[Key], int]  # of several actions chosen together; no key of a user nests tuples
 PLAIN = (str, int, UUID, type(None))
 KEYS = "a string, an integer, a UUID or a tuple of these"
 LARGEST_KEY = 2**1024  # Python does not write out integers of any size
-
-
-class Slot(NamedTuple):
-    """The key of one of several actions chosen together: no user's, since these nest no tuples."""
-
-    whole: tuple[Key]
-    position: int
-
-    def __repr__(self) -> str:
-        return f"{self.whole[0]!r}, slot {self.position}"
 
 
 @dataclass(frozen=True)
@@ -123,7 +114,9 @@ def is_key(thing: object) -> bool:
     if type(thing) in PLAIN:  # most keys
         return type(thing) is not int or -LARGEST_KEY < thing < LARGEST_KEY
     if isinstance(thing, tuple):
-        return is_slot(thing) or (len(thing) > 0 and all(map(_is_part, thing)))
+        if is_slot(thing):
+            return thing[1] >= 0 and not is_slot(thing[0][0]) and is_key(thing[0][0])
+        return len(thing) > 0 and all(map(_is_part, thing))
     if isinstance(thing, Integral) and not isinstance(thing, bool):
         return abs(int(thing)) < LARGEST_KEY
     return isinstance(thing, str)
@@ -134,17 +127,10 @@ def _is_part(thing: object) -> bool:
 
 
 def is_slot(thing: object) -> TypeGuard[Slot]:
-    """Return whether this is the key of a slot."""
-    return (
-        isinstance(thing, tuple)
-        and len(thing) == 2
-        and type(thing[1]) is int
-        and thing[1] >= 0
-        and isinstance(thing[0], tuple)
-        and len(thing[0]) == 1
-        and is_key(thing[0][0])
-        and not is_slot(thing[0][0])
-    )
+    """Return whether this has the form of a slot's key."""
+    if type(thing) is not tuple or len(thing) != 2:
+        return False
+    return type(thing[0]) is tuple and len(thing[0]) == 1 and type(thing[1]) is int
 
 
 def is_arm(thing: object, dim: int) -> bool:
@@ -155,7 +141,7 @@ def is_arm(thing: object, dim: int) -> bool:
 
 def owner(key: Any) -> Key:
     """Return the key of the decision that a slot belongs to, or the key itself."""
-    return key[0][0] if is_slot(key) else key
+    return key[0][0] if type(key) is tuple and type(key[0]) is tuple else key
 
 
 def are_plain(things: list[Any]) -> bool:
@@ -218,8 +204,10 @@ def refuse_unknown(
     """Raise unless each of the keys is pending."""
     for key in keys:
         if not (type(key) is str or is_key(key)) or key not in pending:
+            slot = f", slot {key[1]}" if is_slot(key) else ""
             raise ValueError(
-                f"no decision is pending under key {key!r}: it was never chosen, has its reward, "
+                f"no decision is pending under key {owner(key)!r}{slot}: it was never chosen, has "
+                "its reward, "
                 f"was forgotten, or was dropped as the oldest; {remedy}"
             )
     if len(set(keys)) < len(keys):

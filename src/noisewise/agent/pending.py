@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..protocols import Array, Policy
-from .observations import Key, Slot, is_slot, owner
+from .observations import Key, owner
 
 Places = NDArray[np.int64]
 TOGETHER = 32  # decisions of a batch whose arms share memory, given back with the last of them
@@ -74,14 +74,16 @@ class Pending:
             return
         if self.counted and state.pending != self._known():
             self._repair(policy, state)
+        if successor is None and self.newest and owner(self.newest[0]) is None:
+            return
         for key in self.newest:
-            if key in self.arms and not (successor is None and owner(key) is None):
+            if key in self.arms:
                 policy.expect(state, self.arms[key])
-                self.newest = self.newest[1:]
+            self.newest = self.newest[1:]
 
     def _known(self) -> int:
         """Return how many decisions the policy should count."""
-        return len(self.arms) - sum(key in self.arms for key in self.newest)
+        return len(self.arms) - len([key for key in self.newest if key in self.arms])
 
     def _repair(self, policy: Any, state: Any) -> None:
         for x in state.pending_arms:
@@ -95,10 +97,11 @@ class Pending:
         self.newest = (key,)
         self.arms[key] = arm
 
-    def add_slate(self, key: Key, actions: tuple[Any, ...], arms: Array) -> None:
+    def add_slate(self, key: Key, actions: tuple[Any, ...], arms: list[Array]) -> None:
         """Add the actions of one decision, of which the policy does not know yet."""
         self.slates[key] = actions
-        self.newest = tuple(Slot((key,), i) for i in range(len(actions)))
+        whole = (key,)
+        self.newest = tuple([(whole, i) for i in range(len(actions))])
         self.arms.update(zip(self.newest, arms, strict=True))
 
     def actions_of(self, key: Key) -> tuple[Any, ...] | None:
@@ -108,8 +111,11 @@ class Pending:
 
     def slots(self, key: Key) -> list[Any]:
         """Return what is pending under a key: itself, or the slots that have no reward yet."""
-        slots = (Slot((key,), i) for i in range(len(self.slates.get(key, ()))))
-        return [each for each in (key, *slots) if each in self.arms]
+        if key not in self.slates:
+            return [key] if key in self.arms else []
+        whole = (key,)
+        slots = [(whole, i) for i in range(len(self.slates[key]))]
+        return [each for each in slots if each in self.arms]
 
     def __contains__(self, key: object) -> bool:
         return key in self.arms or key in self.slates
@@ -131,21 +137,27 @@ class Pending:
 
     def remove(self, policy: Any, state: Any, key: Key) -> None:
         """Take a decision out, and let the policy count it no more unless it already does not."""
-        for each in self.slots(key) if not is_slot(key) and key in self.slates else [key]:
-            if each not in self.arms:
-                continue
-            if self.counts(each) and not (self.counted and state.pending != self._known()):
+        slots, new = self.slots(key), self.newest
+        for each in slots:
+            if (
+                self.anticipates
+                and each not in new
+                and not (self.counted and state.pending != self._known())
+            ):
                 policy.release(state, self.arms[each])
-            self.drop([each])
+            del self.arms[each]
+        self.slates.pop(key, None)
+        if new and owner(new[0]) == key:
+            self.newest = ()
 
     def drop(self, keys: list[Key]) -> None:
         """Take decisions out that the policy counts no more; again is the same."""
         for key in keys:
             self.arms.pop(key, None)
-            if is_slot(key) and not self.slots(whole := owner(key)) and whole in self.slates:
+        self.newest = tuple([key for key in self.newest if key in self.arms])
+        for whole in set(map(owner, keys)) & self.slates.keys():
+            if not self.slots(whole):
                 self._last = whole, self.slates.pop(whole)
-        if self.newest and self.newest[0] not in self.arms:
-            self.newest = tuple(key for key in self.newest if key in self.arms)
 
     def check(self, state: Any) -> None:
         """Raise unless a policy counts all of these decisions and no other."""

@@ -1,10 +1,9 @@
 """Several actions chosen together, as one decision: a slate, with a reward for each slot."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from ..bandits.arms import best_first, candidates, norm_bound
 from ..inputs import integer, shown
@@ -15,18 +14,10 @@ from .randomisation import Randomisation
 from .reasons import Indexed
 
 
-@runtime_checkable
-class Ranking(Protocol):
-    """A policy that ranks arms itself."""
-
-    def select_top(
-        self, state: Any, arms: ArrayLike, rng: np.random.Generator, top: int
-    ) -> NDArray[np.intp]:
-        """Return the arms of the largest indices, best first."""
-
-
 def size_of(top: object, on_offer: int, capacity: int) -> int:
     """Return how many actions are to be chosen, if there are as many."""
+    if type(top) is int and 0 < top <= on_offer and top <= capacity:
+        return top
     size = integer("top", top)
     if size > min(on_offer, capacity):
         few = f"{on_offer} actions are on offer" if size > on_offer else f"capacity is {capacity}"
@@ -44,9 +35,10 @@ def ranked(
 ) -> list[int]:
     """Return the ``top`` arms by index, best first: all arms are evaluated once.
 
-    A policy that has no index, or no finite one of these arms, chooses one by one among the rest.
+    A policy with a method ``select_top`` ranks them itself. One that has no index, or no finite one
+    of these arms, chooses one by one among the rest.
     """
-    if isinstance(policy, Ranking):
+    if hasattr(policy, "select_top"):
         best: list[int] = policy.select_top(state, x, rng, top).tolist()
         return best
     if isinstance(policy, Indexed) and hasattr(state, "dim"):
@@ -140,12 +132,12 @@ def _of_slate(
     places = [i for i, each in enumerate(found) if each is not None]
     if not places:
         raise ValueError(f"reward is {shown(reward)}, without any; pass the reward of an action")
-    slots = [Slot((key,), i) for i in places]
+    slots: list[Slot] = [((key,), i) for i in places]
     if key in pending.slates:
         for slot in slots:
             if slot not in pending.arms:
                 raise ValueError(
-                    f"action {actions[slot.position]!r} of key {key!r} has its reward already; "
+                    f"action {actions[slot[1]]!r} of key {key!r} has its reward already; "
                     "leave it out, or pass None in its place"
                 )
     levels = (

@@ -113,6 +113,33 @@ def best_arm(s, v, m, arms):
 
 
 @njit(**PART)
+def best_arms(s, v, m, arms, best):
+    """Set ``best`` to the arms of the largest indices in order; False on ties, or bad arms."""
+    index, order = np.empty(arms.shape[0]), np.empty(best.shape[0] + 1, dtype=np.int64)
+    for k in range(arms.shape[0]):
+        if not dot(arms[k], arms[k]) <= LONGEST:
+            return False
+    indices(s, v, m, arms, index)
+    last = -1
+    for k in range(arms.shape[0]):
+        if last < best.shape[0]:
+            last += 1
+        elif index[k] <= index[order[last]]:
+            continue
+        j = last
+        while j > 0 and index[k] > index[order[j - 1]]:
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = k
+    for j in range(last):
+        if index[order[j + 1]] >= index[order[j]] - TIE * abs(index[order[j]]):
+            return False
+    for j in range(best.shape[0]):
+        best[j] = order[j]
+    return True
+
+
+@njit(**PART)
 def fits(s, x, y, w):
     """Whether a reward can be computed with; contexts have units of their own."""
     e, blocks, d = shape_of(s, x.shape[0] + 1)
@@ -280,6 +307,12 @@ def set_indices(numbers, v, m, arms, index):
 def choose(numbers, v, m, arms):
     """Return the arm of the largest index; -1 where several are, or arms are bad."""
     return best_arm(numbers.view(NUMBERS)[0], v, m, arms)
+
+
+@entry(int64(LINE, TABLE, STACK, TABLE, PLACES), nogil=False)
+def choose_top(numbers, v, m, arms, best):
+    """Set ``best`` to the arms of the largest indices; 0 where some are equal, or arms are bad."""
+    return int(best_arms(numbers.view(NUMBERS)[0], v, m, arms, best))
 
 
 @entry(
