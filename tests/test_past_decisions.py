@@ -122,6 +122,60 @@ def test_a_table_is_learnt_after_what_was_known_and_beside_what_is_pending():
     assert alike(one, two)
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_probabilities_put_past_decisions_into_the_record(named, tmp_path):
+    """As the agent that took them has it, also through a file; the last ones, behind its own."""
+    make = nw.Agent.for_binary_rewards
+    how = {"randomise": 0.5, "among": "all", "record": 40}
+    one, two = (make(arms=arms_of("full"), **how) if named else make(3, **how) for _ in range(2))
+    rng = RNG(7)
+    for t, context in enumerate(contexts(rng, 60)):
+        one.choose(context if named else rng.normal(size=(2 + t % 3, 3)), key=t)
+        one.learn(t, float(t % 3 == 0))
+    log = one.log()
+    table = pd.DataFrame(log) if named else log
+    two.learn_table(table, probability="probability")
+    assert repr(two.log()) == repr(log)
+    two.learn_table(table, probability="probability")
+    assert len(two.log()["action"]) == 40
+    two.save(tmp_path / "agent.npz")
+    assert repr(nw.Agent.load(tmp_path / "agent.npz").log()) == repr(log)
+    if named:
+        table.to_csv(tmp_path / "log.csv")
+        again = make(arms=arms_of("full"), **how)
+        again.learn_table(pd.read_csv(tmp_path / "log.csv"), probability="probability")
+        assert again.log()["probabilities"] == log["probabilities"]
+
+
+def test_of_two_actions_one_probability_tells_the_other():
+    agent = nw.Agent.for_means(arms=nw.Arms([*"ab"], context=["age"]), record=10)
+    table = {"action": [*"abb"], "reward": [0, 1, 1], "age": [1, 2, 3], "p": [0.25, 1.0, 1.5]}
+    with pytest.warns(UserWarning, match="1 since p is no probability"):
+        agent.learn_table(table, probability="p")
+    assert agent.log()["probabilities"] == [{"a": 0.25, "b": 0.75}, {"a": 0.0, "b": 1.0}]
+    with pytest.warns(UserWarning, match="left out"):
+        found = agent.learn_table(
+            table | {"probabilities": [{"a": 0.25, "b": 0.75}, {"a": 0.5, "b": 0.5}, None]},
+            probability="p",
+        )
+    assert found.left_out == {"p is no probability, or contradicts 'probabilities'": 2}
+    others = [{"a": 0.25, "c": 0.75}, {"a": -0.1, "b": 1.1}, {}]
+    with pytest.raises(ValueError, match="no row that can be learnt"):
+        agent.learn_table(table | {"probabilities": others}, probability="p")
+
+
+def test_a_record_that_can_not_be_kept_is_refused():
+    table = {"action": [*"abc"], "reward": [0, 1, 0], "p": [0.5] * 3}
+    three = nw.Arms([*"abc"], interactions=None)
+    with pytest.raises(ValueError, match="decisions are not recorded; pass record=10_000"):
+        nw.Agent.for_means(arms=three).learn_table(table, probability="p")
+    with pytest.raises(ValueError, match="the table only that of the one taken"):
+        nw.Agent.for_means(arms=three, record=5).learn_table(table, probability="p")
+    plain = {"u": [1.0], "reward": [1.0], "p": [0.5]}
+    with pytest.raises(ValueError, match="no column 'arms'"):
+        nw.Agent.for_means(1, record=5).learn_table(plain, probability="p")
+
+
 BAD = {
     "the reward is missing": {"reward": None},
     "the reward is not a finite number": {"reward": "much"},
@@ -211,8 +265,9 @@ def test_what_is_no_table_is_refused(table):
 def test_features_are_counted_before_they_are_learnt():
     with pytest.raises(ValueError, match=r"context is \['u'\], 1 column; pass those of the 2"):
         nw.Agent.for_means(2).learn_table({"u": [1.0], "reward": [1.0]})
-    with pytest.raises(ValueError, match=r"arms have .* features; pass 2"):
-        nw.Agent.for_means(2).learn_table({"arms": [np.eye(3)], "action": [0], "reward": [1.0]})
+    for arms, action in (np.eye(3), 0), (np.eye(2), 2), (np.eye(2), -1), (np.ones(2), 0):
+        with pytest.raises(ValueError, match=r"arms at row 0 have shape .*; pass \(K, 2\)"):
+            nw.Agent.for_means(2).learn_table({"arms": [arms], "action": [action], "reward": [1.0]})
 
 
 def test_an_error_or_interrupt_on_the_way_leaves_nothing_learnt(monkeypatch):

@@ -1,6 +1,8 @@
 """The record of an agent: what was offered, drawn with which probabilities, and earned."""
 
-from collections.abc import Iterable
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,6 +81,11 @@ class DecisionLog:
         pending = set(self._pending.values())
         kept = [d for at, d in self.decisions.items() if d.reward is not None or at in pending]
         return self.capacity, kept
+
+    def with_past(self, of: Callable[[int], list[Decision]]) -> DecisionLog:
+        """Return a record of these decisions and the last past ones that a function returns."""
+        past, (capacity, kept) = of(self.capacity), self.saved()
+        return DecisionLog(capacity, [*kept, *past]) if past else self
 
     def check_offers(self, arms: Arms | None, dim: int) -> None:
         """Raise unless all offers, of a file, are of these arms or this number of features."""

@@ -103,6 +103,7 @@ class Learning:
         action: str = "action",
         reward: str = "reward",
         context: Sequence[str] | None = None,
+        probability: str | None = None,
         sigma: str | None = None,
         trials: str | None = None,
         progress: bool | None = None,
@@ -123,6 +124,10 @@ class Learning:
             The fields of the context that were declared, in their order; by default the columns of
             their names. Without `Arms`: the features of the arm that was played, by default all
             other columns, or a column ``arms`` with the matrices on offer, as `log` has it.
+        probability : name of a column, optional
+            With which the action was taken, for agents that keep a record: the last decisions then
+            enter it. Of more than two actions a column ``probabilities`` has those of all, as
+            in `log`. Estimates do not depend on it.
         sigma, trials : names of columns, optional
             As for `learn`.
         progress : bool, optional
@@ -142,8 +147,13 @@ class Learning:
         >>> agent.choose(None)
         'b'
         """
+        if probability is not None and not self.record.capacity:
+            raise ValueError(
+                f"probability is {probability!r}, but decisions are not recorded; pass "
+                "record=10_000 to the agent, or leave probability out: learning does without"
+            )
         past = Reader(
-            table, Names(action, reward, context, sigma, trials), self.arms, self.dim,
+            table, Names(action, reward, context, probability, sigma, trials), self.arms, self.dim,
             clip=self._clips, rewards=self.rewards, longest=self._longest, sigma=self.sigma,
         )  # fmt: skip
         found, size = past.found, min(TOGETHER, 10 + int(WORK / self.dim**2))
@@ -151,11 +161,12 @@ class Learning:
         with self._lock, Inside(self):
             if self.scale or self.unit is not None or not isinstance(self.policy, Batching):
                 self._learn_on_copy((row, row[0]) for row in past.rows(starts, size))
+                state = self.state
             else:
                 state = self._copied_state()
                 for x, y, sd, at in past.blocks(starts, size):
                     self.policy.update_many(state, x, y, sd, np.zeros(len(at), np.int64))
-                self.state = state
+            vars(self).update(state=state, record=self.record.with_past(past.decisions))
         if found.rows and not found.learnt:
             raise ValueError(f"table has no row that can be learnt: {found}")
         if found.left_out:

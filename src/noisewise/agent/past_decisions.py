@@ -1,7 +1,7 @@
 """Tables of past decisions: which rows an agent can learn, and the arms that were played."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -14,10 +14,12 @@ from ..printing import count_of
 from ..protocols import Array
 from . import context_fields
 from .action_features import Arms
+from .decision_log import Decision
+from .past_record import UNKNOWN, Shares, decision, shares
 from .reward_scale import Row
-from .table_columns import columns_of, encoded, numbers_in
+from .table_columns import columns_of, encoded, numbers_in, read_back
 
-OWN = ("arms", "probabilities", "slot")  # columns of the log of an agent
+OWN = ("arms", "probability", "probabilities", "slot")  # columns of the log of an agent
 LEAST_SPREAD, MOST_SPREAD, MOST_PRODUCT = 1e-20, 1e40, 1e100  # that can be computed with
 
 
@@ -67,6 +69,7 @@ class Names(NamedTuple):
     action: str
     reward: str
     context: Sequence[str] | None
+    probability: str | None
     sigma: str | None
     trials: str | None
 
@@ -99,7 +102,11 @@ class Reader:
         if names.sigma is not None and names.trials is not None:
             raise ValueError("sigma and trials are both given; pass one of them")
         self.sds, self.trials = self._level(names.sigma), self._level(names.trials)
+        self.taken = np.zeros(len(y), dtype=np.int64)
+        self.fields: list[str] = []  # the column of each field of the context
         self._arms = self._named_arms() if arms is not None else self._rows_of_features()
+        self.shares = None if names.probability is None else self._shares(names.probability)
+        self.learnt: list[int] = []
         self.usable = np.flatnonzero(self.use)
 
     def blocks(
@@ -117,6 +124,7 @@ class Reader:
                 fits = (1 + square) * (1 + y * y * w) * w <= MOST_PRODUCT
             fits &= square <= self.most**2
             self.found.leave_out("the arm is too long, or its numbers too large", at[~fits])
+            self.learnt += at[fits].tolist()
             yield np.ascontiguousarray(x[fits]), y[fits], sd[fits], at[fits]
 
     def rows(self, starts: Iterator[int], size: int) -> Iterator[Row]:
@@ -125,6 +133,44 @@ class Reader:
             for features, reward, i in zip(x, y.tolist(), at, strict=True):
                 sd = None if self.sds is None else float(self.sds[i])
                 yield features.copy(), reward, sd, 1.0 if self.trials is None else self.trials[i]
+
+    def decisions(self, most: int) -> list[Decision]:
+        """Return the last rows that were learnt, as the record of an agent keeps them."""
+        found: list[Decision] = []
+        if self.shares is None:
+            return found
+        for i in self.learnt[-most:]:
+            known = self.shares[i]
+            assert known is not None
+            row: Any = [self.columns[name][i] for name in self.fields]
+            row = self.columns["arms"][i] if self.arms is None else row
+            found.append(
+                decision(self.arms, row, self.clip, int(self.taken[i]), known, self.reward[i])
+            )
+        return found
+
+    def _shares(self, name: str) -> list[Shares | None]:
+        """Return the probabilities of each row by place of the action; keep rows that have them."""
+        own, whole = numbers_in(name, self._column(name), 1.0), None
+        if "probabilities" in self.columns:
+            whole = list(read_back(self._column("probabilities")))
+        named = None if self.arms is None else self.arms.actions
+        if named is None and "arms" not in self.columns:
+            raise ValueError(
+                f"probability is {name!r}, but the table has no column 'arms' with the matrices on "
+                "offer; leave probability out: learning does without"
+            )
+        found: list[Shares | None] = [None] * len(own)
+        for i in np.flatnonzero(self.use).tolist():
+            names = named or [str(k) for k in range(len(self.columns["arms"][i]))]
+            if whole is None and len(names) != 2:
+                raise ValueError(f"probability is {name!r}, but {UNKNOWN}")
+            each = None if whole is None else whole[i]
+            if whole is None or isinstance(each, Mapping):
+                found[i] = shares(names, int(self.taken[i]), float(own[i]), each)
+        fits = np.array([each is not None for each in found], dtype=np.bool_)
+        self._keep(f"{name} is no probability, or contradicts 'probabilities'", fits)
+        return found
 
     def _column(self, name: str) -> Any:
         if name not in self.columns:
@@ -165,6 +211,7 @@ class Reader:
         names = self.names
         at = encoded(names.action, self._column(names.action), 1, number)[:, 0]
         self._keep_finite("the action", at, "one of the agent's")
+        self.taken = np.where(np.isfinite(at), at, 0.0).astype(np.int64)
         fields = (arms.context or ()) if arms.interactions is not None else ()
         given = [name for name, _ in fields] if names.context is None else list(names.context)
         if len(given) != len(fields):
@@ -172,6 +219,7 @@ class Reader:
                 f"context is {shown(given)}; pass the columns of "
                 f"{', '.join(name for name, _ in fields) or 'no field'}, in this order"
             )
+        self.fields, taken = given, self.taken
         parts = [np.ones((len(at), 1))]
         for name, each in zip(given, fields, strict=True):
             parts.append(self._field(arms, name, each))
@@ -181,7 +229,7 @@ class Reader:
                 wanted = "a finite number" if math.isinf(most) else f"a number up to {most:.0e}"
             self._keep_finite(f"context {name!r}", parts[-1], wanted)
         c = np.hstack(parts)
-        return lambda rows: arms.blocks(c[rows], at[rows, None].astype(np.int64))[:, 0]
+        return lambda rows: arms.blocks(c[rows], taken[rows, None])[:, 0]
 
     def _field(self, arms: Arms, name: str, declared: context_fields.Field) -> Array:
         """Return the columns of a field of the context, as `Arms.read` and `encode` would."""
@@ -201,8 +249,7 @@ class Reader:
         names = self.names
         if "arms" in self.columns and names.context is None:
             return self._played_arms()
-        others = {*OWN, *filter(None, (names.action, names.reward, names.sigma, names.trials))}
-        others.add("probability")
+        others = {*OWN, names.action, names.reward, names.probability, names.sigma, names.trials}
         given = names.context
         if given is None:
             given = [name for name in self.columns if name not in others]
@@ -217,11 +264,16 @@ class Reader:
         return lambda rows: x[rows]
 
     def _played_arms(self) -> Callable[[NDArray[np.int64]], Array]:
-        matrices, action = self._column("arms"), self._column(self.names.action)
-        pairs = zip(matrices, action, strict=True)
-        x = np.array([numbers("arms", offer)[int(k)] for offer, k in pairs])
-        if x.shape != (self.found.rows, self.dim):
-            raise ValueError(
-                f"arms have {shown(x.shape[1:])} features; pass {self.dim}, as the agent has"
-            )
+        """Return what finds the arm that was played in the matrices on offer."""
+        x = np.empty((self.found.rows, self.dim))
+        pairs = zip(self._column("arms"), self._column(self.names.action), strict=True)
+        for i, (offer, k) in enumerate(pairs):
+            arms = numbers("arms", offer)
+            if arms.ndim != 2 or arms.shape[1] != self.dim or k not in range(len(arms)):
+                raise ValueError(
+                    f"arms at row {i} have shape {arms.shape}, and action is {shown(k)}; pass "
+                    f"(K, {self.dim}) and the row that was played"
+                )
+            self.taken[i] = k
+            x[i] = arms[self.taken[i]]
         return lambda rows: x[rows]

@@ -1,5 +1,6 @@
 """Columns of a table as arrays: what is missing becomes NaN, what can't be used infinite."""
 
+from ast import literal_eval
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
@@ -103,6 +104,19 @@ def encoded(name: str, column: Any, width: int, encode: Encoding) -> Array:
         except ValueError:
             row[:] = np.inf
     return table[np.array(at, dtype=np.int64)]
+
+
+def read_back(column: Any) -> Any:
+    """Return dictionaries that a CSV file holds as text, and anything else as it is."""
+    if column is None or not all(isinstance(each, str) for each in column):
+        return column
+    try:
+        return [literal_eval(each) for each in column]
+    except (ValueError, SyntaxError):
+        raise ValueError(
+            "probabilities holds text that is no dictionary of action to probability; leave the "
+            "column out, or write the log as Parquet"
+        ) from None
 
 
 def _listed(column: Any) -> list[Any]:

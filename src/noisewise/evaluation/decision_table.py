@@ -1,6 +1,5 @@
 """A log of decisions, read from columns and checked."""
 
-from ast import literal_eval
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
@@ -9,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..agent import context_fields
-from ..agent.table_columns import columns_of
+from ..agent.table_columns import columns_of, read_back
 from ..inputs import numbers, shown
 from ..printing import count_of
 from ..protocols import Array
@@ -128,7 +127,7 @@ def read(
         context_fields.word(f"{action} at row {i} {FROM_0}", a)
         for i, a in enumerate(columns[action])
     ]
-    all_p: Any = _read_back(columns.get("probabilities"))
+    all_p: Any = read_back(columns.get("probabilities"))
     by_name = all_p is not None and all(isinstance(each, Mapping) for each in all_p)
     if actions is not None:
         known = tuple(dict.fromkeys(context_fields.word("actions", each) for each in actions))
@@ -191,19 +190,6 @@ def _numbers(name: str, column: ArrayLike) -> Array:
 
 def _listed(column: Any) -> list[Any]:
     return column.tolist() if isinstance(column, np.ndarray) else list(column)
-
-
-def _read_back(column: Any) -> Any:
-    """Return dictionaries that a CSV file holds as text, and anything else as it is."""
-    if column is None or not all(isinstance(each, str) for each in column):
-        return column
-    try:
-        return [literal_eval(each) for each in column]
-    except (ValueError, SyntaxError):
-        raise ValueError(
-            "probabilities holds text that is no dictionary of action to probability; leave the "
-            "column out, or write the log as Parquet"
-        ) from None
 
 
 def _order(names: list[str]) -> tuple[str, ...]:

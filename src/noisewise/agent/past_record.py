@@ -1,0 +1,58 @@
+"""Past decisions as an agent records them: what was on offer, with which probabilities."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .action_features import Arms
+from .decision_log import Decision
+
+CLOSE = 0.01  # share by which probabilities may be off, having been rounded
+EXACT = 1e-9  # of a sum
+UNKNOWN = (
+    "the record holds the probability of every action, and the table only that of the one taken; "
+    "add a column 'probabilities' with a dictionary by action, as `log` has it, or leave "
+    "probability out: learning does without"
+)
+
+Shares = dict[int, float]
+
+
+def shares(
+    names: Sequence[str], taken: int, own: float, whole: Mapping[Any, Any] | None
+) -> Shares | None:
+    """Return the probability of each action on offer by its place; None if that can't be.
+
+    ``own`` is that of the action ``taken``, and ``whole`` those of all, where they were kept.
+
+    >>> shares(["a", "b"], 1, 0.2, None), shares(["a", "b", "c"], 0, 0.5, {"a": 0.5, "c": 0.5})
+    ({0: 0.8, 1: 0.2}, {0: 0.5, 2: 0.5})
+    """
+    if not 0 < own <= 1:
+        return None
+    if whole is None:
+        other = 1 - taken
+        return {place: own if place == taken else 1 - own for place in sorted((taken, other))}
+    place = {name: i for i, name in enumerate(names)}
+    given = {place.get(str(name), -1): p for name, p in whole.items() if p is not None}
+    p = np.array([given[i] for i in sorted(given)], dtype=np.float64)
+    total = float(p.sum())
+    sound = min(given, default=-1) >= 0 and p.min() >= 0 and abs(total - 1) <= CLOSE
+    if not sound or not math.isclose(given.get(taken, 0.0), own, rel_tol=CLOSE):
+        return None
+    p = p if abs(total - 1) < EXACT else p / total
+    return dict(zip(sorted(given), p.tolist(), strict=True))
+
+
+def decision(
+    arms: Arms | None, context: Any, clip: bool, taken: int, known: Shares, reward: float
+) -> Decision:
+    """Return a decision that was taken, as the record keeps it; ``context`` is a matrix or row."""
+    places = tuple(known)
+    if arms is None:
+        offer: Any = np.array(context, dtype=np.float64)
+    else:
+        offer = arms.read(context, clip), places
+    return Decision(None, offer, places.index(taken), tuple(known.values()), reward)
