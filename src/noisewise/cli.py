@@ -11,6 +11,7 @@ from . import POLICIES, REGRESSORS, __version__
 from .experiments import EXPERIMENTS, Record
 from .file_commands import evaluate, fit, predict, writable
 from .supported import install
+from .service.commands import COMMANDS
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -335,5 +336,5 @@ def warm_up() -> None:
     click.echo(f"kept in {folder}")
 
 
-for command in (fit, predict, evaluate):
+for command in (fit, predict, evaluate, *COMMANDS):
     main.add_command(command)

@@ -362,6 +362,28 @@ class Agent(Learning):
                 self.record.decide(slot, kept, k, row)
         return best, p
 
+    def adopt(self, context: object, action: str, key: Key) -> None:
+        """Count a decision that was taken elsewhere as pending, for an agent with `Arms`.
+
+        No random number is drawn, and the policy counts the decision at once. So agents that adopt
+        the same decisions and learn the same rewards, in the same order, are equal bit for bit.
+
+        >>> agent = Agent.for_binary_rewards(arms=Arms(["ad", "mail"], context=["age"]))
+        >>> agent.adopt({"age": 31}, "mail", key="monday")
+        >>> agent.learn("monday", reward=1.0)
+        """
+        key = checked_key(key, self.dim)
+        if self.arms is None:
+            raise ValueError("the agent has no arms; pass arms=Arms(...) when you create it")
+        offer = read_offer(self.arms, context, [action], self._clips)
+        with self._lock, Inside(self):
+            refuse_pending([key], self._pending)
+            self._announce(offer.x, key)
+            if len(self._pending.arms) >= self.capacity:
+                self._drop()
+            self._pending.add(key, offer.x[0].copy())
+            self._announce(offer.x)
+
     def forget(self, key: Key) -> None:
         """Give up a pending decision, whose reward will never come."""
         with self._lock, Inside(self):
@@ -429,6 +451,10 @@ class Agent(Learning):
         return self._pending.keys
 
     waiting = pending  # its earlier name
+
+    def is_pending(self, key: Key) -> bool:
+        """Return whether the decision under a key has no reward yet."""
+        return key in self._pending.arms
 
     def explain(self, arms: object, actions: Sequence[str] | None = None) -> Explanation:
         """Return why each arm is ranked as it is, a list of `Reason` that prints as a table.

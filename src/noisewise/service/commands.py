@@ -1,0 +1,322 @@
+"""The commands of the decision service. Heavy imports are inside."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..supported import install
+
+DATABASE = click.option(
+    "--database",
+    default="sqlite:///noisewise.db",
+    show_default=True,
+    metavar="URL",
+    help="sqlite:///PATH or postgresql://...",
+)
+NAME = click.argument("name", metavar="LOOP")
+
+
+def _room(name: str) -> Any:
+    """Import a module of the service, or say how to install what it needs."""
+    try:
+        return import_module(f"noisewise.service.{name}")
+    except ModuleNotFoundError as error:
+        raise click.ClickException(
+            f"the service needs {error.name}; install it with: {install('serve')}"
+        ) from None
+
+
+@contextmanager
+def _connected(database: str) -> Iterator[Any]:
+    """Give a connection to a database that has our tables, in a transaction."""
+    with _refusing(database):
+        opened = _room("store").Store(database)
+        try:
+            opened.migrate()
+            with opened.reading() as connection, connection.transaction():
+                yield connection
+        finally:
+            opened.close()
+
+
+@contextmanager
+def _refusing(database: str) -> Iterator[None]:
+    """Turn errors of the service into those of the command line."""
+    try:
+        yield
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    except _room("store").Unavailable as error:
+        raise click.ClickException(f"{database}: {error}") from None
+
+
+@click.command(short_help="Serve decisions over HTTP.")
+@DATABASE
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True)
+@click.option(
+    "--decisions", type=click.FloatRange(0, min_open=True), default=10_000.0, show_default=True,
+    help="Decisions per second that a token may ask for.",
+)  # fmt: skip
+@click.option(
+    "--body", type=click.IntRange(1024), default=2**20, show_default=True, help="Bytes of a body."
+)
+@click.option(
+    "--in-flight", type=click.IntRange(1), default=100, show_default=True,
+    help="Requests that are answered at the same time.",
+)  # fmt: skip
+@click.option("--log-requests", is_flag=True, help="Write a line for each request.")
+def serve(
+    database: str,
+    host: str,
+    port: int,
+    decisions: float,
+    body: int,
+    in_flight: int,
+    log_requests: bool,
+) -> None:
+    """Serve decisions over HTTP until interrupted, on a log that survives power cuts.
+
+    Without tokens only this machine is answered: create one with `noisewise tokens create`.
+    """
+    api, engine, store, tokens = map(_room, ("api", "engine", "store", "tokens"))
+    _log_as_json()
+    with _refusing(database):
+        opened = store.Store(database)
+        try:
+            opened.migrate()
+            if not _is_local(host) and not tokens.Tokens(opened).known:
+                raise ValueError(
+                    f"--host is {host}, but there are no tokens; create one with: noisewise tokens "
+                    f"create NAME --scope decide --database {database}"
+                )
+            running = engine.Engine(opened).open()
+        except ValueError:
+            opened.close()
+            raise
+    limits = api.Limits(body=body, in_flight=in_flight, decisions=decisions)
+    click.echo(f"noisewise on http://{host}:{port}, log in {opened.shown}", err=True)
+    import_module("uvicorn").run(
+        api.application(running, limits), host=host, port=port, log_config=None,
+        access_log=log_requests, server_header=False, timeout_graceful_shutdown=5,
+    )  # fmt: skip
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class JsonLines(logging.Formatter):
+    """Log records as one JSON object per line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return a record as a line."""
+        held = {"at": round(record.created, 3), "level": record.levelname.lower(),
+                "message": record.getMessage()}  # fmt: skip
+        if cause := getattr(record, "cause", None):
+            held["cause"] = cause
+        if record.exc_info:
+            held["trace"] = self.formatException(record.exc_info)
+        return json.dumps(held)
+
+
+def _log_as_json() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+
+
+@click.group(short_help="Tokens of the service.")
+def tokens() -> None:
+    """Create, list and revoke tokens of the service."""
+
+
+@tokens.command(name="create")
+@click.argument("name")
+@click.option(
+    "--scope", "scopes", multiple=True, required=True,
+    type=click.Choice(["decide", "reward", "read", "admin"]), help="May be repeated.",
+)  # fmt: skip
+@DATABASE
+def create_token(name: str, scopes: tuple[str, ...], database: str) -> None:
+    """Print a new token. It is shown once: only its hash is stored."""
+    with _connected(database) as connection:
+        token = _room("tokens").create(connection, name, list(scopes))
+    click.echo(token)
+
+
+@tokens.command(name="list")
+@DATABASE
+def list_tokens(database: str) -> None:
+    """List names and scopes of tokens."""
+    with _connected(database) as connection:
+        for each in _room("tokens").every(connection):
+            state = "in use" if each.revoked is None else "revoked"
+            click.echo(f"{each.name:<24}{state:<10}{' '.join(sorted(each.scopes))}")
+
+
+@tokens.command(name="revoke")
+@click.argument("name")
+@DATABASE
+def revoke_token(name: str, database: str) -> None:
+    """Revoke a token; within a second no process answers it any more."""
+    with _connected(database) as connection:
+        _room("tokens").revoke(connection, name)
+
+
+@click.group(short_help="Loops of the service.")
+def loops() -> None:
+    """Create and change loops, and move their logs. A running service follows within a second."""
+
+
+def _settings(context: click.Context, parameter: click.Parameter, value: str) -> Any:
+    """Return settings given as JSON, or as @FILE that holds it."""
+    try:
+        text = Path(value[1:]).read_text() if value.startswith("@") else value
+        return json.loads(text)
+    except OSError as error:
+        raise click.BadParameter(f"{value[1:]} can't be read ({error.strerror})") from None
+    except ValueError as error:
+        raise click.BadParameter(f"it is no JSON ({error})") from None
+
+
+@loops.command(name="create")
+@NAME
+@click.option(
+    "--settings", callback=_settings, required=True, metavar="JSON",
+    help='Such as \'{"actions": ["a", "b"]}\', or @FILE.',
+)  # fmt: skip
+@DATABASE
+def create_loop(name: str, settings: Any, database: str) -> None:
+    """Create a loop."""
+    module = _room("loops")
+    with _connected(database) as connection:
+        module.insert(connection, name, _valid(lambda: module.Settings.model_validate(settings)))
+
+
+def _valid(make: Callable[[], Any]) -> Any:
+    pydantic = import_module("pydantic")
+    try:
+        return make()
+    except pydantic.ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise click.UsageError(f"--settings {where}: {first['msg']}") from None
+
+
+@loops.command(name="list")
+@DATABASE
+def list_loops(database: str) -> None:
+    """List loops with the number of rows in their logs."""
+    with _connected(database) as connection:
+        for loop in _room("loops").every(connection):
+            state = "paused" if loop.paused else "running"
+            click.echo(f"{loop.name:<64}{state:<9}{loop.seq:>10} rows")
+
+
+def _change(name: str, database: str, paused: bool) -> None:
+    module = _room("loops")
+    with _connected(database) as connection:
+        loop = module.named(connection, name)
+        module.update(connection, loop, loop.settings, paused)
+
+
+@loops.command()
+@NAME
+@DATABASE
+def pause(name: str, database: str) -> None:
+    """Refuse decisions from now on; rewards are still learnt."""
+    _change(name, database, True)
+
+
+@loops.command()
+@NAME
+@DATABASE
+def resume(name: str, database: str) -> None:
+    """Take decisions again."""
+    _change(name, database, False)
+
+
+@loops.command()
+@NAME
+@click.argument("version", type=click.IntRange(0))
+@DATABASE
+def rollback(name: str, version: int, database: str) -> None:
+    """Let the state be again what it was after VERSION rows of the log."""
+    module = _room("loops")
+    with _connected(database) as connection:
+        module.roll_back(connection, module.named(connection, name), version)
+
+
+@loops.command(name="export")
+@NAME
+@click.argument("file", type=click.Path(path_type=Path))
+@DATABASE
+def export(name: str, file: Path, database: str) -> None:
+    """Write the log to a CSV or Parquet FILE, as `noisewise evaluate` reads it."""
+    with _connected(database) as connection:
+        loop = _room("loops").named(connection, name)
+        count = _room("transfer").export(connection, loop, file)
+    click.echo(f"{count} decisions with rewards in {file}")
+
+
+@loops.command(name="import")
+@NAME
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--action", default="action", show_default=True, metavar="COLUMN")
+@click.option("--reward", default="reward", show_default=True, metavar="COLUMN")
+@click.option("--trials", metavar="COLUMN", help="Rewards are means of so many trials.")
+@DATABASE
+def import_(
+    name: str, file: Path, action: str, reward: str, trials: str | None, database: str
+) -> None:
+    """Learn past decisions of a CSV or Parquet FILE, in order, as a warm start.
+
+    They become rows of the log. A row that can't be used stops the import before anything is
+    written; the same FILE imported twice counts once.
+    """
+    with _connected(database) as connection:
+        loop = _room("loops").named(connection, name)
+        count = _room("transfer").import_(connection, loop, file, action, reward, trials)
+    click.echo(f"{count} decisions imported into {name}")
+
+
+@click.command(short_help="Rebuild a loop from its log.")
+@NAME
+@click.option("--verify", is_flag=True, help="Compare with what was kept; exit 1 if it differs.")
+@DATABASE
+def replay(name: str, verify: bool, database: str) -> None:
+    """Rebuild the state of LOOP from the numbered rows of its log.
+
+    With --verify every snapshot is compared with the state that the rows up to it lead to: equal to
+    the last bit on the same kind of processor, to 1e-9 elsewhere.
+    """
+    learner = _room("learner")
+    with _connected(database) as connection:
+        loop = _room("loops").named(connection, name)
+        rebuilt = learner.build(connection, loop, loop.seq, snapshots=False)
+        click.echo(f"{name}: {rebuilt.version} rows, digest {rebuilt.digest}")
+        compared = learner.verify(connection, loop) if verify else []
+    for seq, verdict in compared:
+        click.echo(f"snapshot after row {seq}: {verdict}")
+    if verify and not compared:
+        click.echo("there is no snapshot to compare with")
+    if any(verdict == learner.DIFFERENT for _, verdict in compared):
+        sys.exit(1)
+
+
+COMMANDS = (serve, loops, tokens, replay)

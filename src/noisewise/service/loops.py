@@ -1,0 +1,195 @@
+"""Loops: the settings of a decision problem, checked, and the agent they ask for."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import time
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from ..agent.action_features import Arms
+from ..agent.agent import Agent
+from .store import Connection, Doubled
+
+NAME = r"^[a-z0-9][a-z0-9-]{0,62}$"
+PENDING = 100_000  # decisions that the agent counts; rewards of older ones are learnt all the same
+UNIFORM = "uniform"
+LARGEST_CHOICE = 2e7  # K d^2 of a decision
+FIXED = (
+    "actions",
+    "context",
+    "interactions",
+    "reserve",
+    "rewards",
+    "explore",
+    "holdout",
+    "baseline",
+)
+
+Name = Annotated[str, StringConstraints(pattern=NAME)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Features = dict[str, float | str] | list[float]
+Kind = Literal["number"] | list[str] | Annotated[int, Field(ge=1, le=1024)]
+
+
+class Strict(BaseModel):
+    """A body whose unknown fields and infinite numbers are refused."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class Settings(Strict):
+    """What a loop decides about, and how."""
+
+    actions: list[str] | dict[str, Features] = Field(
+        description="names, or the features of each by name", min_length=1, max_length=10_000
+    )
+    context: dict[str, Kind] = Field(
+        default_factory=dict,
+        description='each field is "number", a list of words, or in how many columns it is hashed',
+    )
+    interactions: Literal["full", "shared"] | None = "full"
+    reserve: int = Field(default=0, ge=0, le=10_000)
+    rewards: Literal["binary", "share", "continuous"] = "binary"
+    explore: Share = 0.05
+    holdout: Share = 0.05
+    baseline: str = UNIFORM
+    reward_wait: float = Field(default=3600.0, gt=0, le=1e9, description="seconds")
+    default_reward: float | None = None
+    aggregate: Literal["earliest", "sum"] = "earliest"
+    retain_days: float | None = Field(default=None, gt=0, le=1e5)
+
+    @model_validator(mode="after")
+    def _together(self) -> Settings:
+        names = self.arms.actions
+        if self.baseline != UNIFORM and self.baseline not in names:
+            raise ValueError(f"baseline is {self.baseline!r}; pass an action, or {UNIFORM!r}")
+        if self.rewards != "continuous":
+            if self.aggregate == "sum":
+                raise ValueError("aggregate is 'sum', which needs rewards 'continuous'")
+            if self.default_reward is not None and not 0 <= self.default_reward <= 1:
+                raise ValueError(f"default_reward is {self.default_reward:g}; pass one in [0, 1]")
+        if self.retain_days is not None and self.retain_days * 86400 <= self.reward_wait:
+            raise ValueError("retain_days is shorter than reward_wait; pass a longer one")
+        if (work := len(names) * self.arms.dim**2) > LARGEST_CHOICE:
+            raise ValueError(
+                f"a decision among {len(names)} actions with {self.arms.dim} columns costs "
+                f"{work:.1g}, above {LARGEST_CHOICE:.0e}; pass fewer, or features of actions with "
+                "interactions 'shared'"
+            )
+        return self
+
+    @property
+    def arms(self) -> Arms:
+        """Actions and context as columns."""
+        kinds = {name: float if kind == "number" else kind for name, kind in self.context.items()}
+        return Arms(
+            self.actions, self.interactions, kinds if self.interactions else None, self.reserve
+        )
+
+    def agent(self) -> Agent:
+        """Return an agent that has learnt nothing."""
+        make = Agent.for_continuous_rewards
+        if self.rewards != "continuous":
+            make = Agent.for_binary_rewards
+        return make(arms=self.arms, capacity=PENDING)
+
+    def changed(self, given: dict[str, Any]) -> Settings:
+        """Return settings with some changed; what the state is made of can't be."""
+        for name in FIXED:
+            if name in given and given[name] != self.model_dump()[name]:
+                raise ValueError(
+                    f"{name} can't be changed, since what was learnt rests on it; create a loop"
+                )
+        return Settings.model_validate({**self.model_dump(), **given})
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop as its row in the database says."""
+
+    id: int
+    name: str
+    salt: str
+    settings: Settings
+    paused: bool
+    seq: int
+    created: float
+
+
+COLUMNS = "id, name, salt, settings, paused, seq, created"
+
+
+def loop_of(row: tuple[Any, ...]) -> Loop:
+    """Return the loop that a row of the database holds."""
+    number, name, salt, settings, paused, seq, created = row
+    known = Settings.model_validate_json(settings)
+    return Loop(number, name, salt, known, bool(paused), seq, created)
+
+
+def dumped(thing: object) -> str:
+    """Return JSON in ASCII, which every database takes."""
+    return json.dumps(thing, separators=(",", ":"), allow_nan=False)
+
+
+def every(connection: Connection) -> list[Loop]:
+    """Return all loops."""
+    return [loop_of(row) for row in connection.rows(f"SELECT {COLUMNS} FROM loops ORDER BY id")]
+
+
+def named(connection: Connection, name: str) -> Loop:
+    """Return a loop by its name."""
+    rows = connection.rows(f"SELECT {COLUMNS} FROM loops WHERE name = ?", name)
+    if not rows:
+        raise ValueError(f"there is no loop {name!r}")
+    return loop_of(rows[0])
+
+
+def insert(connection: Connection, name: str, settings: Settings) -> None:
+    """Create a loop."""
+    if not re.fullmatch(NAME, name):
+        raise ValueError(f"name is {name!r}; pass up to 63 lower-case letters, digits and '-'")
+    try:
+        connection.change(
+            "INSERT INTO loops (name, salt, settings, created) VALUES (?, ?, ?, ?)",
+            name, secrets.token_hex(16), settings.model_dump_json(), time.time(),
+        )  # fmt: skip
+    except Doubled:
+        raise NameTaken(f"name is {name!r}, which another loop has; choose another") from None
+
+
+class NameTaken(ValueError):
+    """Another loop has the name."""
+
+
+def update(connection: Connection, loop: Loop, settings: Settings, paused: bool) -> None:
+    """Change settings, or pause; the log says so."""
+    connection.change(
+        "UPDATE loops SET settings = ?, paused = ? WHERE id = ?",
+        settings.model_dump_json(), int(paused), loop.id,
+    )  # fmt: skip
+    note(connection, loop, "settings", {"settings": settings.model_dump(), "paused": paused})
+
+
+def roll_back(connection: Connection, loop: Loop, version: int) -> None:
+    """Let the state be again what it was after so many rows; what comes later is learnt on."""
+    ((seq,),) = connection.rows("SELECT seq FROM loops WHERE id = ?", loop.id)
+    ((oldest,),) = connection.rows(
+        "SELECT coalesce(min(seq) - 1, ?) FROM events WHERE loop = ? AND seq IS NOT NULL",
+        seq, loop.id,
+    )  # fmt: skip
+    if not oldest <= version <= seq:
+        raise ValueError(f"version is {version}; pass one from {oldest} to {seq}")
+    note(connection, loop, "rollback", {"version": version})
+
+
+def note(connection: Connection, loop: Loop, kind: str, body: dict[str, Any]) -> None:
+    """Insert a row of the log that is about no decision; the owner will number it."""
+    connection.change(
+        "INSERT INTO events (loop, event_id, kind, at, body) VALUES (?, ?, ?, ?, ?)",
+        loop.id, secrets.token_hex(12), kind, time.time(), dumped(body),
+    )  # fmt: skip

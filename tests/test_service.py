@@ -1,0 +1,565 @@
+"""The decision service: decisions, rewards, the log and what it promises."""
+
+import json
+import sqlite3
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from serving import SHOP, Client, Running, context, replayed, rows_of, wait_until
+
+from noisewise.agent.agent import Agent
+from noisewise.cli import main
+from noisewise.service import learner as learning
+from noisewise.service import loops, tokens
+from noisewise.service.api import application
+from noisewise.service.engine import Engine
+from noisewise.service.limits import Limits
+from noisewise.service.store import Store, file_system, refuse_network_share
+
+
+class Service:
+    """A service in this process, on a database in a temporary folder."""
+
+    def __init__(self, folder, **limits):
+        self.database = f"sqlite:///{folder}/log.db"
+        self.engine = Engine(Store(self.database)).open()
+        self.app = application(self.engine, Limits(**limits))
+        self.running = Running(self.app)
+        self.ask = self.running.client.ask
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.running.stop()
+
+    def create(self, name="shop", **settings):
+        status, held = self.ask(
+            "POST", "/v1/loops", {"name": name, "settings": {**SHOP, **settings}}
+        )
+        assert status == 201, held
+
+    def decide(self, i=0, **more):
+        status, held = self.ask("POST", "/v1/loops/shop/decide", {"context": context(i), **more})
+        assert status == 201, held
+        return held
+
+    def reward(self, event_id, value, **more):
+        path = f"/v1/loops/shop/events/{event_id}/reward"
+        return self.ask("POST", path, {"value": value, **more})
+
+    def version(self):
+        return self.engine.find("shop").version
+
+    def learnt(self, version):
+        """Wait until so many rows are learnt, and return the digest of the state."""
+        wait_until(lambda: self.version() >= version, 20)
+        return self.engine.find("shop").digest
+
+
+@pytest.fixture
+def service(tmp_path):
+    with Service(tmp_path) as running:
+        yield running
+
+
+def test_a_decision_and_its_reward(service):
+    service.create()
+    answer = service.decide(event_id="one")
+    assert answer["event_id"] == "one"
+    assert answer["group"] in ("agent", "explore", "holdout")
+    assert answer["ranking"][0]["action"] == answer["action"]
+    assert {each["action"] for each in answer["ranking"]} == {*SHOP["actions"]}
+    assert sum(each["probability"] for each in answer["ranking"]) == pytest.approx(1.0)
+    assert service.reward("one", 1) == (204, "")
+    service.learnt(2)
+    agent = service.engine.find("shop").agent
+    assert (agent.state.count, agent.pending) == (1, ())
+
+
+def test_retrying_is_safe(service):
+    service.create()
+    first = service.decide(event_id="one")
+    assert service.decide(event_id="one") == first
+    other = {"context": context(1), "event_id": "one"}
+    status, held = service.ask("POST", "/v1/loops/shop/decide", other)
+    assert (status, held["error"]["code"]) == (409, "event_id_taken")
+    for value, status in ((1, 204), (1, 204), (0, 409)):
+        assert service.reward("one", value)[0] == status
+    assert service.reward("one", 0, reward_id="second")[0] == 204  # kept; the earliest is learnt
+    assert service.reward("two", 1)[0] == 404
+    service.learnt(3)
+    assert len(rows_of(service.database, "shop")) == 3
+    assert service.engine.find("shop").agent.state.count == 1
+
+
+def test_items_of_a_batch_are_answered_on_their_own(service):
+    service.create()
+    items = [
+        {"context": context(0), "event_id": "a"},
+        {"context": {"age": "old", "country": "de"}},
+        {"context": context(1), "colour": 1},
+        {"context": context(2), "event_id": "b"},
+        7,
+    ]
+    status, answers = service.ask("POST", "/v1/loops/shop/decide:batch", items)
+    assert (status, [each["status"] for each in answers]) == (200, [201, 422, 422, 201, 422])
+    assert answers[0]["event_id"] == "a"
+    assert "age" in answers[1]["error"]["message"]
+    rewards = [{"event_id": "a", "value": 1}, {"event_id": "c", "value": 1}, {"value": 1}]
+    status, answers = service.ask("POST", "/v1/loops/shop/reward:batch", rewards)
+    assert [each["status"] for each in answers] == [204, 404, 422]
+
+
+def test_decisions_of_a_batch_count_those_before_them(service):
+    """Three equal arms without a context: a batch of three does not play one of them thrice."""
+    service.create(context={}, explore=0, holdout=0)
+    answer = service.ask("POST", "/v1/loops/shop/decide:batch", [{}, {}, {}])[1]
+    assert len({each["action"] for each in answer}) == 3
+
+
+@pytest.mark.parametrize(
+    ("wrong", "where"),
+    [
+        ({"age": 3.0}, "context"),
+        ({"age": "x", "country": "de"}, "context"),
+        ({"age": 3.0, "country": "es"}, "context"),
+        ({"age": None, "country": "de"}, "context.age.float"),
+        ({"age": [1], "country": "de"}, "context.age.float"),
+    ],
+)
+def test_a_context_that_can_not_be_used_changes_nothing(service, wrong, where):
+    service.create()
+    status, held = service.ask("POST", "/v1/loops/shop/decide", {"context": wrong})
+    assert (status, held["error"]["where"]) == (422, where)
+    text = b'{"context": {"age": NaN, "country": "de"}}'
+    assert service.ask("POST", "/v1/loops/shop/decide", text)[0] == 422
+    assert rows_of(service.database, "shop") == []
+
+
+def test_probabilities_are_those_of_the_draws(service):
+    """Shares of groups and actions in 2,000 decisions: each misses 5 sds with less than 1e-6."""
+    service.create(context={}, explore=0.3, holdout=0.2, actions=["a", "b", "c"], baseline="c")
+    answers = []
+    for _ in range(4):
+        answers += service.ask("POST", "/v1/loops/shop/decide:batch", [{}] * 500)[1]
+    for name, share in (("holdout", 0.2), ("explore", 0.24)):
+        seen = np.mean([each["group"] == name for each in answers])
+        assert abs(seen - share) < 5 * np.sqrt(share * (1 - share) / len(answers))
+    for name in "abc":
+        p = np.array(
+            [
+                next(r["probability"] for r in each["ranking"] if r["action"] == name)
+                for each in answers
+            ]
+        )
+        played = np.array([each["action"] == name for each in answers])
+        assert abs(np.sum(played - p)) < 5 * np.sqrt(np.sum(p * (1 - p)))
+
+
+def test_a_subject_stays_in_its_group(service):
+    service.create(holdout=0.5)
+    held = [
+        {service.decide(i, subject=f"user {s}")["group"] == "holdout" for i in range(3)}
+        for s in range(12)
+    ]
+    assert all(len(each) == 1 for each in held)
+    assert len(set.union(*held)) == 2  # all alike with probability 2^-11
+
+
+def test_several_actions_and_their_slots(service):
+    service.create(explore=0, holdout=0)
+    answer = service.decide(top=2, event_id="page")
+    assert len(answer["ranking"]) == 2 == len({*answer["actions"]})
+    assert service.reward("page", 1)[0] == 422  # which slot?
+    assert service.reward("page", 1, slot=1)[0] == 204
+    assert service.reward("page", 0, slot=1)[0] == 409
+    assert service.reward("page", 0, slot=0)[0] == 204
+    service.learnt(3)
+    agent = service.engine.find("shop").agent
+    assert (agent.state.count, agent.pending) == (2, ())
+
+
+def test_late_rewards_are_kept_and_not_learnt(service):
+    service.create(reward_wait=0.01)
+    service.decide(event_id="one")
+    wait_until(lambda: service.version() == 2, 20)  # the decision, and the end of the wait
+    status, held = service.reward("one", 1)
+    assert (status, held) == (202, {"status": "late"})
+    service.learnt(3)
+    agent = service.engine.find("shop").agent
+    assert (agent.state.count, agent.pending) == (0, ())
+
+
+def test_a_default_reward_is_learnt_when_the_wait_is_over(service):
+    service.create(reward_wait=0.01, default_reward=0.0)
+    service.decide()
+    service.learnt(2)
+    assert service.engine.find("shop").agent.state.count == 1
+
+
+def test_rewards_are_summed_when_asked(service):
+    service.create(reward_wait=1.0, aggregate="sum", rewards="continuous")
+    service.decide(event_id="one")
+    for name, value in (("a", 2.5), ("b", -1.0)):
+        assert service.reward("one", value, reward_id=name)[0] == 204
+    service.learnt(4)
+    agent = service.engine.find("shop").agent
+    assert agent.state.count == 1
+    assert agent.state.number.origin == 1.5
+
+
+def played(service, count, start=0):
+    """Play decisions, of which most have rewards, some twice and some never."""
+    rng = np.random.default_rng(start)
+    for i in range(start, start + count):
+        answer = service.decide(i, event_id=f"e{i}")
+        if rng.random() < 0.8:
+            value = float(rng.random() < (0.7 if answer["action"] == "offer" else 0.3))
+            assert service.reward(f"e{i}", value)[0] == 204
+
+
+def test_the_state_is_a_function_of_the_log(service):
+    """Served, replayed from the start, and replayed from a snapshot: equal to the last bit."""
+    service.create()
+    played(service, 60)
+    version = len(rows_of(service.database, "shop"))
+    digest = service.learnt(version)
+    service.engine._save(service.engine.find("shop"))
+    assert replayed(service.database, "shop") == (version, digest)
+    played(service, 20, start=60)
+    more = len(rows_of(service.database, "shop"))
+    digest = service.learnt(more)
+    for snapshots in (False, True):
+        assert replayed(service.database, "shop", snapshots) == (more, digest)
+
+
+def test_a_service_goes_on_where_it_was(tmp_path):
+    with Service(tmp_path) as service:
+        service.create()
+        played(service, 30)
+        digest = service.learnt(len(rows_of(service.database, "shop")))
+    with Service(tmp_path) as service:
+        assert service.engine.find("shop").digest == digest
+        assert service.decide(event_id="e0") == service.decide(event_id="e0")
+
+
+def test_verify_finds_a_row_that_was_changed(tmp_path):
+    with Service(tmp_path) as service:
+        service.create()
+        played(service, 30)
+    run = CliRunner()
+    command = ["replay", "shop", "--verify", "--database", service.database]
+    done = run.invoke(main, command)
+    assert done.exit_code == 0, done.output
+    assert "equal" in done.output
+    raw = sqlite3.connect(tmp_path / "log.db")
+    raw.execute(
+        "UPDATE events SET body = replace(body, '\"value\":1.0', '\"value\":0.0') "
+        "WHERE id = (SELECT min(id) FROM events WHERE body LIKE '%\"value\":1.0%')"
+    )
+    raw.commit()
+    raw.close()
+    done = run.invoke(main, command)
+    assert done.exit_code == 1
+    assert "DIFFERENT" in done.output
+
+
+def test_rollback(service):
+    service.create()
+    played(service, 20)
+    version = len(rows_of(service.database, "shop"))
+    service.learnt(version)
+    count = service.engine.find("shop").agent.state.count
+    status, _ = service.ask("POST", "/v1/loops/shop/rollback", {"version": 10})
+    assert status == 200
+    service.learnt(version + 1)
+    assert service.engine.find("shop").agent.state.count < count
+    pending = next(
+        event for _, kind, event, *_ in rows_of(service.database, "shop")
+        if kind == "decide" and not any(
+            other == event and kind == "reward"
+            for _, kind, other, *_ in rows_of(service.database, "shop")
+        )
+    )  # fmt: skip
+    assert service.reward(pending, 1)[0] == 204  # its decision is no longer counted: learnt apart
+    played(service, 5, start=20)
+    version = len(rows_of(service.database, "shop"))
+    digest = service.learnt(version)
+    for snapshots in (False, True):
+        assert replayed(service.database, "shop", snapshots) == (version, digest)
+    status, held = service.ask("POST", "/v1/loops/shop/rollback", {"version": version + 1})
+    assert (status, held["error"]["where"]) == (422, "version")
+
+
+def test_old_rows_go_and_a_snapshot_stands_for_them(service):
+    service.create(retain_days=1, reward_wait=3600)
+    played(service, 20)
+    version = len(rows_of(service.database, "shop"))
+    service.learnt(version)
+    raw = sqlite3.connect(service.database.removeprefix("sqlite:///"))
+    raw.execute("UPDATE events SET at = at - 200000")
+    raw.commit()
+    raw.close()
+    service.engine._retain(service.engine.find("shop"))
+    assert rows_of(service.database, "shop") == []
+    played(service, 5, start=20)
+    more = version + len(rows_of(service.database, "shop"))
+    assert replayed(service.database, "shop") == (more, service.learnt(more))
+
+
+def test_settings_change_and_the_log_says_so(service):
+    service.create()
+    path = "/v1/loops/shop"
+    assert service.ask("PATCH", path, {"settings": {"reward_wait": 60}})[0] == 200
+    assert service.ask("GET", path)[1]["settings"]["reward_wait"] == 60
+    status, held = service.ask("PATCH", path, {"settings": {"actions": ["x"]}})
+    assert status == 422
+    assert "can't be changed" in held["error"]["message"]
+    assert service.ask("POST", f"{path}/pause")[1]["paused"]
+    status, held = service.ask("POST", f"{path}/decide", {"context": context(0)})
+    assert (status, held["error"]["code"]) == (409, "paused")
+    assert not service.ask("POST", f"{path}/resume")[1]["paused"]
+    service.decide()
+    assert [row[1] for row in rows_of(service.database, "shop")] == ["settings"] * 3 + ["decide"]
+
+
+def test_reading(service):
+    service.create()
+    played(service, 10)
+    rows = rows_of(service.database, "shop")
+    service.learnt(len(rows))
+    listed = service.ask("GET", "/v1/loops")[1]
+    assert [(each["name"], each["version"]) for each in listed] == [("shop", len(rows))]
+    page = service.ask("GET", "/v1/loops/shop/events?after=3&limit=4")[1]
+    assert [each["seq"] for each in page] == [4, 5, 6, 7]
+    why = service.ask("GET", "/v1/loops/shop/explain?event_id=e0")[1]
+    assert why["context"] == context(0)
+    assert why["sentence"].startswith(repr(why["chosen"][0]))
+    text = service.ask("GET", "/metrics")[1]
+    assert f'noisewise_version{{loop="shop"}} {len(rows)}' in text
+    for path in ("/healthz", "/readyz", "/openapi.json"):
+        assert service.ask("GET", path)[0] == 200
+
+
+def test_loops_are_deleted_and_names_are_free_again(service):
+    service.create()
+    service.decide()
+    assert service.ask("POST", "/v1/loops", {"name": "shop", "settings": SHOP})[0] == 409
+    assert service.ask("DELETE", "/v1/loops/shop")[0] == 204
+    assert service.ask("GET", "/v1/loops/shop")[0] == 404
+    service.create()
+    assert service.decide()["version"] == 0
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"actions": []},
+        {"actions": ["a", "a"]},
+        {"baseline": "x"},
+        {"explore": 1.5},
+        {"reward_wait": 0},
+        {"aggregate": "sum"},
+        {"default_reward": 2},
+        {"retain_days": 0.001},
+        {"unknown": 1},
+        {"context": {"word": 1000}, "actions": [str(i) for i in range(100)]},
+    ],
+)
+def test_settings_that_can_not_be(service, settings):
+    body = {"name": "shop", "settings": {**SHOP, **settings}}
+    status, held = service.ask("POST", "/v1/loops", body)
+    assert status == 422
+    assert held["error"]["message"]
+    assert "settings" in held["error"]["where"]
+    assert service.ask("GET", "/v1/loops")[1] == []
+
+
+def test_every_route_asks_for_its_scope(service):
+    """With a token of each other scope 403, without one 401; a fitting one comes further."""
+    service.create()
+    service.decide(event_id="x")
+    with service.engine.store.reading() as connection:
+        held = {scope: tokens.create(connection, scope, [scope]) for scope in tokens.SCOPES}
+    service.app.state.tokens._read = -2.0
+    paths = service.app.openapi()["paths"]
+    routes = [(m.upper(), path) for path, known in paths.items() for m in known]
+    open_ones = {"/healthz", "/readyz"}
+    assert len(routes) > 14
+    seen = set()
+    for method, path in routes:
+        where = path.format(loop="shop", event_id="x")
+        if path in open_ones:
+            assert service.ask(method, where)[0] == 200
+            continue
+        assert service.ask(method, where)[0] == 401, path
+        assert service.ask(method, where, headers={"authorization": "Bearer nw_x"})[0] == 401
+        status = {
+            scope: service.ask(method, where, headers={"authorization": f"Bearer {held[scope]}"})
+            for scope in sorted(tokens.SCOPES, key="reward read decide admin".index)
+        }
+        allowed = [scope for scope, answer in status.items() if answer[0] != 403]
+        assert len(allowed) == 1, (path, status)
+        seen.add(allowed[0])
+    assert seen == {*tokens.SCOPES}
+    with service.engine.store.reading() as connection:
+        tokens.revoke(connection, "read")
+        stored = connection.rows("SELECT * FROM tokens")
+    assert not any(token in str(stored) for token in held.values())
+    service.app.state.tokens._read = -2.0
+    gone = {"authorization": f"Bearer {held['read']}"}
+    assert service.ask("GET", "/v1/loops", headers=gone)[0] == 401
+
+
+def test_without_tokens_only_this_machine_is_answered(service, tmp_path):
+    status, held = service.ask("GET", "/v1/loops", headers={"host": "evil.example"})
+    assert (status, held["error"]["where"]) == (403, "host")
+    done = CliRunner().invoke(
+        main, ["serve", "--host", "0.0.0.0", "--database", f"sqlite:///{tmp_path}/b.db"]
+    )
+    assert done.exit_code == 2
+    assert "no tokens" in done.output
+
+
+def test_limits(tmp_path):
+    with Service(tmp_path, body=2000, batch=3, decisions=5) as service:
+        service.create()
+        status, held = service.ask("POST", "/v1/loops/shop/decide", {"subject": "x" * 3000})
+        assert (status, held["error"]["code"]) == (413, "body_too_large")
+        batch = [{"context": context(0)}] * 4
+        assert service.ask("POST", "/v1/loops/shop/decide:batch", batch)[0] == 422
+        answers = [service.ask("POST", "/v1/loops/shop/decide:batch", batch[:3]) for _ in range(2)]
+        assert [status for status, _ in answers] == [200, 429]
+
+
+def test_a_full_disk_loses_nothing(service):
+    """503 while there is no room, then it goes on."""
+    service.create()
+    service.decide(event_id="before")
+    writer = service.engine.writer
+    ((pages,),) = writer.do(lambda connection: connection.rows("PRAGMA page_count"))
+    writer.do(lambda connection: connection.rows(f"PRAGMA max_page_count = {pages}"))
+    big = [{"context": context(i), "event_id": f"b{i}"} for i in range(200)]
+    status, held = service.ask("POST", "/v1/loops/shop/decide:batch", big)
+    assert status == 503
+    assert "full" in held["error"]["message"]
+    assert [row[2] for row in rows_of(service.database, "shop")] == ["before"]
+    writer.do(lambda connection: connection.rows(f"PRAGMA max_page_count = {2**30}"))
+    assert service.ask("POST", "/v1/loops/shop/decide:batch", big)[0] == 200
+    assert service.reward("before", 1)[0] == 204
+    version = len(rows_of(service.database, "shop"))
+    assert version == 202
+    assert replayed(service.database, "shop") == (version, service.learnt(version))
+
+
+def test_a_second_process_is_refused_and_network_shares_are(service, tmp_path):
+    with pytest.raises(ValueError, match="served by another process"):
+        Engine(Store(service.database)).open()
+    mounts = f"a / ext4 rw 0 0\nb:/c {tmp_path} nfs4 rw 0 0\n"
+    assert file_system(tmp_path / "log.db", mounts) == "nfs4"
+    refuse_network_share(tmp_path / "log.db")
+    with pytest.raises(ValueError, match="no folder"):
+        Store(f"sqlite:///{tmp_path}/none/log.db")
+
+
+def test_threads_do_not_count_a_reward_twice(service):
+    service.create()
+    service.decide(event_id="one")
+    found = []
+
+    def work():
+        client = Client(f"http://127.0.0.1:{service.running.port}")
+        for _ in range(5):
+            path = "/v1/loops/shop/events/one/reward"
+            found.append(client.ask("POST", path, {"value": 1})[0])
+        client.connection.close()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert {*found} == {204}
+    assert len(rows_of(service.database, "shop")) == 2
+
+
+def test_commands(tmp_path):
+    database = ["--database", f"sqlite:///{tmp_path}/log.db"]
+
+    def run(*words, code=0):
+        done = CliRunner().invoke(main, [*words, *database])
+        assert done.exit_code == code, done.output
+        return done.output
+
+    settings = json.dumps({**SHOP, "context": {"age": "number"}})
+    run("loops", "create", "shop", "--settings", settings)
+    assert "another loop" in run("loops", "create", "shop", "--settings", settings, code=2)
+    assert "actions" in run("loops", "create", "b", "--settings", '{"actions": 3}', code=2)
+    assert run("tokens", "create", "web", "--scope", "decide").startswith("nw_")
+    assert "in use" in run("tokens", "list")
+    run("tokens", "revoke", "web")
+    assert "revoked" in run("tokens", "list")
+    table = tmp_path / "past.csv"
+    lines = ["age,action,reward", *(f"{20 + i},offer,{i % 2}" for i in range(40))]
+    table.write_text("\n".join(lines))
+    for _ in range(2):  # the same file counts once
+        run("loops", "import", "shop", str(table))
+    table.write_text("age,action,reward\n3,offer,1\n3,offer,7\n")
+    assert "row 2" in run("loops", "import", "shop", str(table), code=2)
+    with Service(tmp_path) as service:
+        service.learnt(80)
+        agent = Agent.for_binary_rewards(arms=service.engine.find("shop").agent.arms)
+        for i in range(40):
+            agent.adopt({"age": 20 + i}, "offer", key=i)
+            agent.learn(i, float(i % 2))
+        theirs = service.engine.find("shop").agent.state
+        np.testing.assert_allclose(theirs.vector.theta, agent.state.vector.theta, rtol=1e-9)
+        assert service.ask("GET", "/v1/loops")[0] == 401  # there was a token once
+    assert "80 rows" in run("loops", "list")
+    run("loops", "pause", "shop")
+    assert "paused" in run("loops", "list")
+    run("loops", "resume", "shop")
+    run("loops", "rollback", "shop", "10")
+    out = tmp_path / "log.parquet"
+    assert "40 decisions" in run("loops", "export", "shop", str(out))
+    assert "no loop 'x'" in run("replay", "x", code=2)
+
+
+def test_an_export_is_what_evaluate_reads(service, tmp_path):
+    import pandas
+
+    import noisewise as nw
+
+    service.create(explore=0.5)
+    played(service, 40)
+    out = Path(tmp_path) / "log.csv"
+    done = CliRunner().invoke(
+        main, ["loops", "export", "shop", str(out), "--database", service.database]
+    )
+    assert done.exit_code == 0, done.output
+    frame = pandas.read_csv(out)
+    assert {"slot", "group", "probabilities"} <= {*frame.columns}
+    found = nw.off_policy_value(frame, context=["age", "country"])
+    assert found.of("played").value == pytest.approx(frame["reward"].mean())
+
+
+def test_an_agent_adopts_what_another_chose():
+    """The same decisions and rewards in the same order: equal bit for bit."""
+    settings = loops.Settings.model_validate(SHOP)
+    one, other = settings.agent(), settings.agent()
+    for i in range(60):
+        for agent in (one, other):
+            agent.adopt(context(i), SHOP["actions"][i % 3], key=i)
+            if i % 4:
+                agent.learn(i - i % 2, float(i % 3 == 0)) if agent.is_pending(i - i % 2) else None
+        other = learning.loaded(learning.saved(other)) if i == 30 else other
+    assert learning.digest(one) == learning.digest(other)
+    assert one.state.pending == len(one.pending)
+    with pytest.raises(ValueError, match="pending already"):
+        one.adopt(context(0), "offer", key=one.pending[0])
+    with pytest.raises(ValueError, match="no arms"):
+        Agent.for_binary_rewards(dim=2).adopt({}, "offer", key=1)
