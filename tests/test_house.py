@@ -16,12 +16,7 @@ from places import ROOT
 import noisewise
 from noisewise.kernels import cache
 
-<<<<<<< HEAD
-TESTED = "studies", "data", "dev"
-=======
-ROOT = Path(__file__).resolve().parents[1]
 TESTED = "studies", "data", "serve", "postgres", "dev"
->>>>>>> 4492c84 (Serve decisions over HTTP, on a log from which the state follows)
 HEAVY = {"numba", "pandas", "matplotlib", "sklearn", "pyarrow", "joblib"}
 
 

@@ -10,8 +10,8 @@ import click
 from . import POLICIES, REGRESSORS, __version__
 from .experiments import EXPERIMENTS, Record
 from .file_commands import evaluate, fit, predict, writable
-from .supported import install
 from .service.commands import COMMANDS
+from .supported import install
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
