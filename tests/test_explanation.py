@@ -7,14 +7,15 @@ import pytest
 from instances import sphere
 
 import noisewise as nw
+from noisewise.agent.decision_log import DecisionLog
 from noisewise.agent.explanation import Explanation
 
 RNG = np.random.default_rng
 
 TABLE = """\
-action  estimate           interval  exploration  largest contributions
-ad        0.6389   [0.2197, 0.9175]      +0.1683  ad:age +0.1102, ad +0.02667
-mail      0.3616  [0.08478, 0.7759]       +1e-06
+action     sum  estimate           interval  exploration  largest contributions
+ad      0.8073    0.6389   [0.2197, 0.9175]      +0.1683  ad:age +0.1102, ad +0.02667
+mail    0.3616    0.3616  [0.08478, 0.7759]       +1e-06
 interval: approximate
 contributions: what the estimate would lose without the feature
 rewards learnt: 20
@@ -52,6 +53,111 @@ def test_the_table_as_html():
     assert "<li>note: beware</li>" in text
     words = nw.Agent(nw.LinUCB(), arms=nw.Arms(["<b>"], None)).explain(None)._repr_html_()
     assert "<td>&lt;b&gt;</td>" in words
+
+
+def test_the_chosen_row_comes_first_and_a_sentence_says_why():
+    rows = [
+        nw.Reason(0, 0.41, exploration=0.05, action="nothing"),
+        nw.Reason(1, 0.4, exploration=0.2, action="discount"),
+        nw.Reason(2, 0.3, exploration=0.1, action="mail"),
+    ]
+    found = Explanation(rows, chosen=(1,), past=True, learnt={"rewards learnt": 1234567})
+    assert str(found).splitlines() == [
+        "'discount' was chosen: estimated 0.4, less than 'nothing' with 0.41, but uncertain enough "
+        "to be worth trying.",
+        "chosen  action     sum  estimate  exploration",
+        "*       discount   0.6       0.4         +0.2",
+        "        nothing   0.46      0.41        +0.05",
+        "        mail       0.4       0.3         +0.1",
+        "rewards learnt: 1,234,567",
+    ]
+    assert [row.arm for row in found] == [0, 1, 2]  # as given
+    assert found._repr_html_().startswith("<p>&#x27;discount&#x27; was chosen")
+
+    def says(rows, chosen, **more):
+        return Explanation(rows, chosen=chosen, **more).sentence
+
+    assert "highest estimate, 0.41" in says(rows, (0,))
+    assert says(rows, (1, 0)).startswith("'discount' and 'nothing' would be chosen: the largest")
+    assert "nothing else" in says(rows[:1], (0,))
+    assert "at random" in says(rows, (2,), drawn=True)
+    assert says([rows[0], rows[0]], (0,)).startswith("2 actions have the same sum")
+    assert says(rows, ()) == ""
+    assert says([nw.Reason(0), nw.Reason(1)], (0,), past=True) == "arm 0 was chosen."
+
+
+def test_without_a_context_nothing_is_passed():
+    test = nw.Agent.for_binary_rewards(arms=nw.Arms(["A", "B"], None))
+    test.learn(np.array([1.0, 0.0]), 1.0)
+    assert test.explain()[0].action == "A"
+    assert test.explain().chosen == (test.choose(None) == "B",)
+    assert nw.Agent(nw.Uniform(), arms=test.arms).explain().chosen == ()
+    for agent, words in ((nw.Agent.for_means(2), "arms is None"), (shop(), "context")):
+        with pytest.raises(ValueError, match=words):
+            agent.explain()
+
+
+def test_words_are_shown_as_seen():
+    """The columns of a word count together: without all of them the score is that of no word."""
+    arms = nw.Arms(["a", "b"], context={"page": 4, "country": ["de", "fr"], "age": float})
+    agent, rng = nw.Agent.for_continuous_rewards(arms=arms), RNG(4)
+    for t in range(60):
+        c = {"page": f"p{t % 3}", "country": "de" if t % 2 else "fr", "age": rng.random()}
+        agent.learn(arms(c)[t % 2], float(t % 3 + (t % 2) * c["age"]))
+    row = agent.explain({"page": "p1", "country": "fr", "age": 0.3})[1]
+    names = [name for name, _ in row.parts]
+    assert sorted(names) == ["b", "b:age", "b:country=fr", "b:page=p1"]
+    z = agent.state.features(arms({"page": "p1", "country": "fr", "age": 0.3}))[1]
+    own = [name.startswith("b:page#") for name in arms.names]
+    assert dict(row.parts)["b:page=p1"] == pytest.approx(
+        (z * agent.state.vector.theta)[:-1] @ np.array(own, dtype=float)
+    )
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_a_past_decision_is_explained_as_it_was_taken(share, tmp_path):
+    agent = shop()
+    agent.forget("pending")
+    agent.record = DecisionLog(3)
+    agent.randomisation = agent.randomisation._replace(share=share)
+    before = agent.explain([2.0])
+    agent.choose([2.0], "k", top=2)
+    assert agent.choose([2.0], "later") in ("ad", "mail")
+    agent.learn("k", {"ad": 1.0})
+    for _ in range(20):
+        agent.learn(agent.arms([1.0])[0], 0.0)
+    agent.save(tmp_path / "a.npz")
+    for each in (agent, nw.Agent.load(tmp_path / "a.npz")):
+        why = each.explain(key="k")
+        for row, then in zip(why, before, strict=True):
+            assert row.estimate == pytest.approx(then.estimate)
+            assert row.exploration == pytest.approx(then.exploration)
+            assert dict(row.parts) == pytest.approx(dict(then.parts))
+        assert set(why.chosen) == {0, 1}
+        assert why.learnt["reward of 'ad'"] == 1.0
+        assert why.learnt["probability of 'mail'"] == pytest.approx(1 - share / 2)
+        assert "were chosen" in str(why)
+        single = each.explain(key="later")
+        assert single.learnt["probability"] in (1.0, 1 - share / 2, share / 2)
+    agent.forget("later")
+    for key, given, words in (
+        ("later", {}, "is not in the record"),
+        ("k", {"arms": [1.0]}, "arms"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            agent.explain(key=key, **given)
+    with pytest.raises(ValueError, match="was not recorded"):
+        shop().explain(key="pending")
+
+
+def test_batches_with_a_record_are_explained_one_by_one():
+    one, two = (nw.Agent.for_means(2, record=10) for _ in range(2))
+    two.choose_many([np.eye(2)] * 4, [*"abcd"])
+    for key in "abcd":
+        one.choose(np.eye(2), key)
+        assert repr(one.explain(key=key)) == repr(two.explain(key=key))
+    one.choose(np.eye(2))
+    assert one.explain(key=None).past
 
 
 def test_an_agent_explains_itself():

@@ -110,7 +110,9 @@ def test_saved_and_loaded_with_the_agent(named, tmp_path):
 
 def test_a_record_of_a_file_is_checked():
     good = (None, ((1.0, "x"), (0, 1)), 1, (0.25, 0.75), 0.5)
-    assert DecisionLog(5, [good]).saved() == (5, [good])
+    assert DecisionLog(5, [good]).saved() == (5, [(*good, (), (), ())])
+    full = (*good, (0.5, None), (0.1, 0.2), (("age", 0.3),))
+    assert DecisionLog(5, [full]).saved() == (5, [full])
     bad = [
         good[:4],
         ("a", good[1], 2, *good[3:]),
@@ -120,6 +122,10 @@ def test_a_record_of_a_file_is_checked():
         ("a", (([],), (0, 1)), *good[2:]),
         ("a", np.ones((3, 2)), *good[2:]),
         (*good[:4], float("nan")),
+        (*full[:5], (0.5,), *full[6:]),
+        (*full[:6], (0.1, float("inf")), full[7]),
+        (*full[:7], (("age", "x"),)),
+        (*full[:7], (3,)),
         3,
     ]
     for each in bad:

@@ -133,10 +133,18 @@ class Arms:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The name of each column."""
+        return self._named(context_fields.columns(self._declared if self.interactions else ()))
+
+    def labels(self, values: Sequence[Value]) -> tuple[str, ...]:
+        """Return the name of each column in a context: those of a word are called by the word."""
+        return self._named(
+            context_fields.labels(self._declared if self.interactions else (), values)
+        )
+
+    def _named(self, context: Sequence[str]) -> tuple[str, ...]:
         own = context_fields.columns(self.fields)
         if self.interactions is None:
             return (*own, *(() if own else self._owners))
-        context = context_fields.columns(self._declared)
         heads = own if self.interactions == "shared" else self._owners
         blocks = (f"{head}:{c}" if c else head for head in heads for c in ("", *context))
         return (*(() if heads is own else own), *blocks)

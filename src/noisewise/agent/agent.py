@@ -11,6 +11,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from importlib import import_module
 from threading import RLock
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from ..protocols import Array, Policy, trait
 from . import agent_state, slates
 from .action_features import Arms
 from .decision_log import CAPACITY, DecisionLog
-from .explanation import Explanation, explanation
+from .explanation import Explanation, explanation, past_explanation, seen
 from .kinds import is_ftrl_ucb
 from .learning import Learning
 from .observations import (
@@ -305,16 +306,14 @@ class Agent(Learning):
                 self._decide_slate(each.x, each, key, None, top, False)[0] for each, key in pairs
             ]
         room = len(self._pending.arms) + len(keys) <= self.capacity
-        if not room or self.randomisation.share or not isinstance(self.policy, Batching):
+        alone = self.randomisation.share or self.record.capacity  # each is looked at
+        if not room or alone or not isinstance(self.policy, Batching):
             pairs = zip(offers.each(), keys, strict=True)
             return [self._decide(each.x, each, key, None, False)[0] for each, key in pairs]
         self._pending.announce(self.policy, self.state, keys[0])
         chosen, arms = self.policy.select_many(self.state, *offers[:3], self.rng)
         self._pending.add_many(keys, arms)
         played: list[int] = chosen.tolist()
-        if self.record.capacity:
-            for each, key, k in zip(offers.each(), keys, played, strict=True):
-                self.record.decide(key, each.kept(), k, np.eye(len(each.x))[k])
         return played
 
     def _decide(
@@ -331,8 +330,15 @@ class Agent(Learning):
             self._drop()
         self._pending.add(key, x[k].copy())
         if p is not None:
-            self.record.decide(key, offer.kept() if offer else x.copy(), k, p)
+            self._write_down([key], offer or Offer(x), [k], [p])
         return k, p
+
+    def _write_down(self, keys: list[Any], offer: Offer, chosen: list[int], p: Any) -> None:
+        """Record what was chosen and why."""
+        if self.record.capacity:
+            why = seen(self.policy, self.state, offer, self.arms, chosen)
+            for each in zip(keys, [offer.kept()] * len(keys), chosen, p, why, strict=True):
+                self.record.decide(*each)
 
     def _decide_slate(
         self,
@@ -357,9 +363,7 @@ class Agent(Learning):
         called = offer.called(best) if offer else best
         self._pending.add_slate(key, tuple(called), [x[k].copy() for k in best])
         if p is not None:
-            kept = offer.kept() if offer else x.copy()
-            for slot, k, row in zip(self._pending.newest, best, p, strict=True):
-                self.record.decide(slot, kept, k, row)
+            self._write_down([*self._pending.newest], offer or Offer(x), best, p)
         return best, p
 
     def adopt(self, context: object, action: str, key: Key) -> None:
@@ -454,16 +458,30 @@ class Agent(Learning):
 
     def is_pending(self, key: Key) -> bool:
         """Return whether the decision under a key has no reward yet."""
-        return key in self._pending.arms
+        return key in self._pending
 
-    def explain(self, arms: object, actions: Sequence[str] | None = None) -> Explanation:
+    def explain(
+        self,
+        arms: object = None,
+        actions: Sequence[str] | None = None,
+        *,
+        key: Key | EllipsisType = ...,
+    ) -> Explanation:
         """Return why each arm is ranked as it is, a list of `Reason` that prints as a table.
 
         The table has the estimate of each mean, its interval, the exploration bonus, and the
         largest contributions of features, all on the scale of rewards; by default a context
-        contributes relative to the average one. Below the table stands what else was learnt. As for
-        `choose`, pass a context where the agent has `Arms`: then actions and features have names.
+        contributes relative to the average one. Above it stands in words why the first row is
+        chosen, below it what else was learnt. As for `choose`, pass a context where the agent has
+        `Arms`: then actions and features have names. Where there is no context pass nothing.
+
+        With ``key`` a decision is explained as it was taken, pending or not, if it is still in the
+        record, see ``record`` and `log`.
         """
+        if key is not ...:
+            return self._explain_decision(key, arms, actions)
+        if self.arms is None and arms is None:
+            raise ValueError("arms is None; pass the arms to choose from, or key= of a decision")
         offer = read_offer(self.arms, arms, actions, self._clips)
         with self._lock, Inside(self):
             self._announce(offer.x)
@@ -471,6 +489,21 @@ class Agent(Learning):
                 self.policy, self.state, offer, self.arms, self.unit is None,
                 stand_ins(self.unit, self.scale),
             )  # fmt: skip
+
+    def _explain_decision(self, key: Key, arms: object, actions: object) -> Explanation:
+        if arms is not None or actions is not None:
+            raise ValueError("arms or actions were passed with a key; pass one of them")
+        with self._lock:
+            found = self.record.of(checked_key(key))
+        if not found or not found[0].estimates:
+            kept = (
+                "is not in the record, which holds the last {:,} decisions without forgotten ones"
+            )
+            why = kept.format(self.record.capacity) if self.record.capacity else "was not recorded"
+            raise ValueError(
+                f"the decision of key {key!r} {why}; pass a larger record= to the agent beforehand"
+            )
+        return past_explanation(found, self.arms)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write policy, state, generator, pending decisions and the record to one file.

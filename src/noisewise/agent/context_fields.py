@@ -123,6 +123,19 @@ def columns(fields: Iterable[Field]) -> list[str]:
     return names
 
 
+def labels(fields: Sequence[Field], values: Sequence[Value]) -> list[str]:
+    """Return a name for each column where the values are known: all of a word have that word's.
+
+    >>> labels([("age", None), ("country", ("de", "fr")), ("page", 2)], [31.0, "fr", "home"])
+    ['age', 'country=fr', 'country=fr', 'page=home', 'page=home']
+    """
+    names = []
+    for (name, kind), value in zip(fields, values, strict=True):
+        width = 1 if kind is None else len(kind) if isinstance(kind, tuple) else kind
+        names += [name if kind is None else f"{name}={value}"] * width
+    return names
+
+
 def encode(fields: Sequence[Field], values: Sequence[Value]) -> list[float]:
     """Return the numbers of the columns: numbers themselves, 1 in the column of a word."""
     row: list[float] = []

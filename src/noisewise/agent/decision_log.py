@@ -12,7 +12,7 @@ from ..protocols import Array
 from ..states import check_array, check_finite
 from .action_features import Arms
 from .context_fields import Value
-from .observations import Key, is_key, is_slot
+from .observations import Key, is_key, is_slot, owner
 
 CAPACITY = 10_000
 
@@ -20,10 +20,19 @@ CAPACITY = 10_000
 Offer = tuple[tuple[Value, ...], tuple[int, ...]] | Array
 
 
+class Seen(NamedTuple):
+    """What a decision rested on: estimate and exploration of each arm, contributions to one."""
+
+    estimates: tuple[float | None, ...]
+    explorations: tuple[float | None, ...]
+    parts: tuple[tuple[str, float], ...] = ()
+
+
 class Decision(NamedTuple):
     """What was offered, what was chosen of it, with which probabilities, and its reward, or None.
 
-    Of several actions chosen together each is a decision, whose key is a `Slot`.
+    Of several actions chosen together each is a decision, whose key is a `Slot`. The rest is what
+    was `Seen`.
     """
 
     key: Key
@@ -31,6 +40,9 @@ class Decision(NamedTuple):
     chosen: int
     probabilities: tuple[float, ...]
     reward: float | None
+    estimates: tuple[float | None, ...] = ()
+    explorations: tuple[float | None, ...] = ()
+    parts: tuple[tuple[str, float], ...] = ()
 
 
 class DecisionLog:
@@ -53,12 +65,12 @@ class DecisionLog:
         if len(self.decisions) > self.capacity:
             del self.decisions[next(iter(self.decisions))]
 
-    def decide(self, key: Key, offer: Offer, chosen: int, probabilities: Array) -> None:
+    def decide(self, key: Any, offer: Offer, chosen: int, probabilities: Array, seen: Seen) -> None:
         """Keep a decision; one that is pending under the same key never gets its reward."""
         if not self.capacity:
             return
         self._pending[key] = self._next
-        self._put(Decision(key, offer, chosen, tuple(probabilities.tolist()), None))
+        self._put(Decision(key, offer, chosen, tuple(probabilities.tolist()), None, *seen))
 
     def settle(self, key: Key, reward: float) -> None:
         """Keep the reward of a decision; again is the same."""
@@ -75,6 +87,18 @@ class DecisionLog:
         """Return the probabilities of a decision that is pending, None where it is not kept."""
         found = self.decisions.get(self._pending.get(key, -1))
         return None if found is None else np.array(found.probabilities)
+
+    def of(self, key: Key) -> list[Decision]:
+        """Return the last decision under a key, slot by slot where it has several."""
+        found: dict[Any, Decision] = {}
+        for each in reversed(self.decisions.values()):
+            if owner(each.key) == key and (
+                not found or (is_slot(each.key) and each.key not in found)
+            ):
+                found[each.key] = each
+            elif found and each.key in found:
+                break
+        return [found[each] for each in sorted(found, key=lambda k: k[1] if is_slot(k) else 0)]
 
     def saved(self) -> tuple[int, list[Decision]]:
         """Return what a file holds: the capacity, and the decisions, pending or with a reward."""
@@ -134,7 +158,7 @@ class DecisionLog:
 def _checked(decision: Any) -> Decision:
     """Return a decision of a file, or raise."""
     try:
-        key, offer, chosen, p, reward = found = Decision(*decision)
+        key, offer, chosen, p, reward, *seen, parts = found = Decision(*decision)
         K = len(p)
         fits = type(chosen) is int and 0 <= chosen < K and is_key(key)
         total = sum(finite("probability", each) for each in p)
@@ -148,6 +172,10 @@ def _checked(decision: Any) -> Decision:
             fits = fits and len(at) == K and all(type(each) is int and each >= 0 for each in at)
         if reward is not None:
             finite("reward", reward)
+        for value in (value for column in seen for value in column if value is not None):
+            finite("estimate", value)
+        fits = fits and all(len(column) in (0, K) for column in seen)
+        fits = fits and all(type(name) is str and type(part) is float for name, part in parts)
     except (TypeError, IndexError):
         fits = False
     if not fits:

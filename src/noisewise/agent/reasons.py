@@ -144,12 +144,20 @@ def _index(policy: Policy[Any], state: Any, x: Array) -> Array | None:
 def parts(
     policy: Policy[Any], state: Any, names: tuple[str, ...], x: Array
 ) -> list[tuple[Part, ...]]:
-    """Return what the mean of each arm would lose without each of its features, most first."""
+    """Return what the mean of each arm would lose without each of its features, most first.
+
+    Features of the same name, such as the columns of a word, count together.
+    """
     theta: Array = trait(state, "theta", np.empty(0))
     scores, own = _scores(policy, state, x, None), isinstance(policy, SelfAccounting)
     if scores is None or not (own or theta.shape == x.shape[1:]):
         return [()] * len(x)
     added = policy.contributions(state, x) if isinstance(policy, SelfAccounting) else x * theta
+    distinct = {name: i for i, name in enumerate(dict.fromkeys(names))}
+    if len(distinct) < len(names):
+        together = np.zeros((len(distinct), len(x)))
+        np.add.at(together, [distinct[name] for name in names], added.T)
+        names, added = tuple(distinct), together.T
     lost = mean_of(policy, scores)[:, None] - mean_of(policy, scores[:, None] - added)
     order = np.argsort(-np.abs(lost), axis=1, kind="stable").tolist()
     return [
