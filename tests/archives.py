@@ -97,7 +97,12 @@ AGENTS = {
     "agent-self-tuned": nw.Agent.for_continuous_rewards,
     "agent-guaranteed": lambda dim: nw.Agent.for_continuous_rewards(dim, guaranteed=True),
     "agent-contexts": lambda _: nw.Agent.for_binary_rewards(
-        arms=nw.Arms(["a", "b"], context=["age"]), randomise=0.3, seed=4
+        arms=nw.Arms(["a", "b"], context=["age"]),
+        randomise=0.3,
+        among="all",
+        seed=4,
+        baseline="a",
+        holdout=0.2,
     ),
     "agent-thompson": lambda dim: nw.Agent(nw.LinearThompson(), dim, seed=3),
 }
@@ -164,7 +169,8 @@ def teach(agent, begin, end):
     """Rewards with and without sd, at once and late; two decisions wait at the end."""
     _, y, s = rows(3, end)
     for t in range(begin, end):
-        agent.choose(offer(agent, t), key=t)
+        whose = t % 5 if agent.holdout.share else None
+        agent.choose(offer(agent, t), key=t, subject=whose)
     for t in agent.waiting[:-2]:
         if agent.arms is not None:
             agent.learn(t, float(y[t] > 0.5))

@@ -27,8 +27,15 @@ from ..links import Link
 from ..protocols import Array, Policy, trait
 from . import agent_state, slates
 from .action_features import Arms
+from .comparing import Comparing
 from .decision_log import CAPACITY, DecisionLog
+<<<<<<< HEAD
 from .explanation import Explanation, explanation, past_explanation, seen
+=======
+from .experiment import Experiment
+from .explanation import Explanation, explanation
+from .holdout import holdout as holdout_of
+>>>>>>> e54c5ee (Compare an agent with its holdout, and actions with each other, at any time)
 from .kinds import is_ftrl_ucb
 from .learning import Learning
 from .observations import (
@@ -55,7 +62,7 @@ from .residuals import ResidualScale
 from .reward_scale import LEAST_NOISE, stand_ins
 
 
-class Agent(Learning):
+class Agent(Learning, Comparing):
     """Chooses among arms, and learns from rewards that come at once, late, in any order or never.
 
     Threads may share an agent: it locks. A call of `learn` that was interrupted may be repeated
@@ -88,7 +95,15 @@ class Agent(Learning):
         others have probability 0, so the log says nothing about policies that play them. "all"
         serves every policy and costs more regret.
     record : int, optional
-        How many decisions `log` holds: by default 10,000 where decisions are randomised, else 0.
+        How many decisions `log` holds: by default 10,000 where decisions are randomised or held
+        out, else 0.
+    baseline : action or "uniform", optional
+        What would be done without the agent: an action (the index of an arm where there are no
+        ``arms``), or an even draw of those on offer. Held-out decisions get it; the agent learns
+        from their rewards, too.
+    holdout : float, in [0, 1)
+        The share of decisions that get the baseline, for `gain`: drawn one by one, or once for each
+        ``subject`` of `choose`, by a hash. Agents of equal ``seed`` hold out the same subjects.
 
     Examples
     --------
@@ -116,6 +131,8 @@ class Agent(Learning):
         randomise: float = 0.0,
         among: str = "plausible",
         record: int | None = None,
+        baseline: object = None,
+        holdout: float = 0.0,
     ) -> None:
         refuse_class("policy", policy)
         if not isinstance(policy, Policy):
@@ -126,14 +143,20 @@ class Agent(Learning):
         self.policy = policy
         self.state = policy.start(self.dim)
         self.randomisation = randomisation(policy, self.state, randomise, among)
-        self.record = DecisionLog((CAPACITY if randomise else 0) if record is None else record)
-        self.rng = np.random.default_rng(integer("seed", seed, least=0, most=2**128))
+        salt = integer("seed", seed, least=0, most=2**128)
+        self.holdout = holdout_of(holdout, baseline, arms, salt)
+        usual = CAPACITY if randomise or self.holdout.share else 0
+        self.record = DecisionLog(usual if record is None else record)
+        self.rng = np.random.default_rng(salt)
         self.capacity, self.dropped = integer("capacity", capacity), 0
         self._pending = Pending(policy, self.state)
         self._longest = norm_bound(policy, "feature_bound") or math.inf
         self._lock, self._saving = RLock(), RLock()
         register(self)
         self.rewards = None if rewards is None else limits_of(rewards)
+        self.experiment = Experiment.of(
+            arms, self.randomisation, self.holdout.share, self.rewards, self.capacity
+        )
         self.scale = ResidualScale() if isinstance(sigma, str) and sigma == "estimated" else None
         self.sigma = 1.0 if self.scale else positive("sigma", sigma)
         if self.scale and is_ftrl_ucb(policy) and policy.noise == "estimated":
@@ -156,6 +179,8 @@ class Agent(Learning):
         record: int | None = None,
         capacity: int = 10_000,
         keep_rows: int = 50_000,
+        baseline: object = None,
+        holdout: float = 0.0,
         guaranteed: bool = False,
         feature_bound: float = 1.0,
         parameter_bound: float = 1.0,
@@ -175,7 +200,7 @@ class Agent(Learning):
             policy = import_module("noisewise.bandits.ftrl_ucb").FTRLUCB(glm, "likelihood")
         return cls(
             policy, dim, seed, rewards=(0.0, 1.0), arms=arms, randomise=randomise, among=among,
-            record=record, capacity=capacity,
+            record=record, capacity=capacity, baseline=baseline, holdout=holdout,
         )  # fmt: skip
 
     for_means = for_binary_rewards
@@ -192,6 +217,8 @@ class Agent(Learning):
         record: int | None = None,
         capacity: int = 10_000,
         keep_rows: int = 50_000,
+        baseline: object = None,
+        holdout: float = 0.0,
         guaranteed: bool = False,
         feature_bound: float = 1.0,
         parameter_bound: float = 1.0,
@@ -215,7 +242,8 @@ class Agent(Learning):
             policy = kind(glm, noise_floor=0.05 * size, ridge=ridge / glm.parameter_bound**2)
         agent = cls(
             policy, dim, seed, sigma="estimated" if guaranteed else 1.0, arms=arms,
-            randomise=randomise, among=among, record=record, capacity=capacity,
+            randomise=randomise, among=among, record=record, capacity=capacity, baseline=baseline,
+            holdout=holdout,
         )  # fmt: skip
         if guaranteed:
             agent.scale = ResidualScale(size * size, floor=LEAST_NOISE * size)
@@ -230,6 +258,7 @@ class Agent(Learning):
         actions: Sequence[str] | None = None,
         top: int | None = None,
         with_probabilities: bool = False,
+        subject: Key = None,
     ) -> Any:
         """Return the index of the arm to play, and remember its features under ``key``.
 
@@ -237,7 +266,8 @@ class Agent(Learning):
         `Arms`, and an action's name is returned, of those in ``actions`` or of all. Without a key
         only the last decision is remembered, under None. ``sigma``, (K,), is the standard deviation
         of each arm's reward, for policies that need it. ``with_probabilities`` adds the probability
-        of each arm.
+        of each arm. ``subject`` says who the decision is for, a string or an integer: with a
+        holdout all decisions for a subject are held out, or none.
 
         With ``top`` a list of so many different arms is returned, best first: one decision, whose
         rewards are learnt slot by slot. All arms are evaluated once, by their own rewards: that two
@@ -253,14 +283,16 @@ class Agent(Learning):
             offer = read_offer(self.arms, arms, actions, self._clips)
         x = offer.x if offer else numbers("arms", arms, check=False)  # the policy looks at values
         sigma = None if sigma is None else spreads(sigma, len(np.atleast_1d(x)))
+        who = self.holdout.subject(subject)
         with self._lock, Inside(self):
             if key is not None:
                 refuse_pending([key], self._pending)
+            self._check_holdout([offer or Offer(x)], [who], top)
             k: Any
             if top is None:
-                k, p = self._decide(x, offer, key, sigma, with_probabilities)
+                k, p = self._decide(x, offer, key, sigma, with_probabilities, who)
             else:
-                k, p = self._decide_slate(x, offer, key, sigma, top, with_probabilities)
+                k, p = self._decide_slate(x, offer, key, sigma, top, with_probabilities, who)
         chosen = offer.called(k) if offer else k
         return (chosen, p) if with_probabilities else chosen
 
@@ -271,6 +303,7 @@ class Agent(Learning):
         *,
         actions: Sequence[str] | None = None,
         top: int | None = None,
+        subjects: Sequence[Key] | None = None,
     ) -> list[Any]:
         """Return what `choose` returns for each of many offers, in order, each under its key.
 
@@ -279,6 +312,7 @@ class Agent(Learning):
         that anticipates, as the default does, counts each decision before it takes the next, so
         that a batch does not repeat one; the default takes all of them in one compiled call, unless
         ``top`` is given.
+        ``subjects`` says who each is for.
         """
         whose, given = batch_keys(keys, self.capacity, self.dim), listed(offers)
         if len(whose) != len(given):
@@ -288,49 +322,86 @@ class Agent(Learning):
         if not whose:
             return []
         read = read_offers(self.arms, given, actions, self._clips, self.dim, self._longest)
+        people = [None] * len(whose) if subjects is None else list(subjects)
+        if len(people) != len(whose):
+            raise ValueError(
+                f"subjects has length {len(people)}, keys {len(whose)}; pass one for each"
+            )
+        who = [self.holdout.subject(each) for each in people]
         with self._lock, Inside(self):
             refuse_pending(whose, self._pending)
+            self._check_holdout(read.each(), who, top)
             try:
-                chosen = self._decide_many(read, whose, top)
+                chosen = self._decide_many(read, whose, who, top)
             except BaseException:
                 for key in whose:
                     self._give_up(key)
                 raise
         return read.called(chosen)
 
-    def _decide_many(self, offers: Offers, keys: list[Key], top: int | None) -> list[Any]:
+    def _decide_many(
+        self, offers: Offers, keys: list[Key], subjects: Sequence[int | None], top: int | None
+    ) -> list[Any]:
         """Return the arms to play: in one call of the policy, unless Python takes part."""
         if top is not None:
-            pairs = zip(offers.each(), keys, strict=True)
             return [
-                self._decide_slate(each.x, each, key, None, top, False)[0] for each, key in pairs
+                self._decide_slate(each.x, each, key, None, top, False, subject)[0]
+                for each, key, subject in zip(offers.each(), keys, subjects, strict=True)
             ]
         room = len(self._pending.arms) + len(keys) <= self.capacity
+<<<<<<< HEAD
         alone = self.randomisation.share or self.record.capacity  # each is looked at
         if not room or alone or not isinstance(self.policy, Batching):
             pairs = zip(offers.each(), keys, strict=True)
             return [self._decide(each.x, each, key, None, False)[0] for each, key in pairs]
+=======
+        drawn = self.randomisation.share or self.holdout.share
+        if not room or drawn or not isinstance(self.policy, Batching):
+            return [
+                self._decide(each.x, each, key, None, False, subject)[0]
+                for each, key, subject in zip(offers.each(), keys, subjects, strict=True)
+            ]
+>>>>>>> e54c5ee (Compare an agent with its holdout, and actions with each other, at any time)
         self._pending.announce(self.policy, self.state, keys[0])
         chosen, arms = self.policy.select_many(self.state, *offers[:3], self.rng)
         self._pending.add_many(keys, arms)
         played: list[int] = chosen.tolist()
+<<<<<<< HEAD
+=======
+        if self.record.capacity:
+            for each, key, k in zip(offers.each(), keys, played, strict=True):
+                self.record.decide(key, each.kept(), k, np.eye(len(each.x))[k])
+        if self.experiment is not None:
+            for each, key, k in zip(offers.each(), keys, played, strict=True):
+                self._note_decision(key, each, k, None, None)
+>>>>>>> e54c5ee (Compare an agent with its holdout, and actions with each other, at any time)
         return played
 
     def _decide(
-        self, x: Array, offer: Offer | None, key: Key, sigma: Array | None, told: bool
-    ) -> tuple[int, Array | None]:
+        self, x: Array, offer: Offer | None, key: Key, sigma: Array | None, told: bool,
+        subject: int | None,
+    ) -> tuple[int, Array | None]:  # fmt: skip
         """Return the arm to play, and probabilities where these are recorded or to be ``told``."""
         self._announce(x, key)
         k, p = self.policy.select(self.state, x, self.rng, sigma), None
-        if self.randomisation.share or self.record.capacity or told:
+        if self.randomisation.share or self.holdout.share or self.record.capacity or told:
             k, p = self.randomisation.draw(self.policy, self.state, x, k, self.rng)
+        own, held = p, False
+        if self.holdout.share and p is not None:
+            place = self.holdout.place(offer or Offer(x))
+            k, p, held = self.holdout.draw(k, p, place, subject, self.rng)
         if key is None:
             self._pending.remove(self.policy, self.state, None)
         if len(self._pending.arms) >= self.capacity:
             self._drop()
         self._pending.add(key, x[k].copy())
         if p is not None:
+<<<<<<< HEAD
             self._write_down([key], offer or Offer(x), [k], [p])
+=======
+            self.record.decide(key, offer.kept() if offer else x.copy(), k, p)
+        self._note_decision(key, offer, k, own, subject, held)
+>>>>>>> e54c5ee (Compare an agent with its holdout, and actions with each other, at any time)
         return k, p
 
     def _write_down(self, keys: list[Any], offer: Offer, chosen: list[int], p: Any) -> None:
@@ -348,14 +419,18 @@ class Agent(Learning):
         sigma: Array | None,
         top: int,
         told: bool,
+        subject: int | None,
     ) -> tuple[list[int], Array | None]:
         """Return several arms to play, best first, and the probabilities in each slot."""
         size = slates.size_of(top, len(x), self.capacity)
         self._announce(x, key)
         best = slates.ranked(self.policy, self.state, x, size, self.rng, sigma)
-        p = None
-        if self.randomisation.share or self.record.capacity or told:
+        p, held = None, False
+        if self.randomisation.share or self.holdout.share or self.record.capacity or told:
             best, p = slates.draw(self.randomisation, self.policy, self.state, x, best, self.rng)
+        if self.holdout.share and p is not None:
+            subject = self.holdout.someone(self.rng) if subject is None else subject
+            best, p, held = self.holdout.draw_slate(best, p, subject, self.rng)
         if key is None:
             self._pending.remove(self.policy, self.state, None)
         while len(self._pending.arms) + size > self.capacity:
@@ -363,7 +438,15 @@ class Agent(Learning):
         called = offer.called(best) if offer else best
         self._pending.add_slate(key, tuple(called), [x[k].copy() for k in best])
         if p is not None:
+<<<<<<< HEAD
             self._write_down([*self._pending.newest], offer or Offer(x), best, p)
+=======
+            kept = offer.kept() if offer else x.copy()
+            for slot, k, row in zip(self._pending.newest, best, p, strict=True):
+                self.record.decide(slot, kept, k, row)
+        for slot in self._pending.newest:
+            self._note_decision(slot, None, 0, None, subject, held)
+>>>>>>> e54c5ee (Compare an agent with its holdout, and actions with each other, at any time)
         return best, p
 
     def adopt(self, context: object, action: str, key: Key) -> None:
@@ -405,6 +488,8 @@ class Agent(Learning):
         self._pending.remove(self.policy, self.state, key)
         for each in slots:
             self.record.forget(each)
+            if self.experiment is not None:
+                self.experiment.forget(each)
 
     def log(self, as_frame: bool = False) -> Any:
         """Return the recorded decisions that have their rewards as columns, oldest first.

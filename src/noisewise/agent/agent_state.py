@@ -25,6 +25,7 @@ from ..states import (
 )
 from .action_features import Arms
 from .decision_log import Decision, DecisionLog
+from .experiment import ExperimentState, restored
 from .kinds import is_ftrl_ucb
 from .observations import Key, is_key, is_slot, limits_of
 from .pending import Pending
@@ -54,6 +55,8 @@ class AgentState(OneLine):
     among: str = AMONG[0]
     record: tuple[int, list[Decision]] = field(default_factory=lambda: (0, []))
     slates: list[tuple[Key, tuple[Any, ...]]] = field(default_factory=list)
+    holdout: tuple[float, str | int | None, str] = (0.0, None, "0")
+    experiment: ExperimentState | None = None
 
     def __post_init__(self) -> None:
         keys, x = self.keys, self.features
@@ -80,6 +83,12 @@ class AgentState(OneLine):
         if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[1], list):
             raise ValueError("AgentState.record is no pair of a capacity and decisions")
         _check_slates(self.slates, keys)
+        three: object = self.holdout
+        fits = isinstance(three, tuple) and len(three) == 3 and isinstance(three[2], str)
+        if not fits or not self.holdout[2].isdecimal():
+            raise ValueError("AgentState.holdout is no share, baseline and salt")
+        if self.experiment is not None:
+            check_fields(self, experiment=ExperimentState)
 
 
 def _check_slates(slates: Any, keys: list[Any]) -> None:
@@ -110,6 +119,8 @@ def snapshot(agent: Any) -> AgentState:
         agent.sigma, agent.scale, agent.capacity, agent.dropped, agent.rewards, agent.unit,
         agent.arms, agent.randomisation.share, agent.randomisation.among, agent.record.saved(),
         list(agent._pending.slates.items()),
+        (*agent.holdout[:2], str(agent.holdout.salt)),
+        agent.experiment and agent.experiment.saved(),
     )  # fmt: skip
 
 
@@ -129,7 +140,9 @@ def load(
         agent: Any = kind(
             policy, dim, sigma=given.sigma, rewards=given.rewards, capacity=given.capacity,
             arms=given.arms, randomise=given.randomise, among=given.among, record=0,
+            baseline=given.holdout[1], holdout=given.holdout[0], seed=int(given.holdout[2][:40]),
         )  # fmt: skip
+        agent.experiment = restored(agent.experiment, given.experiment)
         agent.record = DecisionLog(*given.record)
         agent.record.check_offers(given.arms, dim)
         if given.unit is not None and not (is_ftrl_ucb(policy) and policy.glm.linear):

@@ -21,6 +21,7 @@ from ..progress import steps
 from ..protocols import Policy, trait
 from .action_features import Arms
 from .decision_log import DecisionLog
+from .experiment import Experiment
 from .kinds import is_optimistic, is_theirs
 from .observations import (
     Observations,
@@ -51,6 +52,7 @@ class Learning:
     rewards: tuple[float, float] | None
     arms: Arms | None
     record: DecisionLog
+    experiment: Experiment | None
     _pending: Pending
     _longest: float
     _unfinished: str | None = None  # a `learn` that was interrupted once all was learnt
@@ -217,6 +219,10 @@ class Learning:
             for key, reward in zip(given.whose, given.rewards, strict=True):
                 if is_key(key):
                     self.record.settle(key, reward)
+        if self.experiment is not None:
+            for key, reward in zip(given.whose, given.rewards, strict=True):
+                if is_key(key):
+                    self.experiment.settle(key, reward)
         if not given.single:  # each was released when its reward was learnt
             self._pending.drop(given.keys)
             return

@@ -1,0 +1,128 @@
+"""What one of two earns more than the other, as a sentence and a table."""
+
+import math
+from dataclasses import dataclass, field
+from html import escape
+
+from ..printing import clean, count_of
+
+ALWAYS = "at all times at once, however often it is looked at"
+LATER = f"approximately, {ALWAYS}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Difference:
+    """Mean rewards of two, and the difference with an interval; prints as a sentence and a table.
+
+    Attributes
+    ----------
+    names : (str, str)
+        The second is subtracted from the first.
+    means : (float, float)
+        Mean rewards per decision, NaN where there are none.
+    counts : tuple of (str, (int, int))
+        How many decisions, and subjects, of each.
+    lower, upper : float
+        An interval of the difference; infinite, or the whole range, where there are too few.
+    delta : float
+    promise, rests_on : str
+        What the interval promises with probability 1 - delta, and what that assumes.
+    notes : tuple of str
+        What to know of the decisions that do not count.
+    """
+
+    names: tuple[str, str]
+    means: tuple[float, float]
+    counts: tuple[tuple[str, tuple[int, int]], ...]
+    lower: float
+    upper: float
+    delta: float
+    promise: str
+    rests_on: str
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def value(self) -> float:
+        """The first mean less the second."""
+        return self.means[0] - self.means[1]
+
+    @property
+    def sentence(self) -> str:
+        """The finding in words."""
+        a, b = self.names
+        if math.isnan(self.value):
+            return f"There are no rewards yet of {' and '.join(self._without())}."
+        first, second = map(_number, self.means)
+        found = f"{a[0].upper()}{a[1:]} earned {first} per decision and {b} {second}"
+        if math.isinf(self.lower):
+            return f"{found}; too few for an interval of the difference."
+        level = f"{100 * (1 - self.delta):g} % interval"
+        ends = f"from {_number(self.lower, '+')} to {_number(self.upper, '+')}"
+        if self.lower > 0 or self.upper < 0:
+            verdict = f"{a} earns {'more' if self.lower > 0 else 'less'} than {b}"
+        else:
+            verdict = "it contains 0, so it is open which of them earns more"
+        return f"{found}: a difference of {_number(self.value, '+')}, {level} {ends}; {verdict}."
+
+    def _without(self) -> list[str]:
+        return [n for n, mean in zip(self.names, self.means, strict=True) if math.isnan(mean)]
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return the table as words, heads first."""
+        heads = ("group", *(name for name, _ in self.counts), "mean reward")
+        lines = [
+            (clean(name), *(f"{each[i]:,}" for _, each in self.counts), _number(self.means[i]))
+            for i, name in enumerate(self.names)
+        ]
+        return [heads, *lines]
+
+    def lines(self) -> list[str]:
+        """Return what is said below the table."""
+        return [
+            f"The interval holds {self.promise}. It rests on {self.rests_on}.", *self.notes
+        ]  # fmt: skip
+
+    def __repr__(self) -> str:
+        rows = self.rows()
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        table = [
+            "  ".join(
+                cell.ljust(width) if i == 0 else cell.rjust(width)
+                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+            )
+            for row in rows
+        ]
+        return "\n".join([clean(self.sentence), *table, *self.lines()])
+
+    def _repr_html_(self) -> str:
+        head, *rows = self.rows()
+        cells = "".join(f"<th>{escape(each)}</th>" for each in head)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+        )
+        below = "<br>".join(map(escape, self.lines()))
+        return (
+            f"<p>{escape(clean(self.sentence))}</p><table><thead><tr>{cells}</tr></thead>"
+            f"<tbody>{body}</tbody></table><p>{below}</p>"
+        )
+
+
+def notes_of(waiting: tuple[int, int], given_up: int, partial: str = "") -> tuple[str, ...]:
+    """Return sentences on decisions that do not count."""
+    pending, behind = waiting
+    found = []
+    if pending:
+        words = f"{count_of(pending, 'decision')} without a reward yet"
+        if behind:
+            words += f", and {behind:,} with one that were taken after the first of these"
+        found.append(f"Not counted: {words}. Decisions count in order; forget(key) gives one up.")
+    if given_up:
+        found.append(
+            f"{count_of(given_up, 'decision')} given up without a reward: if that depends on the "
+            "reward, the interval is biased."
+        )
+    return (*found, *([partial] if partial else []))
+
+
+def _number(value: float, sign: str = "") -> str:
+    return "–" if math.isnan(value) else f"{value:{sign}.4g}"
