@@ -29,13 +29,9 @@ from . import agent_state, slates
 from .action_features import Arms
 from .comparing import Comparing
 from .decision_log import CAPACITY, DecisionLog
-<<<<<<< HEAD
-from .explanation import Explanation, explanation, past_explanation, seen
-=======
 from .experiment import Experiment
-from .explanation import Explanation, explanation
+from .explanation import Explanation, explanation, past_explanation, seen
 from .holdout import holdout as holdout_of
->>>>>>> e54c5ee (Compare an agent with its holdout, and actions with each other, at any time)
 from .kinds import is_ftrl_ucb
 from .learning import Learning
 from .observations import (
@@ -349,32 +345,19 @@ class Agent(Learning, Comparing):
                 for each, key, subject in zip(offers.each(), keys, subjects, strict=True)
             ]
         room = len(self._pending.arms) + len(keys) <= self.capacity
-<<<<<<< HEAD
-        alone = self.randomisation.share or self.record.capacity  # each is looked at
-        if not room or alone or not isinstance(self.policy, Batching):
-            pairs = zip(offers.each(), keys, strict=True)
-            return [self._decide(each.x, each, key, None, False)[0] for each, key in pairs]
-=======
-        drawn = self.randomisation.share or self.holdout.share
-        if not room or drawn or not isinstance(self.policy, Batching):
+        alone = self.randomisation.share or self.holdout.share or self.record.capacity
+        if not room or alone or not isinstance(self.policy, Batching):  # each is looked at
             return [
                 self._decide(each.x, each, key, None, False, subject)[0]
                 for each, key, subject in zip(offers.each(), keys, subjects, strict=True)
             ]
->>>>>>> e54c5ee (Compare an agent with its holdout, and actions with each other, at any time)
         self._pending.announce(self.policy, self.state, keys[0])
         chosen, arms = self.policy.select_many(self.state, *offers[:3], self.rng)
         self._pending.add_many(keys, arms)
         played: list[int] = chosen.tolist()
-<<<<<<< HEAD
-=======
-        if self.record.capacity:
-            for each, key, k in zip(offers.each(), keys, played, strict=True):
-                self.record.decide(key, each.kept(), k, np.eye(len(each.x))[k])
         if self.experiment is not None:
             for each, key, k in zip(offers.each(), keys, played, strict=True):
                 self._note_decision(key, each, k, None, None)
->>>>>>> e54c5ee (Compare an agent with its holdout, and actions with each other, at any time)
         return played
 
     def _decide(
@@ -396,12 +379,8 @@ class Agent(Learning, Comparing):
             self._drop()
         self._pending.add(key, x[k].copy())
         if p is not None:
-<<<<<<< HEAD
             self._write_down([key], offer or Offer(x), [k], [p])
-=======
-            self.record.decide(key, offer.kept() if offer else x.copy(), k, p)
         self._note_decision(key, offer, k, own, subject, held)
->>>>>>> e54c5ee (Compare an agent with its holdout, and actions with each other, at any time)
         return k, p
 
     def _write_down(self, keys: list[Any], offer: Offer, chosen: list[int], p: Any) -> None:
@@ -438,15 +417,9 @@ class Agent(Learning, Comparing):
         called = offer.called(best) if offer else best
         self._pending.add_slate(key, tuple(called), [x[k].copy() for k in best])
         if p is not None:
-<<<<<<< HEAD
             self._write_down([*self._pending.newest], offer or Offer(x), best, p)
-=======
-            kept = offer.kept() if offer else x.copy()
-            for slot, k, row in zip(self._pending.newest, best, p, strict=True):
-                self.record.decide(slot, kept, k, row)
         for slot in self._pending.newest:
             self._note_decision(slot, None, 0, None, subject, held)
->>>>>>> e54c5ee (Compare an agent with its holdout, and actions with each other, at any time)
         return best, p
 
     def adopt(self, context: object, action: str, key: Key) -> None:
