@@ -8,7 +8,7 @@ For data scientists
     Agent: Agent, Arms, Reason
     Evaluation: evaluate, off_policy_value
     Data on clusters: fit_partitions, merge
-    Files: save, load
+    Files: save, load, logs
 
 For researchers
     Model and noise: GLM, Link, LINKS, SubGaussian, Bounded, Likelihood

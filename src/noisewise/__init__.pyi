@@ -2,6 +2,7 @@
 from . import adapters as adapters
 from . import checks as checks
 from . import environments as environments
+from . import logs as logs
 from . import theory as theory
 from .agent.action_features import Arms as Arms
 from .agent.agent import Agent as Agent

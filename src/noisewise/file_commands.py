@@ -252,7 +252,9 @@ def evaluate(
     delta: float,
     out: Path | None,
 ) -> None:
-    """Estimate what other policies would have earned, from a LOG of decisions (CSV or Parquet).
+    """Estimate what other policies would have earned, from a LOG of decisions.
+
+    LOG is a CSV or Parquet file, or one of vowpalwabbit's (.dsjson, .json or .jsonl).
 
     The log has one row per decision, in order of time: columns of the context, the action taken,
     its reward, and the probability with which it was taken. A column "probabilities", as an agent
@@ -274,9 +276,11 @@ def evaluate(
 
     folder = Path(f"{log.name.split('.')[0]}-evaluation") if out is None else out
     try:
+        with warnings.catch_warnings(record=True, action="always") as said:
+            rows = page.read(log, action)
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # in the table
             found = off_policy_value(
-                page.read(log, action), policy, context=context or None, action=action,
+                rows, policy, context=context or None, action=action,
                 reward=reward, probability=probability, greedy=True, reward_range=reward_range,
                 estimate_probability=estimate_probability, delta=delta,
             )  # fmt: skip
@@ -286,4 +290,6 @@ def evaluate(
         raise click.UsageError(refusal(error)) from None
     except OSError as error:
         raise click.UsageError(f"--out {folder} can't be written ({error})") from None
+    for note in said:
+        click.echo(clean(f"note: {note.message}"), err=True)
     click.echo(f"{in_shell_words(found)}\npage: {clean(str(written))}")

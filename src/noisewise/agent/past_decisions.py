@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from ..protocols import Array
 from . import context_fields
 from .action_features import Arms
 from .decision_log import Decision
+from .left_out import LeftOut
 from .past_record import UNKNOWN, Shares, decision, shares
 from .reward_scale import Row
 from .table_columns import columns_of, encoded, numbers_in, read_back
@@ -24,7 +25,7 @@ LEAST_SPREAD, MOST_SPREAD, MOST_PRODUCT = 1e-20, 1e40, 1e100  # that can be comp
 
 
 @dataclass(repr=False)
-class LearntTable:
+class LearntTable(LeftOut):
     """What became of the rows of a table of past decisions.
 
     Attributes
@@ -37,30 +38,13 @@ class LearntTable:
         The first row, counted from 0, that was left out for each reason.
     """
 
-    rows: int
-    left_out: dict[str, int] = field(default_factory=dict)
-    first: dict[str, int] = field(default_factory=dict)
-
     @property
     def learnt(self) -> int:
         """How many rows were learnt."""
-        return self.rows - sum(self.left_out.values())
-
-    def leave_out(self, reason: str, rows: NDArray[np.int64]) -> None:
-        """Count rows that are left out for a reason."""
-        if len(rows):
-            self.left_out[reason] = self.left_out.get(reason, 0) + len(rows)
-            self.first.setdefault(reason, int(rows[0]))
+        return self.used
 
     def __repr__(self) -> str:
-        said = f"learnt {self.learnt:,} of {count_of(self.rows, 'row')}"
-        if self.left_out:
-            parts = [
-                f"{count:,} since {reason} (first at row {self.first[reason]}, counted from 0)"
-                for reason, count in self.left_out.items()
-            ]
-            said += f"; left out: {', '.join(parts)}"
-        return said
+        return self.sentence("learnt", "row", ", counted from 0")
 
 
 class Names(NamedTuple):
@@ -123,7 +107,9 @@ class Reader:
             with np.errstate(over="ignore"):
                 fits = (1 + square) * (1 + y * y * w) * w <= MOST_PRODUCT
             fits &= square <= self.most**2
-            self.found.leave_out("the arm is too long, or its numbers too large", at[~fits])
+            self.found.leave_out(
+                "the arm is too long, or its numbers too large", at[~fits].tolist()
+            )
             self.learnt += at[fits].tolist()
             yield np.ascontiguousarray(x[fits]), y[fits], sd[fits], at[fits]
 
@@ -181,7 +167,7 @@ class Reader:
         return column
 
     def _keep(self, reason: str, fit: Any) -> None:
-        self.found.leave_out(reason, np.flatnonzero(self.use & ~fit))
+        self.found.leave_out(reason, np.flatnonzero(self.use & ~fit).tolist())
         self.use &= fit
 
     def _keep_finite(self, what: str, x: Array, wanted: str = "a finite number") -> None:

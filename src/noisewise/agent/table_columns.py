@@ -55,14 +55,15 @@ def numbers_in(name: str, column: Any, most: float) -> Array:
         raise ValueError(f"column {name!r} is masked; fill it or drop what is masked")
     given = np.asarray(column)
     if given.dtype.kind not in "biuf":
-        given = np.array([_number(each) for each in _listed(column)], dtype=np.float64)
+        given = np.array([number_of(each) for each in _listed(column)], dtype=np.float64)
     if given.ndim != 1:
         raise ValueError(f"column {name!r} has shape {given.shape}; pass one number per row")
     found = np.asarray(given, dtype=np.float64)
     return np.where(np.abs(found) > most, np.inf, found)
 
 
-def _number(value: object) -> float:
+def number_of(value: object) -> float:
+    """Return a value as a number, NaN where it is missing, infinite where it is none."""
     if is_missing(value):
         return np.nan
     if not isinstance(value, Real | Decimal | np.bool_):

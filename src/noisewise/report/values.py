@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from .. import files
+from .. import files, logs
 from ..evaluation.estimates import Estimate
 from ..evaluation.value_table import HEADS, OffPolicyValue
 from ..experiments import plotting
@@ -19,7 +19,9 @@ MOST = 24  # policies drawn: those of the largest estimates
 
 
 def read(path: Path, action: str) -> pd.DataFrame:
-    """Return the rows of a CSV or Parquet file; ``action`` is the column of names of actions."""
+    """Return the rows of a file; ``action`` is the column of names of actions, except in dsjson."""
+    if {".dsjson", ".json", ".jsonl"} & {*path.suffixes}:
+        return pd.DataFrame(logs.read_dsjson(path))
     frames = list(reading.chunks(path, reading.names_of(path), named=[action]))
     if not sum(map(len, frames)):
         raise ValueError(f"{path} has no rows; pass a log of decisions")

@@ -1,0 +1,188 @@
+"""Reading dsjson: a line of JSON per decision.
+
+A line has the context ``c``, in it the actions on offer ``_multi``, and the chosen one by its place
+from 1 on, with its cost and probability; ``a`` and ``p`` are the places and probabilities of all.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, TypeGuard
+
+import numpy as np
+
+from .. import files
+from ..agent.left_out import LeftOut
+from ..bandits.arms import LARGEST
+
+OTHERS = ("probability", "probabilities", "arms", "slot")
+
+
+class _Decision(NamedTuple):
+    context: dict[str, Any]
+    action: str
+    reward: float
+    probability: float
+    probabilities: dict[str, float] | None
+    dropped: float
+
+
+class _Unusable(Exception):
+    """A line holds no decision with its reward; caught where lines are read."""
+
+
+def read_dsjson(path: str | os.PathLike[str], action: str | None = None) -> dict[str, Any]:
+    """Return the decisions of a dsjson file as columns, as `Agent.log` does: reward = -cost.
+
+    Features of the context are columns, called by their path: ``User.age`` is the feature age of
+    the namespace User. One that a line lacks is 0 there, or the empty word. Lines without a reward
+    or a chosen action are left out, counted by reason, with a warning.
+
+    Parameters
+    ----------
+    path : path of a file, which may be compressed as .gz
+    action : str, optional
+        The path of the feature that is the name of an action, such as "i.id". By default the name
+        is the ``_tag`` of the action, or else all its features.
+
+    Returns
+    -------
+    dict
+        Columns of the context, ``action``, ``reward``, ``probability``, and, where all lines have
+        them, ``probabilities`` by action: a log for `off_policy_value` and `Agent.learn_table`.
+    """
+    found, left = [], LeftOut()
+    for at, line in enumerate(_lines(Path(path)), start=1):
+        if not line.strip():
+            continue
+        left.rows += 1
+        try:
+            found.append(_decision(line, action))
+        except _Unusable as error:
+            left.leave_out(str(error), [at])
+    said = left.sentence("read", "line")
+    if not found:
+        raise ValueError(f"{path} has no decision with a reward: {said}")
+    if len({each.dropped for each in found}) > 1:
+        raise ValueError(
+            f"{path} has decisions that were kept with different probabilities (pdrop); weights of "
+            "rows are not supported, so read those of each pdrop from a file of their own"
+        )
+    if left.left_out:
+        warnings.warn(said, stacklevel=2)
+    log = _columns([each.context for each in found])
+    log["action"] = [each.action for each in found]
+    log["reward"] = np.array([each.reward for each in found])
+    log["probability"] = np.array([each.probability for each in found])
+    if all(each.probabilities is not None for each in found):
+        log["probabilities"] = [each.probabilities for each in found]
+    return log
+
+
+def _lines(path: Path) -> Iterator[str]:
+    files.require_regular(path)
+    try:
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as opened:
+            yield from opened
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not text in UTF-8 (byte {error.start})") from None
+    except (OSError, EOFError) as error:
+        raise ValueError(f"{path} can't be read ({error})") from None
+
+
+def _decision(line: str, named_by: str | None) -> _Decision:
+    """Return what a line says, or raise `_Unusable`."""
+    try:
+        given = json.loads(line)
+    except (ValueError, RecursionError):
+        raise _Unusable("the line is no JSON") from None
+    if not isinstance(given, dict) or not isinstance(given.get("c"), dict):
+        raise _Unusable("the line has no context c")
+    label = {key.lower(): value for key, value in given.items() if key.startswith("_label")}
+    offered = given["c"].get("_multi")
+    if "_slots" in given["c"] or "_outcomes" in given or "_label_ca" in label:
+        raise _Unusable("the decision is of several slots, or of a number")
+    if not isinstance(offered, list) or not offered:
+        raise _Unusable("there is no list of actions _multi")
+    cost, p = label.get("_label_cost"), label.get("_label_probability")
+    if given.get("_skipLearn") is True or not _is_number(cost):
+        raise _Unusable("there is no reward")
+    if not _is_number(p) or not 0 < p <= 1:
+        raise _Unusable("the probability is not above 0 and at most 1")
+    place = label.get("_label_action")
+    if type(place) is not int or not 1 <= place <= len(offered):
+        raise _Unusable("the chosen action is none of those on offer")
+    names = [_name(each, named_by, i) for i, each in enumerate(offered, start=1)]
+    if len(set(names)) < len(names):
+        raise _Unusable("two actions on offer have the same name")
+    dropped = given.get("pdrop", 0.0)
+    return _Decision(
+        dict(_features(given["c"])), names[place - 1], 0.0 - cost, float(p),
+        _probabilities(given.get("a"), given.get("p"), names),
+        float(dropped) if _is_number(dropped) else 0.0,
+    )  # fmt: skip
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and abs(value) <= LARGEST  # type: ignore[arg-type]
+
+
+def _probabilities(places: Any, p: Any, names: list[str]) -> dict[str, float] | None:
+    """Return the probability of each action on offer, None where the line has not all of them."""
+    if not isinstance(places, list) or not isinstance(p, list) or len(places) != len(p):
+        return None
+    if sorted(map(str, places)) != sorted(map(str, range(1, len(names) + 1))):
+        return None
+    if not all(map(_is_number, p)):
+        return None
+    known = {names[int(place) - 1]: float(each) for place, each in zip(places, p, strict=True)}
+    return {name: known[name] for name in names}
+
+
+def _name(action: object, named_by: str | None, place: int) -> str:
+    if not isinstance(action, dict):
+        raise _Unusable("an action on offer is no object")
+    features = dict(_features(action))
+    if named_by is not None:
+        if named_by not in features:
+            raise _Unusable(f"an action on offer has no feature {named_by!r}")
+        return str(features[named_by])
+    if "_tag" in action:
+        return str(action["_tag"])
+    return ", ".join(f"{path}={value}" for path, value in features.items()) or str(place)
+
+
+def _features(given: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield features with their paths; names that begin with _ are none, nor is null."""
+    if isinstance(given, list) and len(given) == 1 and isinstance(given[0], dict):
+        given = given[0]
+    if isinstance(given, dict):
+        pairs = [(key, value) for key, value in given.items() if not key.startswith("_")]
+    elif isinstance(given, list):
+        pairs = [(str(i), value) for i, value in enumerate(given)]
+    else:
+        if given is not None:
+            yield path, given
+        return
+    for key, value in pairs:
+        yield from _features(value, f"{path}.{key}" if path else key)
+
+
+def _columns(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return features as columns of numbers, or of words where a value is none."""
+    log: dict[str, Any] = {}
+    for name in dict.fromkeys(name for row in rows for name in row):
+        if name in ("action", "reward", *OTHERS):
+            raise ValueError(f"a feature of the context is called {name!r}, as a column; rename it")
+        values = [row.get(name) for row in rows]
+        if all(each is None or _is_number(each) for each in values):
+            log[name] = [0.0 if each is None else float(each) for each in values]
+        else:
+            log[name] = ["" if each is None else str(each) for each in values]
+    return log
