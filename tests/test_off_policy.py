@@ -110,6 +110,14 @@ def test_by_hand():
     assert found.of("played", "mean").value == 0.5
 
 
+@pytest.mark.filterwarnings("ignore:.*:UserWarning")
+@pytest.mark.parametrize("rows", [2, 3])
+def test_two_or_three_decisions_are_too_few_and_no_trouble(rows):
+    log = {"action": [*"aba"], "reward": [1.0, 0.0, 1.0], "probability": [0.5] * 3}
+    found = nw.off_policy_value({k: v[:rows] for k, v in log.items()}, "a", greedy=True)
+    assert not found.of("greedy", "ips").reliable
+
+
 def test_wealth_by_hand_and_its_bound():
     z, m = np.array([2.0, 0.0, 0.7]), 0.3
     stakes = [min(3.0**i, betting.CAP / m) for i in range(-12, 5)]

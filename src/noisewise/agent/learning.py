@@ -161,6 +161,7 @@ class Learning:
         found, size = past.found, min(TOGETHER, 10 + int(WORK / self.dim**2))
         starts = steps(len(past.usable), size, progress, PATIENCE)
         with self._lock, Inside(self):
+            self._count()  # which repairs what an interrupt has left
             if self.scale or self.unit is not None or not isinstance(self.policy, Batching):
                 self._learn_on_copy((row, row[0]) for row in past.rows(starts, size))
                 state = self.state

@@ -74,7 +74,7 @@ def support_doubts(name: str, w: Array, pi: Array, table: DecisionTable) -> list
                 "says nothing about their rewards; only the anytime interval holds. An agent with "
                 "among='all' gives every arm a probability above 0"
             ]
-    error = float(w.std(ddof=1)) / math.sqrt(len(w))
+    error = float(w.std(ddof=1)) / math.sqrt(len(w)) if len(w) > 1 else math.inf
     short = 1 - float(w.mean())
     if abs(short) > 5 * error + 1e-9:
         return [
