@@ -80,7 +80,7 @@ def test_the_chosen_row_comes_first_and_a_sentence_says_why():
     assert "highest estimate, 0.41" in says(rows, (0,))
     assert says(rows, (1, 0)).startswith("'discount' and 'nothing' would be chosen: the largest")
     assert "nothing else" in says(rows[:1], (0,))
-    assert "at random" in says(rows, (2,), drawn=True)
+    assert "by chance" in says(rows, (2,), drawn=True)
     assert says([rows[0], rows[0]], (0,)).startswith("2 actions have the same sum")
     assert says(rows, ()) == ""
     assert says([nw.Reason(0), nw.Reason(1)], (0,), past=True) == "arm 0 was chosen."

@@ -31,6 +31,7 @@ from .comparing import Comparing
 from .decision_log import CAPACITY, DecisionLog
 from .experiment import Experiment
 from .explanation import Explanation, explanation, past_explanation, seen
+from .health import Health, Watch, health
 from .holdout import holdout as holdout_of
 from .kinds import is_ftrl_ucb
 from .learning import Learning
@@ -145,6 +146,7 @@ class Agent(Learning, Comparing):
         self.record = DecisionLog(usual if record is None else record)
         self.rng = np.random.default_rng(salt)
         self.capacity, self.dropped = integer("capacity", capacity), 0
+        self.watch = Watch()
         self._pending = Pending(policy, self.state)
         self._longest = norm_bound(policy, "feature_bound") or math.inf
         self._lock, self._saving = RLock(), RLock()
@@ -276,7 +278,11 @@ class Agent(Learning, Comparing):
         key = None if key is None else checked_key(key, self.dim)
         offer = None
         if self.arms or actions:
-            offer = read_offer(self.arms, arms, actions, self._clips)
+            try:
+                offer = read_offer(self.arms, arms, actions, self._clips)
+            except ValueError:
+                self.watch.refused += 1
+                raise
         x = offer.x if offer else numbers("arms", arms, check=False)  # the policy looks at values
         sigma = None if sigma is None else spreads(sigma, len(np.atleast_1d(x)))
         who = self.holdout.subject(subject)
@@ -358,6 +364,11 @@ class Agent(Learning, Comparing):
         if self.experiment is not None:
             for each, key, k in zip(offers.each(), keys, played, strict=True):
                 self._note_decision(key, each, k, None, None)
+        named = offers.called(played) if any(offers.names) else played
+        if self.watch.note_many(keys, named):
+            *_, last = offers.each()
+            self.watch.look(self.policy, self.state, last, played[-1])
+        self.watch.forget_all_but(self._pending.arms)
         return played
 
     def _decide(
@@ -374,14 +385,21 @@ class Agent(Learning, Comparing):
             place = self.holdout.place(offer or Offer(x))
             k, p, held = self.holdout.draw(k, p, place, subject, self.rng)
         if key is None:
-            self._pending.remove(self.policy, self.state, None)
+            self.watch.given_up += self._pending.remove(self.policy, self.state, None)
         if len(self._pending.arms) >= self.capacity:
             self._drop()
         self._pending.add(key, x[k].copy())
+        self._note(key, x, offer, [k])
         if p is not None:
             self._write_down([key], offer or Offer(x), [k], [p])
         self._note_decision(key, offer, k, own, subject, held)
         return k, p
+
+    def _note(self, key: Key, x: Array, offer: Offer | None, chosen: list[int]) -> None:
+        """Remember for `health` what was chosen."""
+        if self.watch.note(key, offer.called(chosen) if offer else chosen):
+            self.watch.look(self.policy, self.state, offer or Offer(x), chosen[0])
+        self.watch.forget_all_but(self._pending.arms)
 
     def _write_down(self, keys: list[Any], offer: Offer, chosen: list[int], p: Any) -> None:
         """Record what was chosen and why."""
@@ -411,11 +429,12 @@ class Agent(Learning, Comparing):
             subject = self.holdout.someone(self.rng) if subject is None else subject
             best, p, held = self.holdout.draw_slate(best, p, subject, self.rng)
         if key is None:
-            self._pending.remove(self.policy, self.state, None)
+            self.watch.given_up += self._pending.remove(self.policy, self.state, None)
         while len(self._pending.arms) + size > self.capacity:
             self._drop()
         called = offer.called(best) if offer else best
         self._pending.add_slate(key, tuple(called), [x[k].copy() for k in best])
+        self._note(key, x, offer, best)
         if p is not None:
             self._write_down([*self._pending.newest], offer or Offer(x), best, p)
         for slot in self._pending.newest:
@@ -442,6 +461,7 @@ class Agent(Learning, Comparing):
             if len(self._pending.arms) >= self.capacity:
                 self._drop()
             self._pending.add(key, offer.x[0].copy())
+            self._note(key, offer.x, offer, [0])
             self._announce(offer.x)
 
     def forget(self, key: Key) -> None:
@@ -458,7 +478,7 @@ class Agent(Learning, Comparing):
 
     def _give_up(self, key: Key) -> None:
         slots = self._pending.slots(key)
-        self._pending.remove(self.policy, self.state, key)
+        self.watch.given_up += self._pending.remove(self.policy, self.state, key)
         for each in slots:
             self.record.forget(each)
             if self.experiment is not None:
@@ -543,10 +563,22 @@ class Agent(Learning, Comparing):
         offer = read_offer(self.arms, arms, actions, self._clips)
         with self._lock, Inside(self):
             self._announce(offer.x)
-            return explanation(
+            found = explanation(
                 self.policy, self.state, offer, self.arms, self.unit is None,
                 stand_ins(self.unit, self.scale),
             )  # fmt: skip
+            found.advice = self.health().advice
+            return found
+
+    def health(self) -> Health:
+        """Return what there is to say of decisions and rewards, with advice where that is odd.
+
+        Shares without reward and of one action, the age of the oldest pending decision, restarts,
+        contexts refused and clipped, and how many of recent decisions were taken to learn. It
+        prints as a list; `explain` shows the advice.
+        """
+        with self._lock:
+            return health(self.watch, self._pending.arms, self.capacity, self.dropped, self.state)
 
     def _explain_decision(self, key: Key, arms: object, actions: object) -> Explanation:
         if arms is not None or actions is not None:

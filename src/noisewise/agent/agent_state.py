@@ -26,6 +26,7 @@ from ..states import (
 from .action_features import Arms
 from .decision_log import Decision, DecisionLog
 from .experiment import ExperimentState, restored
+from .health import Watch
 from .kinds import is_ftrl_ucb
 from .observations import Key, is_key, is_slot, limits_of
 from .pending import Pending
@@ -57,6 +58,7 @@ class AgentState(OneLine):
     slates: list[tuple[Key, tuple[Any, ...]]] = field(default_factory=list)
     holdout: tuple[float, str | int | None, str] = (0.0, None, "0")
     experiment: ExperimentState | None = None
+    watch: Watch = field(default_factory=Watch)
 
     def __post_init__(self) -> None:
         keys, x = self.keys, self.features
@@ -89,6 +91,7 @@ class AgentState(OneLine):
             raise ValueError("AgentState.holdout is no share, baseline and salt")
         if self.experiment is not None:
             check_fields(self, experiment=ExperimentState)
+        check_fields(self, watch=Watch)
 
 
 def _check_slates(slates: Any, keys: list[Any]) -> None:
@@ -121,6 +124,7 @@ def snapshot(agent: Any) -> AgentState:
         list(agent._pending.slates.items()),
         (*agent.holdout[:2], str(agent.holdout.salt)),
         agent.experiment and agent.experiment.saved(),
+        agent.watch.copy(),
     )  # fmt: skip
 
 
@@ -157,6 +161,6 @@ def load(
     except ValueError as error:
         raise archive.damaged(path, error) from None
     agent.state, agent.scale, agent.dropped = given.state, given.scale, given.dropped
-    agent.unit = given.unit
+    agent.unit, agent.watch = given.unit, given.watch
     agent.rng.bit_generator.state = json.loads(given.generator)
     return agent, pending

@@ -30,6 +30,8 @@ class Explanation(list[Reason]):
         The arms that would be, or were, chosen, in order; empty where the policy draws.
     sentence : str
         Why, in words.
+    advice : list of str
+        What `Agent.health` has to say.
     promise : str
         What the intervals promise, empty where there are none.
     learnt : dict
@@ -52,6 +54,7 @@ class Explanation(list[Reason]):
         super().__init__(reasons)
         self.promise, self.learnt, self.origin = promise, learnt or {}, origin or {}
         self.chosen, self.past = chosen, past
+        self.advice: list[str] = []
         self.sentence = sentence(self, chosen, past, drawn)
 
     def ordered(self) -> list[Reason]:
@@ -94,7 +97,11 @@ class Explanation(list[Reason]):
         elif about and self.past:
             about[-1] += "; contexts count relative to the average one of then"
         about += [f"{name}: {_number(value)}" for name, value in self.learnt.items()]
-        return [*about, *dict.fromkeys(f"note: {each.note}" for each in self if each.note)]
+        return [
+            *about,
+            *dict.fromkeys(f"note: {each.note}" for each in self if each.note),
+            *self.advice,
+        ]
 
     def __repr__(self) -> str:
         columns = self.columns()

@@ -135,8 +135,11 @@ class Pending:
         """Whether the policy counts this decision."""
         return self.anticipates and key in self.arms and key not in self.newest
 
-    def remove(self, policy: Any, state: Any, key: Key) -> None:
-        """Take a decision out, and let the policy count it no more unless it already does not."""
+    def remove(self, policy: Any, state: Any, key: Key) -> int:
+        """Take a decision out, and let the policy count it no more unless it already does not.
+
+        Returns how many actions were pending under the key.
+        """
         slots, new = self.slots(key), self.newest
         for each in slots:
             if (
@@ -149,6 +152,7 @@ class Pending:
         self.slates.pop(key, None)
         if new and owner(new[0]) == key:
             self.newest = ()
+        return len(slots)
 
     def drop(self, keys: list[Key]) -> None:
         """Take decisions out that the policy counts no more; again is the same."""

@@ -36,7 +36,9 @@ trying."
     verb = ("were" if several else "was") if past else "would be"
     head = f"{names} {verb} chosen"
     if drawn:
-        return f"{head} at random, so that the log can judge other policies."
+        return (
+            f"{head} by chance: a share of decisions is drawn or held out, to learn from the log."
+        )
     estimates = [-1e300 if row.estimate is None else row.estimate for row in rows]
     sums = [sum_of(row) for row in rows]
     if len(rows) == len(chosen):
