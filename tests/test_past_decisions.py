@@ -159,7 +159,7 @@ def test_of_two_actions_one_probability_tells_the_other():
             probability="p",
         )
     assert found.left_out == {"p is no probability, or contradicts 'probabilities'": 2}
-    others = [{"a": 0.25, "c": 0.75}, {"a": -0.1, "b": 1.1}, {}]
+    others = [{"a": 0.25, "c": 0.75}, {"a": -0.1, "b": 1.1}, {"b": "x"}]
     with pytest.raises(ValueError, match="no row that can be learnt"):
         agent.learn_table(table | {"probabilities": others}, probability="p")
 
@@ -228,6 +228,23 @@ def test_numbers_too_large_are_left_out_and_others_of_any_size_are_not():
         assert bounded.learn_table(table).learnt == 8
 
 
+def test_huge_numbers_of_contexts_are_cut_or_left_out_as_where_an_agent_decides():
+    arms = nw.Arms([*"ab"], context=["age"])
+    one, two = (nw.Agent.for_continuous_rewards(arms=arms) for _ in range(2))
+    ages = [1.0, -1e300, 2.0, 1e17, 3.0, -2.0, 1e300] * 9
+    actions = []
+    for t, age in enumerate(ages):
+        actions.append(one.choose({"age": age}))
+        one.learn(None, float(t % 5))
+    table = {"age": ages, "action": actions, "reward": [t % 5 for t in range(len(ages))]}
+    two.learn_table(table)
+    two.rng = one.rng
+    assert alike(one, two)
+    bounded = nw.Agent.for_continuous_rewards(arms=arms, guaranteed=True, feature_bound=1e19)
+    with pytest.warns(UserWarning, match=r"since context 'age' is not a number up to 9e\+15"):
+        assert bounded.learn_table(table).learnt == 36
+
+
 @pytest.mark.parametrize(
     ("change", "given", "words"),
     [
@@ -238,7 +255,10 @@ def test_numbers_too_large_are_left_out_and_others_of_any_size_are_not():
         ({"age": np.zeros((4, 2))}, {}, "column 'age' has shape"),
         ({"reward": np.ma.array([1, 0, 1, 1], mask=[1, 0, 0, 0])}, {}, "is masked"),
         ({"reward": ["x"] * 4}, {}, "no row that can be learnt: learnt 0 of 4 rows"),
-        ({}, {"context": ["age"]}, r"pass the columns of age, country, page"),
+        ({"age": 3.0}, {}, "column 'age' is 3.0; pass a list"),
+        ({"age": np.array(3.0)}, {}, r"column 'age' is array\(3\.\)"),
+        ({"page": "wxyz"}, {}, "column 'page' is 'wxyz'; pass a list"),
+        ({}, {"context": "age"}, r"context is \['age'\]; pass the columns of age, country, page"),
         ({}, {"sigma": "age", "trials": "age"}, "sigma and trials are both given"),
     ],
 )
@@ -254,6 +274,14 @@ def test_a_table_that_is_wrong_changes_nothing(change, given, words):
     with pytest.raises(ValueError, match=words):
         agent.learn_table(table, **given)
     assert alike(agent, before)
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_a_table_without_rows_changes_nothing(kind):
+    agent = nw.Agent.for_binary_rewards(arms=arms_of("full"))
+    none = {name: np.empty(0) for name in ("action", "reward", "age", "country", "page")}
+    assert repr(agent.learn_table(FRAMES[kind](none))) == "learnt 0 of 0 rows"
+    assert agent.state.count == 0
 
 
 @pytest.mark.parametrize("table", [[1, 2], pl.DataFrame({"a": [1]}).lazy(), "log.csv"])

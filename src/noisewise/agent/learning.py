@@ -154,6 +154,7 @@ class Learning:
                 f"probability is {probability!r}, but decisions are not recorded; pass "
                 "record=10_000 to the agent, or leave probability out: learning does without"
             )
+        context = [context] if isinstance(context, str) else context
         past = Reader(
             table, Names(action, reward, context, probability, sigma, trials), self.arms, self.dim,
             clip=self._clips, rewards=self.rewards, longest=self._longest, sigma=self.sigma,

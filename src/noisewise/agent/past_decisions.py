@@ -172,7 +172,7 @@ class Reader:
 
     def _keep_finite(self, what: str, x: Array, wanted: str = "a finite number") -> None:
         """Keep rows whose numbers are there and finite."""
-        x = x.reshape(len(x), -1)
+        x = x if x.ndim == 2 else x[:, None]
         self._keep(f"{what} is missing", (~np.isnan(x)).all(axis=1))
         self._keep(f"{what} is not {wanted}", np.isfinite(x).all(axis=1))
 
@@ -199,7 +199,7 @@ class Reader:
         self._keep_finite("the action", at, "one of the agent's")
         self.taken = np.where(np.isfinite(at), at, 0.0).astype(np.int64)
         fields = (arms.context or ()) if arms.interactions is not None else ()
-        given = [name for name, _ in fields] if names.context is None else list(names.context)
+        given = [name for name, _ in fields] if names.context is None else [*names.context]
         if len(given) != len(fields):
             raise ValueError(
                 f"context is {shown(given)}; pass the columns of "

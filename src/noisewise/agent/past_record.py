@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,8 @@ def shares(
         return {place: own if place == taken else 1 - own for place in sorted((taken, other))}
     place = {name: i for i, name in enumerate(names)}
     given = {place.get(str(name), -1): p for name, p in whole.items() if p is not None}
+    if not all(isinstance(each, Real) for each in given.values()):
+        return None
     p = np.array([given[i] for i in sorted(given)], dtype=np.float64)
     total = float(p.sum())
     sound = min(given, default=-1) >= 0 and p.min() >= 0 and abs(total - 1) <= CLOSE

@@ -1,7 +1,7 @@
 """Columns of a table as arrays: what is missing becomes NaN, what can't be used infinite."""
 
 from ast import literal_eval
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -22,6 +22,10 @@ def columns_of(name: str, table: object) -> dict[str, Any]:
     {'age': [31, None]}
     """
     if isinstance(table, Mapping):
+        for each, column in table.items():
+            listed = isinstance(column, Sized) and getattr(column, "ndim", 1) > 0
+            if isinstance(column, str | bytes) or not listed:
+                raise ValueError(f"column {each!r} is {shown(column)}; pass a list or an array")
         return {str(each): column for each, column in table.items()}
     names = named_columns(name, table)
     if names is None:
