@@ -224,11 +224,11 @@ def _where(loc: Any) -> str:
 
 
 def _decisions(app: FastAPI, engine: Engine) -> None:
-    def decide(learner: Learner, body: DecideBody, now: float) -> Any:
+    def ask(learner: Learner, body: DecideBody) -> Any:
         if learner.loop.paused:
             raise Refused(409, "the loop is paused; play the baseline", "loop", "paused")
         try:
-            return engine.decided(learner, body, now)
+            return engine.asked(learner, body)
         except ValueError as error:
             raise Refused(422, str(error), "context") from None
 
@@ -252,7 +252,9 @@ def _decisions(app: FastAPI, engine: Engine) -> None:
         if len(items) > (most := app.state.limits.batch):
             raise Refused(422, f"the batch has {len(items)} items, above {most}; split it")
 
-    async def each(items: list[Any], read: Callable[[Any], Any]) -> list[dict[str, Any]]:
+    async def each(
+        items: list[Any], read: Callable[[Any], Any], take: Callable[[list[Any]], list[Any]]
+    ) -> list[dict[str, Any]]:
         """Answer items one by one, with one write for all that can be used."""
         results: list[Any] = []
         for item in items:
@@ -263,7 +265,8 @@ def _decisions(app: FastAPI, engine: Engine) -> None:
                 results.append(Refused(422, first["msg"], _where(first["loc"])))
             except Refused as error:
                 results.append(error)
-        answers = iter(await written([r for r in results if not isinstance(r, Refused)]))
+        good = [r for r in results if not isinstance(r, Refused)]
+        answers = iter(await written(take(good) if good else []))
         return [
             {"status": each.status, "error": _cause(each)} if isinstance(each, Refused)
             else _item(next(answers))
@@ -275,7 +278,7 @@ def _decisions(app: FastAPI, engine: Engine) -> None:
         """Take a decision."""
         began = time.perf_counter()
         allow(who, 1)
-        (answer,) = await written([decide(learner, body, time.time())])
+        (answer,) = await written(engine.decided(learner, [ask(learner, body)], time.time()))
         app.state.meter.took(time.perf_counter() - began)
         return _response(answer)
 
@@ -285,9 +288,10 @@ def _decisions(app: FastAPI, engine: Engine) -> None:
         began = time.perf_counter()
         check(items)
         allow(who, len(items))
-        now = time.time()
         answers = await each(
-            items, lambda item: decide(learner, DecideBody.model_validate(item), now)
+            items,
+            lambda item: ask(learner, DecideBody.model_validate(item)),
+            lambda asked: engine.decided(learner, asked, time.time()),
         )
         app.state.meter.took(time.perf_counter() - began)
         return Response(dumped(answers), media_type="application/json")
@@ -311,7 +315,7 @@ def _decisions(app: FastAPI, engine: Engine) -> None:
             body = RewardItem.model_validate(item)
             return reward(learner, body.event_id, body, now)
 
-        return Response(dumped(await each(items, read)), media_type="application/json")
+        return Response(dumped(await each(items, read, list)), media_type="application/json")
 
 
 def _item(answer: Answer) -> dict[str, Any]:

@@ -10,14 +10,14 @@ from asyncio import AbstractEventLoop
 from asyncio import Future as AsyncFuture
 from threading import Event as Signal
 from threading import Thread
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..agent.reasons import reasons
 from . import loops
 from .events import DecideBody, Decided, RewardBody, Rewarded, fingerprint
-from .learner import Learner, Request, build, digest, saved
+from .learner import Learner, Request, build, decide, digest, saved
 from .loops import COLUMNS, Loop, Settings, dumped, loop_of
 from .owners import RENEWED, Owner
 from .store import Connection, Store, Unavailable
@@ -30,6 +30,13 @@ KEPT = 3  # snapshots beside the oldest
 HOUR = 3600.0
 EXPIRED = 500  # decisions at once
 log = logging.getLogger("noisewise")
+
+
+class Asked(NamedTuple):
+    """A request for a decision, as it came and as it is read."""
+
+    body: DecideBody
+    request: Request
 
 
 class Engine(Thread):
@@ -84,18 +91,25 @@ class Engine(Thread):
 
     # what clients ask for
 
-    def decided(self, learner: Learner, body: DecideBody, now: float) -> Decided:
-        """Take a decision, which is yet to be written."""
+    def asked(self, learner: Learner, body: DecideBody) -> Asked:
+        """Check a request for a decision."""
+        return Asked(body, Request(learner.loop.settings, learner.agent, body))
+
+    def decided(self, learner: Learner, asked: list[Asked], now: float) -> list[Decided]:
+        """Take decisions, which are yet to be written."""
         loop, view = learner.loop, learner.view
-        asked = Request(loop.settings, view.agent, body)
-        choice = asked.decide(view, loop.salt, self.rng)
-        held = {
-            "context": list(asked.values), "chosen": choice.chosen, "ranking": choice.ranking,
-            "group": choice.group, "version": view.version, "top": body.top,
-            "subject": body.subject,
-        }  # fmt: skip
-        event_id = body.event_id or secrets.token_hex(12)
-        return Decided(loop.id, event_id, now, fingerprint(body), held)
+        choices = decide(view, [each.request for each in asked], loop.salt, self.rng)
+        return [
+            Decided(
+                loop.id, body.event_id or secrets.token_hex(12), now, fingerprint(body),
+                {
+                    "context": list(request.values), "chosen": choice.chosen,
+                    "ranking": choice.ranking, "group": choice.group, "version": view.version,
+                    "top": body.top, "subject": body.subject,
+                },
+            )
+            for (body, request), choice in zip(asked, choices, strict=True)
+        ]  # fmt: skip
 
     def rewarded(self, learner: Learner, event_id: str, body: RewardBody, now: float) -> Rewarded:
         """Check a reward, which is yet to be written."""

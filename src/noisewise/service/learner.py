@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..agent.agent import Agent
-from ..agent.reasons import reasons
+from ..bandits.arms import candidates
 from ..protocols import Array
 from .events import DecideBody
 from .loops import UNIFORM, Loop, Settings
@@ -38,9 +38,16 @@ class View:
     state: Any
     version: int
 
-    def explained(self, x: Array) -> list[Any]:
-        """Return estimate, interval and index of every arm."""
-        return reasons(self.agent.policy, self.state, x)
+    def index(self, x: Array) -> Array:
+        """Return the index of every arm, given all decisions that are pending."""
+        policy: Any = self.agent.policy
+        found: Array = policy.index(self.state, x)
+        return found
+
+    def known(self, x: Array) -> Array:
+        """Return the estimate and the interval of every arm, rounded, (3, n)."""
+        policy: Any = self.agent.policy
+        return _short(np.array([policy.mean(self.state, x), *policy.interval(self.state, x)]))
 
 
 class Learner:
@@ -213,7 +220,7 @@ class Choice:
     """A decision: what was played in each slot, and what was known of the arms."""
 
     chosen: list[str]
-    ranking: list[tuple[str, float | None, float | None, float | None, float]]
+    ranking: list[tuple[Any, ...]]  # action, estimate, lower, upper, probability
     group: str
 
 
@@ -225,30 +232,27 @@ class Request:
         assert arms is not None
         self.values = arms.read(body.context, clip=True)
         self.names = arms.actions if body.actions is None else tuple(body.actions)
-        self.x = arms.matrix(self.values, self.names)
+        self.x = candidates(arms.matrix(self.values, self.names), arms.dim)
         self.top, self.subject, self.settings = body.top or 1, body.subject, settings
         if self.top > len(self.names):
             raise ValueError(f"top is {body.top}, of {len(self.names)} actions; pass fewer")
 
-    def decide(self, view: View, salt: str, rng: np.random.Generator) -> Choice:
-        """Return a decision, and count it as pending in the view."""
-        rows = view.explained(self.x)
-        index = np.array([-np.inf if each.index is None else each.index for each in rows])
+    def decide(self, view: View, known: Array, salt: str, rng: np.random.Generator) -> Choice:
+        """Return a decision, and count it as pending in the view; ``known`` is of these arms."""
+        index = view.index(self.x)
         best = np.lexsort((rng.random(len(index)), -index)).tolist()  # equal ones in any order
         group, order, p = self._drawn(best, salt, rng)
         chosen = order[: self.top]
         for k in chosen:
             view.agent.policy.expect(view.state, self.x[k])  # type: ignore[attr-defined]
         shown = chosen if self.top > 1 else [*chosen, *(k for k in best if k != chosen[0])]
-        return Choice(
-            [self.names[k] for k in chosen],
-            [
-                (self.names[k], _short(row.estimate), _short(row.lower), _short(row.upper),
-                 float(p[min(slot, self.top - 1)][k]))
-                for slot, k in enumerate(shown) for row in (rows[k],)
-            ],
-            group,
-        )  # fmt: skip
+        slots = np.arange(len(shown)) if self.top > 1 else 0
+        names = [self.names[k] for k in shown]
+        held = known[:, shown].astype(object)
+        held[~np.isfinite(known[:, shown])] = None
+        columns = held.tolist()
+        ranking = list(zip(names, *columns, p[slots, shown].tolist(), strict=True))
+        return Choice(names[: self.top], ranking, group)
 
     def _drawn(
         self, best: list[int], salt: str, rng: np.random.Generator
@@ -276,15 +280,34 @@ class Request:
         return ("explore", order, p) if explored else ("agent", best, p)
 
 
+def decide(
+    view: View, requests: list[Request], salt: str, rng: np.random.Generator
+) -> list[Choice]:
+    """Return decisions, each of which counts as pending for the next."""
+    known = view.known(np.concatenate([each.x for each in requests]))
+    ends = np.cumsum([len(each.x) for each in requests])[:-1]
+    parts = np.split(known, ends, axis=1)
+    return [each.decide(view, part, salt, rng) for each, part in zip(requests, parts, strict=True)]
+
+
 def _hashed(salt: str, subject: str) -> float:
     """Return a number from 0 to 1, the same for a subject each time."""
     text = f"{salt} {subject}".encode(errors="surrogatepass")
     return int.from_bytes(blake2b(text, digest_size=7).digest(), "big") / 2**56
 
 
-def _short(value: float | None) -> float | None:
-    """Return a number with six digits, which is what a row of the log has room for."""
-    return None if value is None else float(f"{value:.6g}")
+def _short(values: Array) -> Array:
+    """Return numbers with six digits, which is what a row of the log has room for.
+
+    >>> _short(np.array([0.12345678, -12345678.0, np.inf])).tolist()
+    [0.123457, -12345700.0, inf]
+    """
+    with np.errstate(all="ignore"):
+        scale = 10.0 ** (5 - np.floor(np.log10(np.abs(values))))
+        found = np.where(
+            scale > 1, np.rint(values * scale) / scale, np.rint(values * scale) * (1 / scale)
+        )
+    return np.where(np.isfinite(scale) & np.isfinite(found), found, values)
 
 
 SAME, CLOSE, DIFFERENT = "equal", "equal to 1e-9", "DIFFERENT"
