@@ -33,7 +33,9 @@ uvicorn.run(app, port=int(sys.argv[1]), log_level="error", access_log=False)
 
 def settings():
     rng = np.random.default_rng(0)
-    actions = {f"action-{k}": dict(zip(FEATURES, rng.normal(size=4), strict=True)) for k in range(20)}
+    actions = {
+        f"action-{k}": dict(zip(FEATURES, rng.normal(size=4), strict=True)) for k in range(20)
+    }
     context = dict.fromkeys(("v", "w", "x", "y"), "number")
     return {"actions": actions, "interactions": "shared", "context": context}
 
@@ -57,7 +59,9 @@ def in_batches(port):
     """Return pairs per second over one connection."""
     rows, connection = contexts(PAIRS, 1), HTTPConnection("127.0.0.1", port, timeout=60)
     bodies = [
-        json.dumps([{"context": row, "event_id": f"b{i + j}"} for j, row in enumerate(rows[i : i + BATCH])])
+        json.dumps(
+            [{"context": row, "event_id": f"b{i + j}"} for j, row in enumerate(rows[i : i + BATCH])]
+        )
         for i in range(0, PAIRS, BATCH)
     ]
     headers, times = {"content-type": "application/json"}, []

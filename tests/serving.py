@@ -90,10 +90,13 @@ def start(database, port, *more):
 
 
 def answers(port):
+    client = Client(f"http://127.0.0.1:{port}")
     try:
-        return Client(f"http://127.0.0.1:{port}").ask("GET", "/readyz")[0] == 200
+        return client.ask("GET", "/readyz")[0] == 200
     except OSError:
         return False
+    finally:
+        client.connection.close()
 
 
 def wait_until(true, seconds):

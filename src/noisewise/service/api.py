@@ -396,9 +396,9 @@ def _reads(app: FastAPI, engine: Engine) -> None:
         return JSONResponse([reading.loop_state(engine, each) for each in reading.names(engine)])
 
     @app.get("/v1/loops/{loop}", dependencies=read)
-    def one(learner: This) -> JSONResponse:
-        """Return settings and state of a loop."""
-        return JSONResponse(reading.loop_state(engine, learner.loop.name))
+    def one(learner: This, digest: bool = False) -> JSONResponse:
+        """Return settings and state of a loop; with ``digest`` a hash of all that was learnt."""
+        return JSONResponse(reading.loop_state(engine, learner.loop.name, digest))
 
     @app.get("/v1/loops/{loop}/events", dependencies=read)
     def events(

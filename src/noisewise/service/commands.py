@@ -104,6 +104,7 @@ def serve(
         except ValueError:
             opened.close()
             raise
+    sys.setswitchinterval(0.001)  # seconds: requests wait less for a thread that computes
     limits = api.Limits(body=body, in_flight=in_flight, decisions=decisions)
     click.echo(f"noisewise on http://{host}:{port}, log in {opened.shown}", err=True)
     import_module("uvicorn").run(

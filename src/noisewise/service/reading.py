@@ -14,8 +14,8 @@ from .learner import Learner
 from .store import Connection
 
 
-def loop_state(engine: Engine, name: str) -> dict[str, Any]:
-    """Return settings and state of a loop."""
+def loop_state(engine: Engine, name: str, digest: bool = False) -> dict[str, Any]:
+    """Return settings and state of a loop, with ``digest`` what tells one state from another."""
     learner = engine.find(name)
     loop = learner.loop
     return {
@@ -24,6 +24,7 @@ def loop_state(engine: Engine, name: str) -> dict[str, Any]:
         "learnt": learner.agent.state.count, "pending": learner.agent.state.pending,
         "restarts": learner.agent.state.restarts, "refused": learner.refused,
         "owner": loop.id in engine.owner.fences,
+        **({"digest": learner.digest} if digest else {}),
     }  # fmt: skip
 
 
