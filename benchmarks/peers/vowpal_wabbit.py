@@ -67,3 +67,33 @@ def choices(z, y, K):
             model.learn([context, *told])
         model.finish()
     return found
+
+
+CONDITIONAL = {
+    "VW ccb .05": "--epsilon .05",
+    "VW ccb squarecb": "--squarecb",
+}
+
+
+def slates(x, z, clicks, own, top, options):
+    """Return what conditional contextual bandits choose, (T, top): costs are -1 for a click."""
+    pairs = "-q CA" if own else ""
+    model, found = Workspace(f"--quiet --ccb_explore_adf {pairs} {options}"), []
+    for t in range(len(x)):
+        context = " ".join(f"{i}:{v:.6g}" for i, v in enumerate(z[t])) if own else ""
+        lines = [f"ccb shared |C {context}"]
+        for k, row in enumerate(x[t]):
+            own_features = " ".join(f"{i}:{v:.6g}" for i, v in enumerate(row))
+            lines.append(f"ccb action |A {f'a{k}' if own else own_features}")
+        slots = [f"|S s{i}" for i in range(top)]
+        drawn = [each[0] for each in model.predict([*lines, *(f"ccb slot {s}" for s in slots)])]
+        model.learn([
+            *lines,
+            *(
+                f"ccb slot {k}:{-clicks[t, k]:g}:{p:.6g} {slot}"
+                for (k, p), slot in zip(drawn, slots, strict=True)
+            ),
+        ])  # fmt: skip
+        found.append([k for k, _ in drawn])
+    model.finish()
+    return np.array(found)
