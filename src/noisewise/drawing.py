@@ -1,6 +1,6 @@
 """How figures look: colour-blind safe, quiet axes. Matplotlib is imported on first use."""
 
-from typing import Any
+from types import ModuleType
 
 from .supported import install
 
@@ -10,7 +10,7 @@ PINK, ORANGE, SKY, BLACK = "#CC79A7", "#E69F00", "#56B4E9", "#000000"
 COLOURS = (BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK)
 GREY = "#6B7480"
 
-RC: dict[str, Any] = {
+RC: dict[str, object] = {
     "font.size": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -26,7 +26,7 @@ RC: dict[str, Any] = {
 }
 
 
-def pyplot() -> Any:
+def pyplot() -> ModuleType:
     """Return matplotlib.pyplot, or say how to get it."""
     try:
         from matplotlib import pyplot

@@ -4,7 +4,6 @@ import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import click
 
@@ -94,7 +93,7 @@ DELTA = click.option(
 @click.option(
     "--out", type=FILE, metavar="DIR", help="Folder to write; FILE's name and -fit by default."
 )
-def fit(file: Path, out: Path | None, **asked: Any) -> None:
+def fit(file: Path, out: Path | None, **asked: object) -> None:
     """Fit a model to a CSV or Parquet file, or to a folder of Parquet files.
 
     Prints effects with intervals, and how well each row was predicted from those before it in the

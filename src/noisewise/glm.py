@@ -129,7 +129,7 @@ class GLM:
         inside = np.clip(z, -self.score_bound, self.score_bound)
         return inside, z - inside
 
-    def mean(self, z: ArrayLike) -> Any:
+    def mean(self, z: ArrayLike) -> Array:
         """Return the mean at score ``z``."""
         c, u = self._split(z)
         return self.link.mean(c) + self.link.slope(c) * u
@@ -139,7 +139,7 @@ class GLM:
         """The least and the largest mean of the link, infinite where there is none."""
         return self.link.ends
 
-    def prediction(self, z: ArrayLike) -> Any:
+    def prediction(self, z: ArrayLike) -> Array:
         """Return the mean at score ``z``, held within the link's range where the extension leaves.
 
         >>> round(float(GLM("logistic").mean(9.0)), 1), float(GLM("logistic").prediction(9.0))
@@ -147,16 +147,16 @@ class GLM:
         """
         return np.clip(self.mean(z), *self.ends)
 
-    def slope(self, z: ArrayLike) -> Any:
+    def slope(self, z: ArrayLike) -> Array:
         """Return the derivative of the mean at score ``z``."""
         return self.link.slope(self._split(z)[0])
 
-    def potential(self, z: ArrayLike) -> Any:
+    def potential(self, z: ArrayLike) -> Array:
         """Return the integral of the mean from 0 to ``z``."""
         c, u = self._split(z)
         return self._potential(c) + (self.link.mean(c) + 0.5 * self.link.slope(c) * u) * u
 
-    def score(self, mean: ArrayLike) -> Any:
+    def score(self, mean: ArrayLike) -> Array:
         """Return the score whose mean is ``mean``; the inverse of `mean`.
 
         Without the extension a mean outside the link's range has score +-inf.

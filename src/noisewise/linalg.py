@@ -2,7 +2,7 @@
 
 import math
 from functools import cache
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ DOUBT = 1e-8  # relative error of an inverse above which it is widened
 
 
 @cache
-def lapack() -> Any:
+def lapack() -> ModuleType:
     """Return scipy's LAPACK, imported when needed: it takes a while."""
     from scipy.linalg import lapack
 

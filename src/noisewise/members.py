@@ -9,7 +9,6 @@ import struct
 import sys
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +33,7 @@ BROKEN = (
 )
 
 
-def read_members(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]] | None:
+def read_members(path: str | os.PathLike[str]) -> dict[str, NDArray[np.generic]] | None:
     """Return the arrays of a file by name; None where it is no zip file at all.
 
     Raises `ValueError` where the file is damaged. All sizes are within that of the file.
@@ -56,7 +55,7 @@ def read_members(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]] | None
         raise ValueError(str(error) or type(error).__name__) from None
 
 
-def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
+def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[np.generic]:
     """Return one array, its checksum compared; native, aligned, in one piece and its own."""
     name = member.filename
     if member.compress_type != zipfile.ZIP_STORED or member.compress_size != member.file_size:

@@ -1,8 +1,11 @@
 """How things print: objects that hold arrays on one line, shares in per cent."""
 
 from dataclasses import fields
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 from unicodedata import bidirectional, category
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 LONGEST = 100  # characters of a repr
 CONTROLS = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of characters, line separators
@@ -32,8 +35,8 @@ class OneLine:
     shown: ClassVar[tuple[str, ...]] = ()
 
     def __repr__(self) -> str:
-        own: Any = self
-        names = self.shown or dict.fromkeys(("dim", "count", *(f.name for f in fields(own))))
+        own = fields(cast("DataclassInstance", self))
+        names = self.shown or dict.fromkeys(("dim", "count", *(f.name for f in own)))
         values = {name: getattr(self, name, _ABSENT) for name in names}
         parts = [f"{name}={_brief(v)}" for name, v in values.items() if v is not _ABSENT]
         line = f"{type(self).__name__}({', '.join(parts)})"

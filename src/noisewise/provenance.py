@@ -9,7 +9,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -46,8 +46,9 @@ def machine() -> dict[str, str]:
     """Return what may change the last bit of a number: processor, BLAS, kinds of instructions."""
     import llvmlite.binding as llvm
 
-    config = cast(dict[str, dict[str, dict[str, Any]]], np.show_config(mode="dicts"))
-    blas, simd = config["Build Dependencies"]["blas"], config["SIMD Extensions"]
+    config = cast(dict[str, dict[str, object]], np.show_config(mode="dicts"))
+    blas = cast(dict[str, str], config["Build Dependencies"]["blas"])
+    simd = cast(dict[str, list[str]], config["SIMD Extensions"])
     return {
         "processor": _processor(),
         "BLAS": " ".join(filter(None, (blas.get("name"), blas.get("version"), _blas_core()))),

@@ -1,8 +1,13 @@
 """Workers of a Dask cluster must have the noisewise of the process that gives them work."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from . import provenance
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 
 def wanted() -> dict[str, str]:
@@ -33,7 +38,7 @@ def require(wanted: dict[str, str]) -> None:
         raise ValueError(_refusal(get_worker().address, odd))
 
 
-def refuse_others(client: Any) -> None:
+def refuse_others(client: Client) -> None:
     """Raise if one of the workers that a client has now differs, before anything is sent to it.
 
     A noisewise so different that it does not know the question fails to answer it.

@@ -1,8 +1,10 @@
 """Estimators as river's models: rows are dictionaries, and come one by one or in data frames."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +15,10 @@ from ..inputs import numbers, shown
 from ..protocols import Array
 from ..supported import install
 
+if TYPE_CHECKING:
+    from pandas import DataFrame as Frame
+    from pandas import Series
+
 try:
     from river import base
 except ModuleNotFoundError as error:
@@ -20,8 +26,7 @@ except ModuleNotFoundError as error:
         f"this adapter needs {error.name}; install it with: {install('river')}"
     ) from None
 
-Row = Mapping[Hashable, Any]
-Frame: TypeAlias = Any  # of pandas, which only those import who pass one
+Row = Mapping[Hashable, float]
 Names = tuple[Hashable, ...] | None
 
 
@@ -62,11 +67,13 @@ def _names(x: Row | Frame) -> Iterable[Hashable]:
 class _Adapter:
     """What both models share: parameters, and a fresh estimator with the first row."""
 
-    model: Any
+    model: OnlineGLM | OnlineGLMClassifier | None
     features: Names
-    _learnt: tuple[Features, Any] | None
+    _learnt: tuple[Features, OnlineGLM | OnlineGLMClassifier] | None
 
-    def _learn(self, x: Row | Frame, y: ArrayLike, w: float, usual: type, **first: object) -> None:
+    def _learn(
+        self, x: Row | Frame, y: ArrayLike, w: float, usual: type, **first: ArrayLike
+    ) -> None:
         if w == 0:
             return
         if self._learnt is None:
@@ -109,7 +116,7 @@ class RiverRegressor(_Adapter, base.MiniBatchRegressor):  # type: ignore[misc]
         """Learn one row; ``w`` is its weight."""
         self._learn(x, numbers("y", [y], check=False), w, OnlineGLM)
 
-    def learn_many(self, X: Frame, y: Frame) -> None:
+    def learn_many(self, X: Frame, y: Series) -> None:
         """Learn the rows of a data frame in order, as `learn_one` would."""
         self._learn(X, numbers("y", y, check=False), 1.0, OnlineGLM)
 
@@ -117,7 +124,7 @@ class RiverRegressor(_Adapter, base.MiniBatchRegressor):  # type: ignore[misc]
         """Return the predicted mean; 0 before anything is learnt."""
         return float(self._means(x)[0])
 
-    def predict_many(self, X: Frame) -> Frame:
+    def predict_many(self, X: Frame) -> Series:
         """Return the predicted mean of each row."""
         import pandas as pd
 
@@ -165,7 +172,7 @@ class RiverClassifier(_Adapter, base.MiniBatchClassifier):  # type: ignore[misc]
         """Learn one row; ``w`` is its weight."""
         self._learn_labels(x, [y], w)
 
-    def learn_many(self, X: Frame, y: Frame) -> None:
+    def learn_many(self, X: Frame, y: Series) -> None:
         """Learn the rows of a data frame in order, as `learn_one` would."""
         self._learn_labels(X, y, 1.0)
 

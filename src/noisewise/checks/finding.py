@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from typing import Any
 
 # what a user's own code may reasonably raise
 FAULTS = (
@@ -19,7 +18,7 @@ FAULTS = (
 )
 
 
-def find(target: str) -> Any:
+def find(target: str) -> object:
     """Return the object MODULE:NAME, an instance if it is a class; the folder one is in counts.
 
     >>> find("noisewise:Ridge")

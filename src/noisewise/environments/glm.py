@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,20 @@ from .draws import Draw, Gaussian
 from .features import Sphere
 from .parameters import OnSphere
 from .scales import Levels, Scales
+
+
+class DrawsRows(Protocol):
+    """Where rows come from."""
+
+    def draw(self, rng: np.random.Generator, rounds: int, dim: int, /) -> Array:
+        """Draw rows (rounds, dim)."""
+
+
+class DrawsParameter(Protocol):
+    """Where a parameter comes from."""
+
+    def draw(self, rng: np.random.Generator, dim: int, /) -> Array:
+        """Draw a parameter (dim,)."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +75,8 @@ class Stream:
     (50, 3)
     """
 
-    features: Any = field(default_factory=Sphere)
-    parameter: Any = field(default_factory=OnSphere)
+    features: DrawsRows = field(default_factory=Sphere)
+    parameter: DrawsParameter = field(default_factory=OnSphere)
     labels: Noisy | Family = field(default_factory=Noisy)
 
     def draw(self, rng: np.random.Generator, rounds: int, dim: int) -> Rounds:

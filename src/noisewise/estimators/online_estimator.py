@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,12 +17,15 @@ from .hashing import hashed_rows
 from .scikit_learn import BaseEstimator, NotFittedError
 from .tables import column_names, column_order, rows_of
 
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 
 class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
     """An estimator whose only fitted attribute is an `EstimatorState`."""
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 

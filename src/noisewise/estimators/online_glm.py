@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,6 +30,10 @@ from .scikit_learn import RegressorMixin
 from .summary import Summary, summarise
 from .tables import any_weight, labels_of, offsets_of, weights_of
 from .width import warning
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from sklearn.utils import Tags
 
 OUTSIDE = "{} outside their intervals"
 LYING = "of the predictions lies", "of the predictions lie"
@@ -137,7 +141,7 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
     nonlinear: bool = False
     hashed: int | None = None
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = least_label(self.family) >= 0
         return tags
@@ -391,8 +395,8 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         feature_names: Sequence[str] | None = None,
         *,
         standardised: bool = True,
-        ax: Any = None,
-    ) -> Any:
+        ax: Axes | None = None,
+    ) -> Axes:
         """Draw estimates of the coefficients with the intervals of `summary`.
 
         Parameters

@@ -1,6 +1,8 @@
 """A picture of the coefficients with their intervals."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,13 +11,16 @@ from ..printing import clean
 from ..protocols import Array
 from .summary import Summary
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 MOST = 30  # coefficients shown
 LONGEST = 28  # letters of a name
 
 
 def plot_coefficients(
-    summary: Summary, what: str, spreads: Array | None, delta: float, ax: Any = None
-) -> Any:
+    summary: Summary, what: str, spreads: Array | None, delta: float, ax: Axes | None = None
+) -> Axes:
     """Return axes, new ones by default, with the coefficients of a summary."""
     plt = pyplot()
     with plt.rc_context(RC):
@@ -27,7 +32,7 @@ def plot_coefficients(
 
 
 def draw_coefficients(
-    axis: Any, summary: Summary, what: str, spreads: Array | None, delta: float
+    axis: Axes, summary: Summary, what: str, spreads: Array | None, delta: float
 ) -> None:
     """Draw estimates as dots, their anytime intervals as thin and textbook ones as thick lines.
 

@@ -1,6 +1,8 @@
 """Pictures of an evaluation."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -8,10 +10,15 @@ from ..drawing import BLACK, BLUE, GREEN, GREY, RC, VERMILION, pyplot
 from ..printing import percent
 from .result import Evaluation
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import XAxis, YAxis
+    from matplotlib.figure import Figure
+
 COLOURS = (BLUE, VERMILION, GREY, GREEN)
 
 
-def draw(found: Evaluation) -> Any:
+def draw(found: Evaluation) -> Figure:
     """Return axes with the loss over time, and where there were intervals, width and coverage."""
     plt = pyplot()
     looks = found.looks.table
@@ -38,7 +45,7 @@ def has_widths(found: Evaluation) -> bool:
     return bool((np.isfinite(widths) & (widths > 0)).any())
 
 
-def draw_losses(axis: Any, found: Evaluation) -> None:
+def draw_losses(axis: Axes, found: Evaluation) -> None:
     """Draw the average loss so far of each, from where it is settled enough to be seen."""
     rows = found.times - found.compared.first + 1
     late = rows >= min(10, found.compared.rows / 2)
@@ -51,7 +58,7 @@ def draw_losses(axis: Any, found: Evaluation) -> None:
     axis.legend(**below, ncols=len(found.names), columnspacing=1.2, handlelength=1.5)
 
 
-def draw_widths(axis: Any, found: Evaluation) -> None:
+def draw_widths(axis: Axes, found: Evaluation) -> None:
     """Draw the width of intervals of the mean and of observations."""
     t, mean, label, *_ = found.looks.table.T
     for width, colour, name in (
@@ -67,7 +74,7 @@ def draw_widths(axis: Any, found: Evaluation) -> None:
     axis.legend(title=f"{100 * (1 - found.looks.delta):g} % intervals", alignment="left")
 
 
-def draw_coverage(axis: Any, found: Evaluation) -> None:
+def draw_coverage(axis: Axes, found: Evaluation) -> None:
     """Draw the share of observations inside their intervals, and two standard errors around it."""
     from matplotlib.ticker import MultipleLocator
 
@@ -85,7 +92,7 @@ def draw_coverage(axis: Any, found: Evaluation) -> None:
     _log_axis(axis.xaxis)
 
 
-def _log_axis(axis: Any) -> None:
+def _log_axis(axis: XAxis | YAxis) -> None:
     """Make an axis logarithmic, labelled 10, 100, 1,000, or more densely where it is short."""
     from matplotlib.ticker import LogLocator, NullFormatter
 

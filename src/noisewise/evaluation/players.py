@@ -1,11 +1,12 @@
 """Models of several kinds behind one verb: learn rows, return what was predicted before each."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..confidence import Interval
 from ..inputs import shown
@@ -13,10 +14,21 @@ from ..protocols import AnyRegressor, Array, Regressor, trait
 from ..simulate import started
 
 
+class Estimator(Protocol):
+    """What scikit-learn's estimators and ours have, where they have it."""
+
+    get_params: Callable[..., dict[str, object]]
+    partial_fit: Callable[..., object]
+    predict: Callable[..., Array]
+    predict_proba: Callable[..., Array]
+    update: Callable[..., Array]
+    predict_interval: Callable[..., Interval]
+
+
 class Player(Protocol):
     """What takes part in an evaluation."""
 
-    def update(self, x: Any, y: Array, w: Array) -> Array:
+    def update(self, x: Array, y: Array, w: Array) -> Array:
         """Learn the rows in order; return the mean predicted before each label."""
 
 
@@ -38,7 +50,7 @@ class NamedRows:
     x: Array
     columns: Sequence[str]
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> Array:
         return self.x
 
 
@@ -46,7 +58,10 @@ class EstimatorPlayer:
     """An estimator of noisewise, whose `update` returns what it predicted."""
 
     def __init__(
-        self, model: Any, classes: Sequence[object] | None, columns: Sequence[str] | None = None
+        self,
+        model: Estimator,
+        classes: Sequence[object] | None,
+        columns: Sequence[str] | None = None,
     ) -> None:
         self.model, self.classes, self.columns = model, classes, columns
         self.learnt = False
@@ -68,12 +83,11 @@ class EstimatorPlayer:
         return self.learnt and self.classes is None and hasattr(self.model, "predict_interval")
 
     def interval(
-        self, x: Array, delta: float, kind: str, offset: Array | None = None, **more: Any
+        self, x: Array, delta: float, kind: str, offset: Array | None = None, **more: object
     ) -> Interval:
         """Return intervals at rows that were not learnt."""
         shift = {} if offset is None else {"offset": offset}
-        found = self.model.predict_interval(self._named(x), delta, kind=kind, **shift, **more)
-        return cast(Interval, found)
+        return self.model.predict_interval(self._named(x), delta, kind=kind, **shift, **more)
 
     def has_label_intervals(self, family: str, w: Array) -> bool:
         """Whether there are intervals of labels of these weights; of one trial they say nothing."""
@@ -116,7 +130,7 @@ class EstimatorPlayer:
 class PartialFitPlayer:
     """An estimator with `partial_fit`, asked and taught row by row."""
 
-    def __init__(self, model: Any, classes: Sequence[object] | None) -> None:
+    def __init__(self, model: Estimator, classes: Sequence[object] | None) -> None:
         self.model, self.classes = model, classes
         self.learnt = False
         if classes is not None and not hasattr(model, "predict_proba"):
@@ -140,11 +154,11 @@ class PartialFitPlayer:
             self.learnt = True
         return means
 
-    def _predict(self, row: Array) -> Any:
+    def _predict(self, row: Array) -> float | Array:
         if self.classes is None:
             return float(np.asarray(self.model.predict(row)).ravel()[0])
         found = self.model.predict_proba(row)[0]
-        return found[1] if len(self.classes) == 2 else found
+        return float(found[1]) if len(self.classes) == 2 else found
 
 
 def play(player: Player, family: str, x: Array, y: Array, w: Array, offset: Array | None) -> Array:
@@ -162,7 +176,7 @@ def play(player: Player, family: str, x: Array, y: Array, w: Array, offset: Arra
     return player.update(x, y / exposure, w * exposure) * exposure
 
 
-def _codes(y: Array) -> Any:
+def _codes(y: Array) -> NDArray[np.int64]:
     """Return the position of each label among the classes."""
     return (y if y.ndim == 1 else y.argmax(axis=1)).astype(np.int64)
 
@@ -181,7 +195,7 @@ def player(
     if isinstance(model, Regressor) and not hasattr(model, "partial_fit"):
         return RegressorPlayer(model, x, w)
     if hasattr(model, "partial_fit") and hasattr(model, "get_params"):
-        fresh = fresh_copy(model)
+        fresh = fresh_copy(cast(Estimator, model))
         classes = classes if family_of(model) == "classes" else None
         if type(model).__module__.startswith("noisewise."):
             return EstimatorPlayer(fresh, classes, columns)
@@ -192,14 +206,14 @@ def player(
     )
 
 
-def fresh_copy(model: Any) -> Any:
+def fresh_copy(model: Estimator) -> Estimator:
     """Return an estimator with the same parameters that has learnt nothing."""
     return type(model)(**{name: deepcopy(v) for name, v in model.get_params(deep=False).items()})
 
 
 def family_of(model: object) -> str:
     """Return how labels are scored: gaussian, binomial, poisson, or "classes" for a classifier."""
-    tags: Any = None if hasattr(model, "family") else trait(model, "__sklearn_tags__", None)
+    tags: object = None if hasattr(model, "family") else trait(model, "__sklearn_tags__", None)
     kind = trait(tags(), "estimator_type", "") if callable(tags) else ""
     if kind == "classifier" or hasattr(model, "predict_proba"):
         return "classes"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,13 +21,13 @@ BLOCK, WORK = 1000, 2e8  # rows between two steps of the progress bar, and these
 
 
 def evaluate(
-    model: Any,
+    model: object,
     X: ArrayLike,
     y: ArrayLike,
     sample_weight: ArrayLike | None = None,
     *,
     delta: float = 0.05,
-    baseline: Any = "mean",
+    baseline: object = "mean",
     progress: bool | None = None,
 ) -> Evaluation:
     """Predict each row before it is learnt, and compare with a baseline that does the same.
@@ -93,7 +92,7 @@ def evaluate(
     return validation.result(repr(model), means)
 
 
-def _baseline(baseline: Any, family: str) -> tuple[str, Player | None]:
+def _baseline(baseline: object, family: str) -> tuple[str, Player | None]:
     """Return the name of the baseline, and who plays it unless it is a model."""
     if not isinstance(baseline, str):
         return type(baseline).__name__, None

@@ -1,14 +1,19 @@
 """What an evaluation found: numbers, a table and a picture."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..printing import count_of
 from ..protocols import Array
 from .looks import Looks
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +84,7 @@ class Evaluation:
     looks: Looks
     predictions: Array | None
     sample: Array
-    model: Any
+    model: object
     about: tuple[str, ...] = ()
 
     @property
@@ -185,7 +190,7 @@ class Evaluation:
             f"<p>{'<br>'.join(map(escape, self.notes()))}</p>"
         )
 
-    def plot(self) -> Any:
+    def plot(self) -> Figure:
         """Draw the average loss over time, and how wide and how right intervals were.
 
         Returns

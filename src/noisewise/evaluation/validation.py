@@ -1,9 +1,9 @@
 """Progressive validation, block by block: what is summed up, and when intervals are looked at."""
 
 import math
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..protocols import Array, trait
 from .looks import Looks
@@ -16,6 +16,7 @@ GROWTH = 1.04  # of the rows between two points of a curve
 LOOK_GROWTH = 1.5  # of the rows between two looks at intervals
 ROWS_PER_LOOK = 200
 SAMPLE = 2000  # rows kept for a picture, at least half of them
+Flags = NDArray[np.bool_]
 
 
 class _Sums:
@@ -27,7 +28,7 @@ class _Sums:
         self.times: list[Array] = []
         self.kept: list[Array] = []
 
-    def add(self, t: Array, w: Array, losses: Array, counted: Array, shown: Array) -> None:
+    def add(self, t: Array, w: Array, losses: Array, counted: Flags, shown: Flags) -> None:
         """Add rows of times t; those not ``counted`` add nothing."""
         w = np.where(counted, w, 0.0)
         weighted = np.where(counted, w * losses, 0.0)
@@ -92,9 +93,10 @@ class Validation:
             if self.count >= self.next_look:
                 self.next_look = math.ceil(LOOK_GROWTH * self.count)
                 ahead = slice(at, at + min(self.next_look - self.count, ROWS_PER_LOOK))
-                self._look(*_cut(ahead, x, y, w, offset))
+                self._look(x[ahead], y[ahead], w[ahead], None if offset is None else offset[ahead])
             here = slice(at, min(len(y), at + self.next_look - self.count))
-            means[here] = self._play(*_cut(here, x, y, w, offset))
+            shift = None if offset is None else offset[here]
+            means[here] = self._play(x[here], y[here], w[here], shift)
             at = here.stop
         return means
 
@@ -156,12 +158,8 @@ class Validation:
         )
 
 
-def _cut(here: slice, *arrays: Any) -> list[Any]:
-    return [None if each is None else each[here] for each in arrays]
-
-
-def _curve_times(t: Array) -> Any:
+def _curve_times(t: Array) -> Flags:
     """Return which rows are points of a curve: those where a power of GROWTH is passed."""
     log = np.log(t) / math.log(GROWTH)
     before = np.log(np.maximum(t - 1, 1)) / math.log(GROWTH)
-    return (np.floor(log) > np.floor(before)) | (t == 1)
+    return np.asarray((np.floor(log) > np.floor(before)) | (t == 1))

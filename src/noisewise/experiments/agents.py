@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -35,7 +35,7 @@ TRIALS = 3
 ROUNDS = 3000
 DECISIONS = True
 ENOUGH = 20  # trials, to judge means
-WORLDS: Mapping[str, Any] = PRACTICAL  # add | UNSEEN to play those too: shown, not judged
+WORLDS = PRACTICAL  # add | UNSEEN to play those too: shown, not judged
 PECULIAR = (
     "offset", "small features", "switches, linear", "switches, logistic", "rates of 5 %, fixed",
     "rates of 5 %, fresh",

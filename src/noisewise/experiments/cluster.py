@@ -1,14 +1,19 @@
 """Batches of a study on a Dask cluster. Workers share no folder with the driver."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import joblib
 
 from ..supported import install
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 Found = TypeVar("Found")
 TIMEOUT = 10.0  # seconds for a scheduler to answer
@@ -16,7 +21,7 @@ AHEAD = 2  # batches given out per thread of a worker
 
 
 @contextmanager
-def connection(address: str) -> Iterator[Any]:
+def connection(address: str) -> Iterator[Client]:
     """Connect to the scheduler at an address, for as long as it is needed."""
     try:
         from distributed import Client
@@ -43,13 +48,13 @@ def connection(address: str) -> Iterator[Any]:
         client.close(timeout=TIMEOUT)
 
 
-def chosen_client() -> Any:
+def chosen_client() -> Client | None:
     """Return the client of ``joblib.parallel_config(backend="dask")``, None without it."""
     backend = joblib.parallel.get_active_backend()[0]
     return vars(backend).get("client")
 
 
-def threads(client: Any) -> int:
+def threads(client: Client) -> int:
     """Return how many batches the workers run at a time; wait for a worker to come."""
     try:
         client.wait_for_workers(1, timeout=TIMEOUT)
@@ -62,7 +67,7 @@ def threads(client: Any) -> int:
 
 
 def results(
-    client: Any, work: Callable[..., Found], batches: Iterable[tuple[Any, ...]]
+    client: Client, work: Callable[..., Found], batches: Iterable[tuple[object, ...]]
 ) -> Iterator[tuple[Found, int]]:
     """Yield what each batch gives, as it is done, and how many workers there are.
 

@@ -1,6 +1,6 @@
 """Playing the practical worlds: a policy or an agent, each reward learnt when it arrives."""
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,8 @@ class PolicySeat:
 
     def __init__(self, policy: AnyPolicy, dim: int, rng: np.random.Generator) -> None:
         self.policy, self.state, self.rng = policy, policy.start(dim), rng
-        self.expect: Any = trait(policy, "expect", None)
-        self.release: Any = trait(policy, "release", None)
+        none: Callable[..., None] | None = None
+        self.expect, self.release = trait(policy, "expect", none), trait(policy, "release", none)
 
     def decide(self, t: int, arms: Array, late: bool) -> int:
         """Return the index of the arm to play in round t."""

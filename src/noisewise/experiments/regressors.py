@@ -1,5 +1,7 @@
 """Study `regressors`: every regressor on the same streams, its guarantee beside its regret."""
 
+from typing import cast
+
 import numpy as np
 import pandas as pd
 
@@ -70,7 +72,9 @@ def data(cell: Record, rng: np.random.Generator) -> list[Record]:
     """Play everyone on one draw: regret at twelve moments, the guarantee at the last."""
     world = regressor_lineup.draw(cell["world"], cell["rounds"], rng)
     worlds = [world.unweighted, world] if world.name == WEIGHTED else [world]
-    own = {each["name"]: find(each["target"]) for each in cell.get("own", ())}
+    own: dict[str, AnyRegressor] = {
+        each["name"]: cast(AnyRegressor, find(each["target"])) for each in cell.get("own", ())
+    }
     rows = []
     for each in worlds:
         for name, learner in regressor_lineup.learners(each).items():

@@ -31,6 +31,8 @@ jobs, on the order of work, or on how often the run was interrupted. Finished ba
 used again by runs of the same sources and versions.
 """
 
+from __future__ import annotations
+
 import hashlib
 import inspect
 import json
@@ -46,7 +48,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import joblib
 import numpy as np
@@ -71,6 +73,9 @@ from . import (
 from .datasets import MissingData
 from .parts import Held
 from .verdicts import Verdict
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 LEAST = 0.4  # seconds of a batch on Dask, which adds about a hundredth of a second to each
 
@@ -205,7 +210,7 @@ class Run:
                 )
             with suppress(TerminatedWorkerError):  # what the other workers finished is on disk
                 self._work(missing)
-        known: dict[str, Any] = {}
+        known: Record = {}
 
         def fill(path: Path) -> None:  # nothing is replaced before all is summarised
             condense = trait(self.study, "condense", None)
@@ -259,7 +264,7 @@ class Run:
                 yield from ((done, jobs) for done in pool(batch(*each) for each in batches))
 
     def _on_dask(
-        self, client: Any, missing: list[tuple[int, list[int]]]
+        self, client: Client, missing: list[tuple[int, list[int]]]
     ) -> Iterator[tuple[Batch, int]]:
         """Yield the same from Dask; batches of short trials grow while there are enough of them."""
         jobs = cluster.threads(client)

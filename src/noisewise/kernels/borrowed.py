@@ -7,14 +7,12 @@ Arguments are read in their order, numbers before arrays: what is no float is as
 and its answer may be any code, which could move or free an array that was read before.
 """
 
-from typing import Any
-
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.base import BaseContext
 from numba.core.datamodel.models import ProxyModel
-from numba.core.pythonapi import NativeValue
+from numba.core.pythonapi import NativeValue, _UnboxContext
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic, register_model, unbox
 
@@ -38,9 +36,9 @@ class Borrowed(types.Type):  # type: ignore[misc]
 class BorrowedModel(ProxyModel):  # type: ignore[misc]
     """Lies where the argument itself would."""
 
-    def __init__(self, manager: Any, kind: Borrowed) -> None:
+    def __init__(self, manager: object, kind: Borrowed) -> None:
         super().__init__(manager, kind)
-        self._proxied_model = manager.lookup(kind.of)
+        self._proxied_model = self._dmm.lookup(kind.of)
 
 
 def _field(build: ir.IRBuilder, thing: ir.Value, offset: int, kind: ir.Type) -> ir.Value:
@@ -48,7 +46,7 @@ def _field(build: ir.IRBuilder, thing: ir.Value, offset: int, kind: ir.Type) -> 
     return build.load(build.bitcast(place, kind.as_pointer()))
 
 
-def _read(kind: Borrowed, given: ir.Value, c: Any) -> NativeValue:
+def _read(kind: Borrowed, given: ir.Value, c: _UnboxContext) -> NativeValue:
     """Read an array of one axis, the caller knows that it is one, or a float or an integer."""
     read = _read_row if isinstance(kind.of, types.Array) else _read_number
     return NativeValue(read(kind.of, given, c), is_error=c.pyapi.c_api_error())
@@ -57,7 +55,7 @@ def _read(kind: Borrowed, given: ir.Value, c: Any) -> NativeValue:
 unbox(Borrowed)(_read)
 
 
-def _read_row(kind: types.Array, given: ir.Value, c: Any) -> ir.Value:
+def _read_row(kind: types.Array, given: ir.Value, c: _UnboxContext) -> ir.Value:
     build, row = c.builder, c.context.make_array(kind)(c.context, c.builder)
     dtype = _field(build, given, DTYPE, BYTE.as_pointer())
     flags = build.and_(_field(build, given, FLAGS, INDEX), INDEX(ALIGNED_IN_ONE_PIECE))
@@ -83,7 +81,7 @@ def _read_row(kind: types.Array, given: ir.Value, c: Any) -> ir.Value:
     return row._getvalue()
 
 
-def _read_number(kind: types.Float, given: ir.Value, c: Any) -> ir.Value:
+def _read_number(kind: types.Float, given: ir.Value, c: _UnboxContext) -> ir.Value:
     """Read a float, or what is an index; text and arrays are neither."""
     build, api = c.builder, c.pyapi
     pointer, result = given.type, cgutils.alloca_once_value(c.builder, NUMBER(0.0))
@@ -105,7 +103,7 @@ def _read_number(kind: types.Float, given: ir.Value, c: Any) -> ir.Value:
     return build.load(result)
 
 
-def _borrow(typing: object, given: types.Type) -> tuple[Signature, Any]:
+def _borrow(typing: object, given: types.Type) -> tuple[Signature, object]:
     kind = given.of if isinstance(given, Borrowed) else given
 
     def generate(

@@ -10,6 +10,8 @@ An entry is code, and its checksum is no signature: folders and entries that oth
 are not read. Nothing is deleted but folders of ours that hold nothing but entries.
 """
 
+from __future__ import annotations
+
 import os
 import pickle
 import re
@@ -22,11 +24,14 @@ from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import numba
 from numba import config, njit
+
+if TYPE_CHECKING:
+    from .linked_parts import Dispatcher
 
 NAME, KEPT = "noisewise-", 8  # folders of other sources that stay beside that of these
 OURS = re.compile(NAME + "[0-9a-f]{32}")
@@ -34,7 +39,7 @@ ENTRY = re.compile(r".+-[0-9a-f]{32}\.bin(\.[0-9a-f]{16})?")  # whole, or left b
 OTHERS = 0o022  # the rights of others to write
 ROOMS = "kernels", "engine"  # whose sources are compiled, at any depth
 troubles: list[str] = []
-lightly: Callable[[Any], None] | None = None  # changes a kernel so that it loads faster
+lightly: Callable[[Dispatcher], None] | None = None  # changes a kernel so that it loads faster
 
 
 @cache
@@ -76,7 +81,7 @@ def report(what: str, error: OSError | str) -> None:
 
 def compile_or_load(
     function: Callable[..., object], signature: object, options: Mapping[str, object]
-) -> Any:
+) -> Dispatcher:
     """Return the function as numba compiles it for one signature, or as it lies on disk."""
     key = sha256(repr((str(signature), numba.__version__, sys.version)).encode())
     name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
@@ -85,7 +90,7 @@ def compile_or_load(
     try:
         with TemporaryDirectory(prefix=NAME) as folder:
             kernel = cached_in(folder, function, options)
-            place = Path(kernel.stats.cache_path)
+            place = Path(str(kernel.stats.cache_path))
             for file, content in load(name).items():
                 (place / file).write_bytes(content)
             kernel.compile(signature)
@@ -99,7 +104,9 @@ def compile_or_load(
     return kernel
 
 
-def cached_in(folder: str, function: Callable[..., object], options: Mapping[str, object]) -> Any:
+def cached_in(
+    folder: str, function: Callable[..., object], options: Mapping[str, object]
+) -> Dispatcher:
     """Return a function to be compiled, whose code numba caches in a folder."""
     before = config.CACHE_DIR
     config.CACHE_DIR = folder
@@ -111,7 +118,7 @@ def cached_in(folder: str, function: Callable[..., object], options: Mapping[str
         raise OSError(str(error)) from error
     finally:
         config.CACHE_DIR = before
-    if Path(folder) not in Path(kernel.stats.cache_path).parents:
+    if Path(folder) not in Path(str(kernel.stats.cache_path)).parents:
         raise OSError("numba is set to cache elsewhere")
     return kernel
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from functools import update_wrapper, wraps
 from numbers import Real
 from threading import RLock
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numba
 import numpy as np
@@ -41,8 +41,8 @@ if TESTED:
     cache.lightly = load_lightly
 INNER = {**PART, "forceinline": True}
 ORDERED = {**PART, "fastmath": {"contract"}}  # parts in which the order of operations matters
-R = TypeVar("R")
-entries: list["Entry[Any]"] = []  # of the modules imported so far
+R = TypeVar("R", covariant=True)
+entries: list["Entry[object]"] = []  # of the modules imported so far
 _lock = RLock()
 
 
@@ -86,7 +86,7 @@ class Entry(Generic[R]):
         self.compiled: Callable[..., R] | None = None
         entries.append(self)
 
-    def __call__(self, *arguments: Any) -> R:
+    def __call__(self, *arguments: object) -> R:
         """Run the kernel."""
         return (self.compiled or self.compile())(*arguments)
 

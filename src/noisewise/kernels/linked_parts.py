@@ -5,12 +5,11 @@ then do both again inside each kernel: a third of the time of a first call. And 
 it has to load one kernel: a third of the time until a new process answers.
 """
 
-from typing import Any
-
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler import CompilerBase, DefaultPassBuilder, StateDict
 from numba.core.compiler_machinery import AnalysisPass, PassManager, register_pass
+from numba.core.dispatcher import Dispatcher as Dispatcher
 from numba.core.runtime import rtsys
 from numba.core.typed_passes import NopythonTypeInference
 
@@ -43,7 +42,7 @@ class UseLinkedLibrary(AnalysisPass):  # type: ignore[misc]
     def __init__(self) -> None:
         super().__init__()
 
-    def run_pass(self, state: Any) -> bool:
+    def run_pass(self, state: StateDict) -> bool:
         """Make the library that the pass of lowering finds."""
         state.library = LinkedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         return False
@@ -63,12 +62,12 @@ class PartCompiler(CompilerBase):  # type: ignore[misc]
 class LightCache(FunctionCache):  # type: ignore[misc]
     """The cache of a kernel, from which code is loaded without the rest of the compiler."""
 
-    def load_overload(self, signature: Any, context: Any) -> Any:
+    def load_overload(self, signature: object, context: object) -> object:
         """Return the compiled function, None where there is none."""
         rtsys.initialize(context)  # all that code needs that was typed before
         return self._load_overload(signature, context)
 
 
-def load_lightly(kernel: Any) -> None:
+def load_lightly(kernel: Dispatcher) -> None:
     """Let a kernel that is cached use such a cache."""
-    kernel._cache = LightCache(kernel.py_func)
+    vars(kernel)["_cache"] = LightCache(kernel.py_func)

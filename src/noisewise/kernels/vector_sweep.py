@@ -5,11 +5,14 @@ It uses how numba represents arrays and loops, which it does not document.
 """
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from contextlib import AbstractContextManager
+from typing import TypeAlias
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.base import BaseContext
+from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 
 from .compile_options import FAST
@@ -25,8 +28,8 @@ def sweep(typing, a, d, ld, P, old, x, new, coefficient):  # type: ignore[no-unt
     return types.UniTuple(types.float64, 1)(a, *[types.uint64] * 6, types.float64), _generate
 
 
-def _generate(context: Any, build: ir.IRBuilder, kind: Any, values: list[Value]) -> Value:
-    memory = context.make_array(kind.args[0])(context, build, values[0]).data
+def _generate(c: BaseContext, build: ir.IRBuilder, kind: Signature, values: list[Value]) -> Value:
+    memory = c.make_array(kind.args[0])(c, build, values[0]).data
     d, ld, P, old, x, new, coefficient = values[1:]
 
     def place(*offsets: Value) -> Value:
@@ -60,7 +63,7 @@ def _generate(context: Any, build: ir.IRBuilder, kind: Any, values: list[Value])
     def add(value: Value, total: Value) -> None:
         build.store(plus(build.load(total), value), total)
 
-    def loop(last: Value) -> Any:
+    def loop(last: Value) -> AbstractContextManager[tuple[Value, Value]]:
         return cgutils.for_range_slice(build, WORD(0), last, WORD(4), WORD)
 
     q, coefficient = zero(), spread(coefficient)
@@ -99,4 +102,4 @@ def _generate(context: Any, build: ir.IRBuilder, kind: Any, values: list[Value])
     total = build.load(q)
     halves = plus(total, pick(total, total, 2, 3, 0, 1))
     ends = [build.extract_element(halves, INDEX(r)) for r in range(2)]
-    return context.make_tuple(build, kind.return_type, [plus(*ends)])
+    return c.make_tuple(build, kind.return_type, [plus(*ends)])

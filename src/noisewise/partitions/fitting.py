@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
-from typing import Any
 
 import numpy as np
 
@@ -31,7 +30,7 @@ SAMPLE = 8  # blocks of the first partition from which the search starts
 
 def fit_partitions(
     glm: GLM,
-    partitions: Any,
+    partitions: object,
     *,
     ridge: float | None = None,
     target: str | None = None,

@@ -1,12 +1,18 @@
 """Passes over partitions, in this process or on Dask; sums are the same to the last bit."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from .. import worker_versions
 from ..regression.sums import Sum, added
 from .reading import Source
+
+if TYPE_CHECKING:
+    from dask.delayed import Delayed
+    from distributed import Client
 
 Found = TypeVar("Found")
 FAN = 16  # sums added by one task: a power of two, so that the tree is the same
@@ -34,7 +40,7 @@ class OnDask(Here):
     Without a client they are read by Dask's threads in this process.
     """
 
-    def __init__(self, sources: Sequence[Source], client: Any = None) -> None:
+    def __init__(self, sources: Sequence[Source], client: Client | None = None) -> None:
         super().__init__(sources)
         self.wanted: dict[str, str] = {}
         self.size = 1  # partitions read by one task, one after the other
@@ -64,24 +70,24 @@ class OnDask(Here):
         found: Sum = level[0].compute()
         return found
 
-    def _task(self, what: Callable[..., Any], *args: Any) -> Any:
+    def _task(self, what: Callable[..., object], *args: object) -> Delayed:
         from dask import delayed
 
         return delayed(_checked, pure=False)(self.wanted, what, *args)
 
 
-def _checked(wanted: dict[str, str], what: Callable[..., Found], *args: Any) -> Found:
+def _checked(wanted: dict[str, str], what: Callable[..., Found], *args: object) -> Found:
     """Do what is asked of a worker, if it has what is wanted; workers may join at any time."""
     if wanted:
         worker_versions.require(wanted)
     return what(*args)
 
 
-def _first(work: Callable[[Source], Found], name: str, given: Any) -> Found:
+def _first(work: Callable[[Source], Found], name: str, given: object) -> Found:
     return work(Source(name, given))
 
 
-def _total(work: Callable[[Source], Sum], names: list[str], given: list[Any]) -> Sum:
+def _total(work: Callable[[Source], Sum], names: list[str], given: list[object]) -> Sum:
     return added(map(work, map(Source, names, given)))
 
 
@@ -101,7 +107,7 @@ def passes_over(sources: Sequence[Source]) -> Here:
     return Here(sources) if client is None or held else OnDask(sources, client)
 
 
-def _client() -> Any:
+def _client() -> Client | None:
     distributed = sys.modules.get("distributed")  # where it was not imported there is none
     if distributed is None:
         return None

@@ -1,10 +1,12 @@
 """A partition read as blocks of checked rows, where the work is done."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +17,11 @@ from ..inputs import named_columns, numbers, with_slack
 from ..kernels.layout import LARGEST
 from ..protocols import Array
 from ..supported import install
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+    from pyarrow import RecordBatch
+    from pyarrow.parquet import ParquetFile
 
 BLOCK = 8192  # rows summed at once: with twenty features they stay in a processor's cache
 PARQUET = 32_768  # rows read at once
@@ -39,7 +46,7 @@ class Source:
     """
 
     name: str
-    given: Any
+    given: object
 
 
 def blocks(source: Source, columns: Columns, glm: GLM, *, checked: bool = True) -> Iterator[Rows]:
@@ -72,7 +79,7 @@ def feature_names(source: Source, columns: Columns) -> tuple[str, ...]:
     return tuple(each for each in names if each not in (columns.target, columns.weight))
 
 
-def _made(source: Source) -> Any:
+def _made(source: Source) -> object:
     given = source.given() if callable(source.given) else source.given
     return str(given) if isinstance(given, Path) else given
 
@@ -89,13 +96,13 @@ def _tables(source: Source, columns: Columns) -> Iterator[Rows]:
     elif (found := named_columns(name, given)) is not None:
         names = list(map(str, found))  # those of a data frame may be numbers
         _require(name, columns, names)
-        called = dict(zip(names, found, strict=True))
-        yield _rows(name, columns, lambda each: given[called[each]].to_numpy())
+        called, frame = dict(zip(names, found, strict=True)), cast("DataFrame", given)
+        yield _rows(name, columns, lambda each: frame[called[each]].to_numpy())
     else:
         yield _arrays(name, given)
 
 
-def _parquet(name: str, path: str) -> Any:
+def _parquet(name: str, path: str) -> ParquetFile:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -138,12 +145,12 @@ def _require(name: str, columns: Columns, names: list[str]) -> None:
             )
 
 
-def _arrow(batch: Any) -> Callable[[str], Any]:
+def _arrow(batch: RecordBatch) -> Callable[[str], ArrayLike]:
     return lambda each: batch.column(each).to_numpy(zero_copy_only=False)
 
 
 def _rows(
-    name: str, columns: Columns, column: Callable[[str], Any], room: Array | None = None
+    name: str, columns: Columns, column: Callable[[str], ArrayLike], room: Array | None = None
 ) -> Rows:
     """Return the columns of a table as rows, in the room given."""
 
@@ -160,7 +167,7 @@ def _rows(
     return x, y, np.ones(len(y)) if columns.weight is None else floats(columns.weight)
 
 
-def _arrays(name: str, given: Any) -> Rows:
+def _arrays(name: str, given: object) -> Rows:
     if not isinstance(given, tuple | list) or len(given) not in (2, 3):
         raise ValueError(
             f"{name} is a {type(given).__name__}; pass (X, y) or (X, y, weight), a function that "

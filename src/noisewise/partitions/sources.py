@@ -1,17 +1,26 @@
 """What a user passes as partitions, made a list of sources."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from .reading import Source
 
+if TYPE_CHECKING:
+    from dask.array import Array as DaskArray
+    from dask.dataframe import DataFrame, Series
+    from dask.delayed import Delayed
+
+    Lazy: TypeAlias = DaskArray | DataFrame | Series
+
 SUFFIXES = (".parquet", ".pq")
 
 
-def sources_of(partitions: Any) -> list[Source]:
+def sources_of(partitions: object) -> list[Source]:
     """Return the partitions in order, none of them read."""
     if isinstance(partitions, str | Path):
         return _sources(files_in(Path(partitions)))
@@ -30,7 +39,7 @@ def sources_of(partitions: Any) -> list[Source]:
     return found
 
 
-def _sources(given: Iterable[Any]) -> list[Source]:
+def _sources(given: Iterable[object]) -> list[Source]:
     return [
         Source(str(each), Path(each).absolute())  # workers may be in another folder
         if isinstance(each, str | Path)
@@ -51,7 +60,7 @@ def files_in(path: Path) -> list[Path]:
     return found
 
 
-def blocks_in_turn(*collections: Any) -> Iterator[list[Any]]:
+def blocks_in_turn(*collections: Lazy | None) -> Iterator[list[object]]:
     """Yield the blocks of Dask arrays or data frames, split alike, one at a time; None stays."""
     x = collections[0]
     delayed = [
@@ -62,7 +71,7 @@ def blocks_in_turn(*collections: Any) -> Iterator[list[Any]]:
         yield [None if each is None else each[i].compute() for each in delayed]
 
 
-def _delayed_like(x: Any, other: Any, name: str) -> list[Any]:
+def _delayed_like(x: Lazy, other: Lazy, name: str) -> list[Delayed]:
     if not hasattr(other, "to_delayed"):
         raise ValueError(
             f"X is of Dask and {name} is a {type(other).__name__}; pass {name} as a Dask array or "
@@ -80,7 +89,7 @@ def _delayed_like(x: Any, other: Any, name: str) -> list[Any]:
     return blocks
 
 
-def _blocks_of_arrays(arrays: tuple[Any, ...]) -> list[Any]:
+def _blocks_of_arrays(arrays: tuple[DaskArray, ...]) -> list[Delayed]:
     """Return Dask arrays (X, y) or (X, y, weight) as one delayed tuple per block of rows."""
     from dask import delayed
 

@@ -7,7 +7,6 @@ import warnings
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -35,7 +34,7 @@ from ..kernels import layout as at
 from ..kernels.layout import Header
 from ..noise import Noise
 from ..ownership import InUse, Owned
-from ..protocols import Array, trait
+from ..protocols import Array, FloatOrArray, trait
 from ..theory import radii
 from .intervals import one_direction
 from .rows import Rows
@@ -147,7 +146,7 @@ class FTRL:
     def _spread(self) -> float:
         return math.sqrt(self.glm.max_slope / self.glm.min_slope)
 
-    def predict(self, state: FTRLState, x: ArrayLike) -> Any:
+    def predict(self, state: FTRLState, x: ArrayLike) -> FloatOrArray:
         """Return the predicted mean at each row of ``x``."""
         self.check_state(state)
         x, single = features(x, state.dim)
@@ -164,7 +163,7 @@ class FTRL:
         weight: ArrayLike = 1.0,
         *,
         scores: bool = False,
-    ) -> Any:
+    ) -> FloatOrArray:
         """Learn the rows in order; return the mean predicted for each before its label.
 
         With ``scores`` the linear scores are returned instead of the means.
@@ -313,7 +312,8 @@ class FTRL:
             beyond = length > B
             scores = score_bounds(sets, x, None if beyond else B)
             note = f"the estimate has norm {length:.3g}, beyond parameter_bound {B:g}"
-            return *map(glm.prediction, scores), rests_on, note if beyond else ""
+            lower, upper = map(glm.prediction, scores)
+            return lower, upper, rests_on, note if beyond else ""
         note = f"the data contradict parameter_bound {B:g} by more than noise; pass a larger one"
         larger, sets = self._larger_bound(state, noise, delta, radius)
         if not sets:

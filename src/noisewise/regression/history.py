@@ -1,7 +1,6 @@
 """History: the rows that several learners have learnt, held once."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,7 +90,7 @@ class History(OneLine):
         x[:n] = self.rows
         vars(self).update(made, x=x)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return the fields, without room."""
         n = self.count
         return {
@@ -100,6 +99,6 @@ class History(OneLine):
             "curvature": self.curvature[:, :n].copy(),
         }
 
-    def __setstate__(self, fields: dict[str, Any]) -> None:
+    def __setstate__(self, fields: dict[str, object]) -> None:
         restore_writable(self, fields)
         self.__post_init__()

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -102,7 +102,7 @@ class Rows(OneLine):
         """The number of rows held."""
         return sum(map(len, self.x)) - self.free
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return the fields, without free room; scratch numbers are cleared."""
         x, numbers = [*self.x], [each.copy() for each in self.numbers]
         if self.free:
@@ -112,7 +112,7 @@ class Rows(OneLine):
         fields = {"dim": self.dim, "merge": self.merge, "free": 0, "x": x, "numbers": numbers}
         return {**fields, "room": self.free}
 
-    def __setstate__(self, fields: dict[str, Any]) -> None:
+    def __setstate__(self, fields: dict[str, object]) -> None:
         restore_writable(self, fields)
         self.__post_init__()
 

@@ -10,9 +10,11 @@ from collections.abc import Callable
 from functools import cached_property, partial
 from importlib import import_module
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import linalg
 from ..confidence import Ellipsoid
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from .state import FTRLState
 
 LARGE = 8  # times the numbers of a state: a block that fills more than a cache
-Step = Callable[[Any, Any, Array, Array], float]  # label, weight, array of a state, row
+Step = Callable[[ArrayLike, ArrayLike, Array, Array], float]  # label, weight, array of a state, row
 
 
 def code_for(glm: GLM, tolerance: float) -> int:
@@ -217,7 +219,7 @@ class RowSolver(Solver):
         """Learn one row of score ``z``."""
 
 
-def _refuse(y: float, w: float, a: Array, x: Array) -> float:
+def _refuse(y: ArrayLike, w: ArrayLike, a: Array, x: Array) -> float:
     return math.nan
 
 
@@ -225,7 +227,7 @@ class CompiledSolver(Solver):
     """A solver whose rounds are compiled; they come back when something is due."""
 
     @cached_property
-    def kernels(self) -> Any:
+    def kernels(self) -> ModuleType:
         """The module of compiled calls, imported on first use."""
         return import_module("noisewise.kernels.step")
 

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,7 +119,7 @@ class FTRLState(OneLine):
         if self.folded > h.count:
             raise ValueError(f"FTRLState.folded is {self.folded}, above the count {h.count:g}")
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return what the state is made of: no views or functions, scratch room cleared."""
         fields = {f.name: vars(self)[f.name] for f in dataclasses.fields(self)}
         array = self.array.copy()
@@ -131,11 +131,11 @@ class FTRLState(OneLine):
         h.due = min(h.due, at.FACTOR)  # what a pass has noted was scratch
         return {**fields, "array": array}
 
-    def __setstate__(self, fields: dict[str, Any]) -> None:
+    def __setstate__(self, fields: dict[str, object]) -> None:
         restore_writable(self, fields)
         self.__post_init__()
 
-    def remember(self, **memo: Any) -> None:
+    def remember(self, **memo: object) -> None:
         """Set what the confidence methods keep, in one step."""
         vars(self).update(memo)
 

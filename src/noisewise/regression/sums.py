@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import Any, Protocol, Self, TypeVar
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -18,7 +18,7 @@ SMALL = 15_000  # numbers of an array that malloc takes from its heap
 class Adding(Protocol):
     """What adds up."""
 
-    def __add__(self, other: Any, /) -> Self:
+    def __add__(self, other: Self, /) -> Self:
         """Return the sum."""
 
 

@@ -1,9 +1,11 @@
 """Pictures of a model that was fitted to a file."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Callable
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING
 
 import matplotlib
 import numpy as np
@@ -18,12 +20,15 @@ from ..tabular.diagnostics import Residuals, groups_of
 from ..tabular.fitting import Fit
 from . import figures
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 WIDTH = 4.4  # inches: a telephone shows it without scrolling
 FEWEST = 30  # rows that a curve of averages takes
 FEWEST_DOTS = 5
 
 
-def picture(name: str, height: float, draw: Callable[[Any], object], width: float = WIDTH) -> str:
+def picture(name: str, height: float, draw: Callable[[Axes], object], width: float = WIDTH) -> str:
     """Return a figure with one axis as an element of the page."""
     with matplotlib.rc_context({**RC, "svg.hashsalt": name}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # a name in another script
@@ -78,7 +83,7 @@ def caption(fit: Fit) -> str:
     return f"About 95 % of the dots should lie in the grey band{where}.{shown}"
 
 
-def _draw_observed(axis: Any, fit: Fit) -> None:
+def _draw_observed(axis: Axes, fit: Fit) -> None:
     """Draw labels over what was predicted before; 0 and 1 by groups."""
     _, means, y = fit.evaluation.sample[1:].T
     if fit.residuals.of_classes:
@@ -99,13 +104,13 @@ def _ends(values: Array, share: float) -> tuple[float, float]:
     return float(low), float(np.quantile(values, 1 - share, method="higher"))
 
 
-def _dots(axis: Any, x: Array, y: Array) -> None:
+def _dots(axis: Axes, x: Array, y: Array) -> None:
     size = 8 if len(y) < 200 else 4 if len(y) < 2000 else 3
     alpha = min(1.0, 300 / max(len(y), 1) + 0.15)
     axis.plot(x, y, ".", color=BLUE, ms=size, alpha=alpha, mew=0)
 
 
-def _draw_shares(axis: Any, p: Array, y: Array) -> None:
+def _draw_shares(axis: Axes, p: Array, y: Array) -> None:
     """Draw mean labels of groups with two standard errors, or all rows where these are few."""
     axis.set(xlim=(-0.02, 1.02), ylim=(-0.04, 1.04))
     groups = groups_of(p)
@@ -118,13 +123,13 @@ def _draw_shares(axis: Any, p: Array, y: Array) -> None:
         axis.errorbar(p[at].mean(), y[at].mean(), error, color=VERMILION, fmt="o", ms=4, lw=1)
 
 
-def _draw_calibration(axis: Any, held: Residuals) -> None:
+def _draw_calibration(axis: Axes, held: Residuals) -> None:
     """Draw shares over fitted probabilities."""
     _draw_shares(axis, held.fitted, held.labels)
     axis.set(xlabel="fitted probability", ylabel="observed", title="Fitted and observed")
 
 
-def _draw_residuals(axis: Any, held: Residuals) -> None:
+def _draw_residuals(axis: Axes, held: Residuals) -> None:
     """Draw residuals in units of the noise, where about 95 % should lie, and means of groups."""
     ends = _ends(held.scaled, 0.0025)
     low, high = min(ends[0], -2.5), max(ends[1], 2.5)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -234,6 +233,6 @@ def _shown(frames: Iterator[pd.DataFrame], word: str) -> Iterator[pd.DataFrame]:
             bar.update(len(frame))
 
 
-def _bar(word: str, count: int | None = None) -> "tqdm[Any]":
+def _bar(word: str, count: int | None = None) -> "tqdm[object]":
     """Return a progress bar, which only a terminal shows."""
     return tqdm(total=count, desc=word, unit=" rows", unit_scale=True, disable=None)

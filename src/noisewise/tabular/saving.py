@@ -7,7 +7,6 @@ import dataclasses
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
 
 from .. import files
 from ..archive import load as load_model
@@ -81,13 +80,13 @@ def _read(path: Path) -> tuple[Encoding, str]:
         ) from None
 
 
-def _name(value: Any) -> str | None:
+def _name(value: object) -> str | None:
     if not isinstance(value, str | None):
         raise ValueError(f"a column named {value!r}")
     return value
 
 
-def _feature(column: str, kind: str, levels: Any) -> Feature:
+def _feature(column: str, kind: str, levels: list[str]) -> Feature:
     words = isinstance(levels, list) and all(isinstance(level, str) for level in levels)
     if not isinstance(column, str) or kind not in KINDS or not words:
         raise ValueError(f"column {column!r}")
