@@ -122,7 +122,7 @@ def measure(world, logs, seed):
     They are lines, those called reliable, and misses of these. Of the anytime interval they are
     lines, misses at the end, and misses at any time: by betting when the wealth of a bet against
     the truth ever exceeds its limit, of the asymptotic sequence at any twentieth row. The gain is
-    looked at at the end alone, by one of the two.
+    looked at at the end alone.
     """
     truth, found = world.truth(), defaultdict(lambda: np.zeros(3, dtype=int))
     for rng in RNG(seed).spawn(logs):
@@ -132,13 +132,12 @@ def measure(world, logs, seed):
         pi["policy"] = np.eye(K)[world.policy()[at]]
         with warnings.catch_warnings(action="ignore", category=UserWarning):
             values = nw.off_policy_value(log, pi["policy"], actions=range(K))
-        for each in (e for e in (*values.estimates, values.gain) if e.policy in truth):
+        for each in (e for e in values.estimates if e.policy in truth):
             missed = not each.lower <= truth[each.policy] <= each.upper
             if each.estimator != "anytime":
                 counts = each.reliable, each.reliable and missed
             elif each.policy == "gain":
                 counts = missed, missed
-                found["gain", "dr"] += [1, 0, 0]
             else:
                 given = log, pi.get(each.policy), values.predictions
                 counts = missed, ever_missed(*given, truth[each.policy])

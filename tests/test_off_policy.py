@@ -13,8 +13,9 @@ from click.testing import CliRunner
 from scipy.stats import binom
 
 import noisewise as nw
+from noisewise.agent.mean_bounds import STAKES
 from noisewise.cli import main
-from noisewise.evaluation import betting
+from noisewise.evaluation import betting, differences
 from noisewise.experiments import datasets
 
 RNG = np.random.default_rng
@@ -327,10 +328,63 @@ def test_the_centre_of_an_anytime_interval_is_its_own():
     )
     assert won[0] == pytest.approx(won[1], abs=1e-6)
     assert (found.value, found.lower, found.upper) == (each.value, each.lower, each.upper)
-    gain = found.gain
-    assert gain.estimator == "anytime"
-    s = (1 + gain.lower) / 2
-    assert betting.log_wealth((1 + (w - 1) * r) / 2, s)[-1] == pytest.approx(math.log(40), abs=1e-5)
+    assert found.gain.estimator == "anytime"
+    assert found.gain.lower < found.gain.value < found.gain.upper
+
+
+def one_decision(v, p, q, s, a):
+    """Return what each stake wins of one decision."""
+    table = types.SimpleNamespace(action=np.array([a]), probability=np.array([p[a]]))
+    return np.exp(differences.log_wins(v[None], p[None], table, np.array([s]), q[None]))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_bets_on_a_difference_are_fair_and_survive_every_reward(seed):
+    """One decision, all actions and rewards: any probabilities, also 0, and any predictions."""
+    rng = RNG(seed)
+    K = 2 + seed % 3
+    one, two, m, q = rng.dirichlet(np.ones(K)), np.eye(K)[0], rng.random(K), rng.random(K)
+    p = rng.dirichlet(np.full(K, 0.2))
+    p = np.where(p < 0.05, 0.0, p)  # 0 for what one of them needs
+    p /= p.sum()
+    v = one - two
+    won = np.zeros(len(STAKES))
+    for a in np.flatnonzero(p):
+        both = [one_decision(v, p, q, s, a) for s in (0.0, 1.0)]
+        assert np.min(both) > 0.04
+        won += p[a] * ((1 - m[a]) * both[0] + m[a] * both[1])
+    assert (won <= 1 + STAKES * (v @ m) + 1e-12).all()
+    if p.all():
+        most = STAKES * ((np.abs(v) / p).max() + 1) < 0.95  # small enough to trust predictions
+        assert won[most] == pytest.approx(1 + STAKES[most] * (v @ m))
+
+
+def test_one_policy_against_another_by_each_estimator():
+    log = logged(RNG(6), 2000)
+    x = log.pop("x")
+    found = nw.off_policy_value(log, np.eye(3)[BEST[x]], against="1")
+    for name in ("ips", "snips", "dr"):
+        difference = found.of("policy", name).value - found.of("1", name).value
+        each = found.of("gain", name)
+        assert each.value == pytest.approx(difference)
+        assert each.lower < TRUTH - SINGLES[1] < each.upper
+    always = found.of("gain", "anytime")
+    assert always.lower < TRUTH - SINGLES[1] < always.upper
+    assert 1.2 < (always.upper - always.lower) / (found.gain.upper - found.gain.lower) < 2.0
+    assert "gain: the value of policy less that of 1." in repr(found)
+    back = nw.off_policy_value(log, "1", against=np.eye(3)[BEST[x]])
+    assert back.of("gain", "anytime").lower == pytest.approx(-always.upper)
+    assert back.of("against", "dr").value == found.of("policy", "dr").value
+    played = nw.off_policy_value(log, "1")
+    for name in ("ips", "snips", "dr"):
+        difference = played.of("1", name).value - np.mean(log["reward"])
+        assert played.of("gain", name).value == pytest.approx(difference)
+    with pytest.raises(ValueError, match="against is '1', as policy is"):
+        nw.off_policy_value(log, "1", against="1")
+    with pytest.raises(ValueError, match="without a policy"):
+        nw.off_policy_value(log, against="1")
+    with pytest.raises(ValueError, match="no action of the log"):
+        nw.off_policy_value(log, "1", against="7")
 
 
 LOGS, ROUNDS = 500, 1000

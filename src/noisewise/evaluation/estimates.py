@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..agent.mean_bounds import asymptotic_half_width
 from ..protocols import Array
-from ..regression.intervals import PRECISION, anytime_half_width, quantile
+from ..regression.intervals import quantile
 from . import betting, reliability
 from .decision_table import DecisionTable
 
@@ -134,22 +135,6 @@ class Judged:
         lower, value, upper = (low + (high - low) * each for each in ends)
         return Estimate(self.name, "anytime", value, lower, upper, ANYTIME, words, size)
 
-    def gain(self, delta: float, limits: Limits) -> tuple[Estimate, list[str]]:
-        """Return how much more the policy earns than was played: doubly robust, or anytime."""
-        value, terms = self.ways["dr"]
-        own = Judged("gain", self.w, self.r, {"dr": (value - self.r.mean(), terms - self.r)},
-                     self.expected, self.lost, self.doubts)  # fmt: skip
-        found, said = own.approximate("dr", *own.ways["dr"], delta, None)
-        if found.reliable:
-            return found, said
-        if limits is None:
-            return own.anytime(delta, None), said
-        low, high = limits
-        s = (self.r - low) / (high - low)
-        more = self.w - 1  # E[(w - 1) s] is the gain, less that of the reverse
-        ends = betting.interval((1 + more * s) / 2, (1 + more * (1 - s)) / 2, delta)
-        return own._within(ends, low - high, high - low, limits, effective(self.w)), said
-
     @property
     def unlimited(self) -> str:
         """Why the anytime interval says nothing."""
@@ -243,10 +228,5 @@ def sequence(terms: Array, delta: float) -> float:
     Of the degrees of freedom that the kurtosis gives only half are used, against skewness.
     Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2024), Time-uniform central limit theory.
     """
-    n, d = len(terms), terms - terms.mean()
-    freedom = reliability.behind(d) - 1
-    if freedom <= 0:
-        return math.inf
-    unit = float((d**2).sum()) / (n - 1)
-    with np.errstate(divide="ignore"):
-        return float(anytime_half_width(np.array(unit / n), PRECISION / unit, freedom, delta))
+    d = terms - terms.mean()
+    return asymptotic_half_width(len(terms), float((d**2).sum()), float((d**4).sum()), delta)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,27 +14,31 @@ from ..agent.observations import limits_of
 from ..inputs import flag, numbers, refuse_class, shown
 from ..inputs import probability as checked_probability
 from ..protocols import AnyRegressor, Array
-from . import decision_table, estimates, logging_policy, reward_model
+from . import decision_table, differences, estimates, logging_policy, reward_model
 from .decision_table import DecisionTable
+from .estimates import Limits
 from .target_policy import target
 from .value_table import OffPolicyValue
 
-PLAYED, GREEDY, ASKED = "played", "greedy", "policy"
+Names = Sequence[Any] | None
+Predictions = ArrayLike | None
+PLAYED, GREEDY, ASKED, AGAINST = "played", "greedy", "policy", "against"
 
 
 def off_policy_value(
     log: object,
     policy: object = None,
     *,
-    context: Sequence[str] | None = None,
+    against: object = None,
+    context: Names = None,
     action: str = "action",
     reward: str = "reward",
     probability: str = "probability",
-    actions: Sequence[object] | None = None,
+    actions: Names = None,
     greedy: bool = False,
-    predictions: ArrayLike | None = None,
+    predictions: Predictions = None,
     regressor: AnyRegressor | None = None,
-    reward_range: tuple[float, float] | None = None,
+    reward_range: Limits = None,
     estimate_probability: bool = False,
     delta: float = 0.05,
 ) -> OffPolicyValue:
@@ -69,6 +74,9 @@ def off_policy_value(
         probabilities; an `Agent` or a pair of policy and state, for what they would choose now
         (they must not have learnt from this log). By default what was played is compared with each
         single action.
+    against : optional
+        Another policy, in any of these forms: the lines called "gain" say what the policy earns
+        more than it. By default they say what it earns more than what was played.
     context, action, reward, probability : names of columns
         The context is by default every other column.
     actions : list, optional
@@ -120,7 +128,9 @@ def off_policy_value(
     )  # fmt: skip
     if estimated:
         table = logging_policy.with_probabilities(table)
-    taken = {PLAYED, GREEDY, ASKED} & set(table.actions)
+    if against is not None and policy is None:
+        raise ValueError(f"against is {shown(against)}, without a policy; pass one to compare")
+    taken = {PLAYED, GREEDY, ASKED, AGAINST, differences.GAIN} & set(table.actions)
     if taken:
         raise ValueError(f"an action is called {min(taken)!r}, as a line of the table; rename it")
     limits = _limits(table.reward, reward_range)
@@ -129,37 +139,50 @@ def off_policy_value(
     targets: dict[str, tuple[int, Array]] = {}
     asked = PLAYED
     if policy is not None:
-        pi = target(policy, table)
-        named = isinstance(policy, str | int | np.integer)
-        asked = word("policy", policy) if named else ASKED
-        targets[asked] = 0, pi
+        asked = _name("policy", policy, ASKED)
+        targets[asked] = 0, target(policy, table)
+    rival = PLAYED
+    if against is not None:
+        rival = _name("against", against, AGAINST)
+        targets[rival] = 0, target(against, table)
+        if rival == asked:
+            raise ValueError(f"against is {shown(against)}, as policy is; pass another")
     for k, name in enumerate(table.actions):
         targets.setdefault(name, (0, np.broadcast_to(np.eye(K)[k], (n, K))))
     if greedy:
         targets[GREEDY] = reward_model.greedy(table, regressor)
-    found, said = estimates.played(PLAYED, table.reward).lines(delta, limits)
-    gain = None
+    played = estimates.played(PLAYED, table.reward)
+    known = {PLAYED: differences.Rival(played, None)}
+    found, said = played.lines(delta, limits)
     for name, (start, pi) in targets.items():
         judged = estimates.judge(name, pi, table.since(start), q[start:])
+        known[name] = differences.Rival(judged, pi)
         values, doubts = judged.lines(delta, limits)
         if policy is not None and name == asked:
-            gain, more = judged.gain(delta, limits)
-            doubts += more
             for each in [] if all(e.reliable for e in values) else doubts:
                 warnings.warn(each, stacklevel=2)
         found += values
         said += doubts
+    if policy is not None:
+        values, doubts = differences.lines(known[asked], known[rival], table, q, delta, limits)
+        found += values
+        said += doubts
     if estimated:
         found = [e if e.policy == PLAYED else logging_policy.restated(e) for e in found]
-        gain = gain and logging_policy.restated(gain)
         said.insert(0, logging_policy.DOUBT)
     return OffPolicyValue(
-        asked, tuple(found), gain, table.actions, q, len(table), delta, tuple(said),
-        checked=table.probabilities is not None,
+        asked, tuple(found), table.actions, q, len(table), delta, tuple(said),
+        checked=table.probabilities is not None, rival=rival,
     )  # fmt: skip
 
 
-def _limits(r: Array, given: tuple[float, float] | None) -> tuple[float, float] | None:
+def _name(argument: str, policy: object, otherwise: str) -> str:
+    """Return what a policy is called in the table."""
+    named = isinstance(policy, str | int | np.integer) and not isinstance(policy, bool)
+    return word(argument, policy) if named else otherwise
+
+
+def _limits(r: Array, given: Limits) -> Limits:
     if given is None:
         return (0.0, 1.0) if r.min() >= 0 and r.max() <= 1 else None
     low, high = limits_of(given)

@@ -12,12 +12,12 @@ HEADS = ("policy", "estimator", "value", "lower", "upper", "effective sample siz
 LEFT = ("policy", "estimator", "note")
 PREFERRED = ("dr", "mean")  # and the anytime one where these are unreliable
 UNRELIABLE = "unreliable"
+GAIN = "gain"
 NO_INTERVAL = "the line has no interval, for the reason in the warnings; use the anytime one"
 LINES = {
     "played": "what the log's own policy earned",
     "greedy": "takes the action with the largest predicted reward, by a model of the first half of "
     "the log, and is judged on the second half",
-    "gain": "the value of the policy less that of what was played",
 }
 UNCHECKED = (
     "The log has no column 'probabilities', with the probability of every action, so actions that "
@@ -37,8 +37,6 @@ class OffPolicyValue:
     ----------
     estimates : tuple of Estimate
         Of what was played, the policy asked for, each single action, and others.
-    gain : Estimate or None
-        The value of the policy asked for less that of what was played, on the same decisions.
     actions : tuple of str
         The order in which probabilities of actions are passed.
     predictions : (n, K) array
@@ -51,17 +49,19 @@ class OffPolicyValue:
     checked : bool
         Whether the log has the probability of every action, so that a decision that had
         probability 0 is noticed for certain.
+    rival : str
+        What the policy asked for is compared with in the lines called "gain".
     """
 
     policy: str
     estimates: tuple[Estimate, ...]
-    gain: Estimate | None
     actions: tuple[str, ...]
     predictions: Array
     count: int
     delta: float
     warnings: tuple[str, ...]
     checked: bool = True
+    rival: str = "played"
 
     def of(self, policy: str, estimator: str | None = None) -> Estimate:
         """Return an estimate of a policy: doubly robust by default, or anytime if unreliable."""
@@ -73,6 +73,11 @@ class OffPolicyValue:
             return own[estimator]
         known = sorted({(each.policy, each.estimator) for each in self.estimates})
         raise ValueError(f"there is no {estimator!r} of {policy!r}; there are {known}")
+
+    @property
+    def gain(self) -> Estimate | None:
+        """The value of the policy asked for less that of ``rival``, on the same decisions."""
+        return self.of(GAIN) if any(each.policy == GAIN for each in self.estimates) else None
 
     @property
     def value(self) -> float:
@@ -101,7 +106,6 @@ class OffPolicyValue:
 
     def rows(self) -> list[tuple[str, ...]]:
         """Return the lines of the table as words."""
-        lines = [*self.estimates, *([self.gain] if self.gain else [])]
         return [
             (
                 clean(e.policy),
@@ -110,16 +114,22 @@ class OffPolicyValue:
                 f"{e.effective:.0f}",
                 "" if e.reliable else UNRELIABLE,
             )
-            for e in lines
+            for e in self.estimates
         ]
 
     def notes(self) -> list[str]:
         """Return warnings, what some lines are, and what each kind of interval rests on."""
-        shown = {each.policy for each in (*self.estimates, *([self.gain] if self.gain else []))}
-        rests = {each.estimator: each for each in self.estimates}
+        shown = {each.policy for each in self.estimates}
+        rests = {each.estimator: each for each in self.estimates if each.policy != GAIN}
+        rival = "what was played" if self.rival == "played" else self.rival
         said = [
             *(f"Warning: {each}." for each in self.warnings),
             *(f"{name}: {words}." for name, words in LINES.items() if name in shown),
+            *(
+                [f"{GAIN}: the value of {self.policy} less that of {rival}."]
+                if GAIN in shown
+                else []
+            ),
             *([] if all(e.reliable for e in self.estimates) else [f"{UNRELIABLE}: {NO_INTERVAL}."]),
             *(f"{name}: {e.promise}. Rests on {e.rests_on}." for name, e in rests.items()),
             *([] if self.checked else [UNCHECKED]),
