@@ -111,7 +111,7 @@ class Twin:
         self.phi, self.b, self.typical = 0.0, 0.0, 1.0
         self.ridge, self.intercept = 1.0, 1.0
         self.next = self.since = self.restarts = self.recent_rows = 0
-        self.evidence = self.origin = 0.0
+        self.evidence, self.origin, self.slopes = 0.0, 0.0, []
         self.residual_pairs = []  # of both learners, standardised, since the last restart
 
     @property
@@ -323,6 +323,7 @@ class Twin:
     def restart(self):
         """Start over with the rows from which on the forgetting learner is likeliest."""
         self.evidence, self.since, self.restarts = 0.0, 0, self.restarts + 1
+        self.slopes = []
         self.residual_pairs = []
         gains = [self.gain(*row[:3]) for row in self.rows]
         kept = 1 + int(np.argmax(np.cumsum(gains[::-1])))
@@ -381,7 +382,9 @@ class Twin:
         self.rewards.append(y)
         self.weights.append(w)
         self.since += 1
+        W = self.full.W
         L = self.binomial_round(x, y, w) if self.binomial else self.gaussian_round(x, y, w)
+        self.slopes.append((self.full.W - W) / w if self.binomial else self.rows[-1][3])
         self.evidence = (self.evidence + 1) * L
         enough = (3e4 if self.binomial else 1e5) * max(self.since / 3000, 1) ** 2
         if self.evidence > enough and self.since > self.D:
@@ -473,7 +476,8 @@ class Twin:
         if share == 0.8:
             phi = np.maximum(phi, (f / own + own * phi) / (1 + own))
         spread = phi * h
-        n = 4 * self.full.W / np.mean(self.weights or 1) if self.binomial else self.since
+        slopes = np.array(self.slopes)
+        n = slopes.sum() ** 2 / (slopes @ slopes) if self.slopes else 0
         late = np.log(max(n / 3000, 1)) * u / (1 + u)
         bonus = np.sqrt(spread * (2 + share * (np.log1p(u) + np.log1p(far * u)) + late))
         return self.origin + z @ self.full.theta + bonus

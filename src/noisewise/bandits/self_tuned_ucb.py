@@ -48,9 +48,9 @@ class SelfTunedUCB:
 
     :math:`h = z^\top H^{-1}z`, D = d + 1, W the sum of :math:`w\varphi'`, c = 0.7 and f = 1/16, or
     0.8 and 1 for continuous rewards without sds; :math:`\ell = \max(n/3000, 1)`, n the rewards
-    since the last change (a share counts :math:`4\varphi'`), so that no arm is left too early in
-    long runs. No horizon, number of arms or norm bound enters. What a user would have to choose is
-    learnt:
+    since the last change, :math:`(\sum\varphi')^2/\sum\varphi'^2` for shares, of which certain ones
+    tell little, so that no arm is left too early in long runs. No horizon, number of arms or norm
+    bound enters. What a user would have to choose is learnt:
 
     - an intercept that is almost free, so that rewards may have any offset;
     - the ridge of the other coefficients, by empirical Bayes whenever rewards since the last change

@@ -100,17 +100,17 @@ def share_evidence(s, p, recent, y, n):
 def forget_residuals(s):
     """Begin again, after a restart."""
     s.lag_products = s.lag_squares = s.last_residual = s.last_recent = s.tails = 0.0
+    s.slopes = s.slope_squares = 0.0
 
 
 @njit(**INNER)
 def undecided(s):
-    """Return the rewards since the last change; a share counts 4 p (1 - p), at even odds 1.
+    """Return how many rewards since the last change could go either way, by their slopes.
 
-    Rewards that were certain, whatever the number of their contexts, are no reason to explore.
+    It is Kish's effective number, all of them where slopes are equal. Rewards that were certain,
+    whatever the number of their contexts, are no reason to explore.
     """
-    if s.family == known.BINOMIAL and s.count > 0.0:
-        return 4.0 * s.information * s.count / s.weights
-    return s.since_restart
+    return s.slopes * s.slopes / s.slope_squares if s.slope_squares > 0.0 else 0.0
 
 
 @njit(**INNER)

@@ -194,6 +194,8 @@ def learn_reward(s, v, m, rows, decisions, x, y, given):
     )
     score, q, square, c = learn_row(lasting(v, m), s.family, z, k, y, w, 1.0, most)
     s.information += c
+    s.slopes += c / w
+    s.slope_squares += (c / w) ** 2
     steep = max(c * q, recent_c * recent_q) > STEEP
     store(s, rows, row, y, given, c / w if gaussian else 1.0)
     log_ratio = 0.0

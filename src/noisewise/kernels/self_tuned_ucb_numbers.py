@@ -68,6 +68,8 @@ class KnownNumbers(Numbers):
         "lag_squares": "of the first factors of `lag_products`, summed",
         "condensed_information": "W of condensed rows",
         "tails": "squared standardised residuals since the last restart, not capped, summed",
+        "slopes": "what rewards since the last restart count, over their weights, summed",
+        "slope_squares": "the same squared, summed",
     }
 
 
