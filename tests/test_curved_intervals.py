@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 import noisewise as nw
-from noisewise.evaluation import textbook as textbook_fits
+from noisewise.evaluation.textbook import Textbook
 from noisewise.regression import (
     candidate_mixture,
     curved_intervals,
@@ -536,10 +536,14 @@ def test_sets_of_many_parameters_hold_those_of_newtons_method(family, monkeypatc
 
 def test_a_textbook_fit_of_many_columns_needs_no_eigenvalues(monkeypatch):
     x, y, _ = world("binomial", 300, 3, [8, 1])
-    z = np.column_stack([x, np.ones(300)])
-    found = textbook_fits.newton(z, y, np.ones(300), np.zeros(4), "binomial")
-    monkeypatch.setattr(textbook_fits, "WIDE", 0)
-    again = textbook_fits.newton(z, y, np.ones(300), np.zeros(4), "binomial")
-    np.testing.assert_allclose(again, found, rtol=1e-6)
-    doubled = textbook_fits.newton(z[:, [0, 1, 2, 3, 0]], y, np.ones(300), np.zeros(5), "binomial")
-    np.testing.assert_allclose(z[:, [0, 1, 2, 3, 0]] @ doubled, z @ found, atol=1e-5)
+
+    def means(x):
+        player = Textbook("binomial")
+        player.update(x[:250], y[:250], np.ones(250))
+        player.next = player.count  # a refit is due
+        return player.update(x[250:], y[250:], np.ones(50))
+
+    found = means(x)
+    monkeypatch.setattr(maximum_likelihood, "WIDE", 0)
+    np.testing.assert_allclose(means(x), found, rtol=1e-6)
+    np.testing.assert_allclose(means(x[:, [0, 1, 2, 0]]), found, atol=1e-5)

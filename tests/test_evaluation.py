@@ -15,8 +15,11 @@ import noisewise as nw
 from noisewise.evaluation.losses import class_log_loss, log_loss, poisson_deviance
 from noisewise.evaluation.players import EstimatorPlayer, play
 from noisewise.evaluation.running_mean import RunningMean
-from noisewise.evaluation.textbook import Textbook, is_finite_fit, newton
+from noisewise.evaluation.textbook import Textbook
 from noisewise.evaluation.validation import Validation
+from noisewise.regression import families
+from noisewise.regression.maximum_likelihood import Design, maximise
+from noisewise.regression.normal_equations import NormalEquations
 
 mpl.use("Agg")
 
@@ -110,10 +113,13 @@ def test_the_textbook_fit_is_that_of_statsmodels():
 
 
 def test_newton_ends_when_classes_are_separated():
-    z = np.column_stack([np.r_[-np.ones(5), np.ones(5)], np.ones(10)])
-    theta = newton(z, 1.0 * (z[:, 0] > 0), np.ones(10), np.zeros(2), "binomial")
-    assert np.isfinite(theta).all()
-    assert theta[0] > 5
+    x = np.r_[-np.ones(5), np.ones(5)][:, None]
+    y, w, sums = 1.0 * (x[:, 0] > 0), np.ones(10), NormalEquations.start(1, True)
+    sums.update(x, y, w)
+    found = maximise(Design(families.model("binomial").link, sums, x, y, w))
+    assert not found.exists
+    assert np.isfinite(found.beta).all()
+    assert found.scores[-1] - found.scores[0] > 10
 
 
 def test_estimators_of_scikit_learn_take_part():
@@ -271,15 +277,15 @@ def test_a_method_that_was_not_fitted_is_not_compared():
 
 def test_a_fit_that_exists_is_told_from_one_that_does_not():
     rng = np.random.default_rng(0)
-    z = np.column_stack([rng.normal(size=200), rng.random(200) < 0.2, np.ones(200)])
-    y = 1.0 * (rng.random(200) < expit(3 * z[:, 0]))
-    w = np.ones(200)
-    for labels, exists in ((y, True), (np.where(z[:, 1] > 0, 0.0, y), False)):
-        theta = newton(z, labels, w, np.zeros(3), "binomial")
-        assert is_finite_fit(z, w, theta, "binomial") == exists
-        counts = 3 * labels
-        theta = newton(z, counts, w, np.zeros(3), "poisson")
-        assert is_finite_fit(z, w, theta, "poisson") == exists
+    x = np.column_stack([rng.normal(size=200), rng.random(200) < 0.2])
+    y = 1.0 * (rng.random(200) < expit(3 * x[:, 0]))
+    for labels, exists in ((y, True), (np.where(x[:, 1] > 0, 0.0, y), False)):
+        for family, scale in (("binomial", 1), ("poisson", 3)):
+            player = Textbook(family)
+            player.update(x[:199], scale * labels[:199], np.ones(199))
+            player.next = player.count  # a refit is due
+            means = player.update(x[199:], scale * labels[199:], np.ones(1))
+            assert np.isfinite(means[0]) == exists
 
 
 def test_no_row_is_looked_at_twice():

@@ -3,12 +3,12 @@
 import numpy as np
 from scipy.special import expit
 
-from .. import linalg
-from ..blas import matmul, one_thread
+from ..blas import matmul
 from ..printing import percent
 from ..protocols import Array
+from ..regression.families import model
 from ..regression.linear_intervals import solve
-from ..regression.maximum_likelihood import WIDE
+from ..regression.maximum_likelihood import Design, maximise
 from ..regression.normal_equations import NormalEquations
 
 GROWTH = {"gaussian": 1.1, "binomial": 1.25, "poisson": 1.25}  # of the rows between two fits
@@ -19,7 +19,6 @@ NAMES = {
     "poisson": "Poisson regression",
 }
 FEWEST = 10  # rows that a comparison takes
-LARGEST_VARIANCE = 1000.0  # of the score of a row: beyond, a coefficient has no finite estimate
 
 
 class Textbook:
@@ -92,10 +91,10 @@ class Textbook:
             return
         x, y, w = (np.concatenate(parts) for parts in zip(*self.rows, strict=True))
         self.rows = [(x, y, w)]
-        start = np.zeros(x.shape[1] + self.intercept) if self.theta is None else self.theta
-        z = sums.directions(x)
-        theta = newton(z, y, w, start, self.family)
-        self.theta = theta if is_finite_fit(z, w, theta, self.family) else None
+        before = None if self.theta is None else matmul(sums.directions(x), self.theta)
+        design = Design(model(self.family).link, sums, x, y, w)
+        found = maximise(design, before)
+        self.theta = design.C.T @ (design.lift @ found.beta) if found.exists else None
 
     def _predict(self, x: Array) -> Array:
         sums = self.sums
@@ -111,65 +110,3 @@ def _mean(scores: Array, family: str) -> Array:
     reach = LARGEST_SCORE[family]
     bounded = np.clip(scores, -reach, reach)
     return np.asarray(expit(bounded) if family == "binomial" else np.exp(bounded))
-
-
-@one_thread
-def newton(z: Array, y: Array, w: Array, theta: Array, family: str) -> Array:
-    """Return the maximum-likelihood coefficients, or a large step towards them if there are none.
-
-    Newton's method from ``theta``, with step halving; scores are bounded by 15 (shares) or 30
-    (counts), so that perfectly separated classes end.
-    """
-    value = _negative_likelihood(z, y, w, theta, family)
-    for _ in range(50):
-        mean = _mean(z @ theta, family)
-        slope = w * (mean * (1 - mean) if family == "binomial" else mean)
-        gradient = z.T @ (w * (y - mean))
-        half = z * np.sqrt(slope)[:, None]
-        step = _step(half.T @ half, gradient)
-        decrease = float(gradient @ step)
-        if not decrease > 1e-12 * max(value, 1.0):
-            break
-        size = 1.0
-        while size > 1e-6:
-            tried = theta + size * step
-            found = _negative_likelihood(z, y, w, tried, family)
-            if found <= value - 1e-4 * size * decrease:
-                break
-            size /= 2
-        else:
-            break
-        theta, value = tried, found
-    return theta
-
-
-def _step(H: Array, gradient: Array) -> Array:
-    """Solve for a step of Newton's method, in the span of H."""
-    if len(H) > WIDE:
-        s = np.sqrt(np.maximum(np.diag(H), 1e-300))
-        found = linalg.solve_safely(H / s[:, None] / s, gradient / s)
-        if found is not None:
-            return found / s
-    s, values, vectors, kept = linalg.scaled_spectrum(H, 1e-12)
-    inside = (gradient / s) @ vectors[:, kept]
-    return np.asarray(vectors[:, kept] @ (inside / values[kept]) / s)
-
-
-@one_thread
-def is_finite_fit(z: Array, w: Array, theta: Array, family: str) -> bool:
-    """Return whether coefficients maximise the likelihood, rather than run off to infinity.
-
-    Where labels are separated along a direction, rows say next to nothing of it at bounded scores.
-    """
-    mean = _mean(z @ theta, family)
-    slope = w * (mean * (1 - mean) if family == "binomial" else mean)
-    s, values, vectors, kept = linalg.scaled_spectrum((z * slope[:, None]).T @ z, 1e-12)
-    inside = matmul(z / s, vectors[:, kept])
-    return bool((inside**2 @ (1 / values[kept])).max() <= LARGEST_VARIANCE)
-
-
-def _negative_likelihood(z: Array, y: Array, w: Array, theta: Array, family: str) -> float:
-    reach = LARGEST_SCORE[family]
-    scores = np.clip(z @ theta, -reach, reach)
-    potential = np.logaddexp(0.0, scores) if family == "binomial" else np.exp(scores)
-    return float(w @ (potential - y * scores))

@@ -168,19 +168,19 @@ class Estimate:
 
 
 @one_thread
-def maximise(design: Design) -> Estimate:
+def maximise(design: Design, begin: Array | None = None) -> Estimate:
     """Return the unregularised estimate, by damped Newton steps.
 
-    They begin at the best constant, or what the span has of it. Where labels are separated each
-    step adds about 1 to a score, and curvature falls by e, until it is `FLAT` and no step goes
-    there any more.
+    They ``begin`` at scores given, or at the best constant, or what the span has of it. Where
+    labels are separated each step adds about 1 to a score, and curvature falls by e, until it is
+    `FLAT` and no step goes there any more.
     """
     r = design.rank
     y, w = design.y, design.w
     if not r:
         return Estimate(design, np.zeros(0), np.zeros(len(y)), np.zeros(0), np.zeros((0, 0)))
     start = float(_constant(design.link, float(w @ y) / float(w.sum())))
-    beta = start * matmul(w, design.u)
+    beta = matmul(w * (start if begin is None else begin), design.u)
     scores = matmul(design.u, beta)
     # beyond a score of 5 labels that are all equal would leave nothing above rounding
     value = design.loss(scores)
