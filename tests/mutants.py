@@ -35,11 +35,11 @@ WORDS = [
     None, True, False, 0, 1, -1, 2, 3, 10**6, 2**31, 2**63, 2**64, 10**400, -(10**30), 0.0, 0.5,
     -2.5, 1e-320, 1e300, float("inf"), float("nan"), "", "x", "logistic", "estimated", [], [1.0],
     [[]], {}, {"array": "state.array"}, {"array": "none"}, {"tuple": [0.0, 1.0]}, {"tuple": 3},
-    {"link": "probit", "own": False}, {"link": [], "own": True}, {"type": "Rows", "fields": {}},
+    {"link": "probit", "own": False}, {"link": [], "own": True}, {"type": "History", "fields": {}},
     {"type": "os:system", "fields": {}}, {"type": ["FTRL"], "fields": {}},
 ]  # fmt: skip
 
-STATES = "AgentState", "FTRLState", "Layers", "LinearState", "OptimismState", "Rows", "UniformState"
+STATES = "AgentState", "FTRLState", "Layers", "LinearState", "OptimismState", "History"
 
 
 @cache

@@ -87,7 +87,7 @@ def test_an_outlier_moves_adaoful_a_bounded_way():
         before = state.theta
         sd = policy.effective_sd(3, linalg.norm(x[0], state.inverse), 1.0)
         policy.update(state, x[0], outlier, 1.0)
-        tau = state.rows.numbers[0][1, 30]
+        tau = state.rows.weights[30]
         away = np.linalg.norm(state.theta - before)
         assert away <= tau / sd
         moved.append(away)

@@ -122,7 +122,7 @@ def test_the_gap_is_proved_with_a_penalty_for_each_feature(family, n, d):
     learners.learn(n)
     close = History(family, x, y, w, penalty)
     close.learn(n)
-    close.call(passes.solve)
+    close.call(passes.solve, True)
     for e in range(2):
         theta = minimiser(family, x, y, w, penalty[e], close.learners.theta[e])
         assert np.abs(x @ theta).max() < FAMILIES[family].score_bound
@@ -149,11 +149,11 @@ def test_other_penalties_are_as_if_they_had_been_there_from_the_start(calibrated
     )
     moved.learn(150)
     moved.learners.move(moved.learners.theta, penalty**-0.5)
-    moved.call(passes.rebuild)
+    moved.call(passes.rebuild, True)
     fresh.learn(200)
     moved.learn(200)
     for each in (moved, fresh):
-        each.call(passes.solve)
+        each.call(passes.solve, True)
     for name in ("longest", "count", "value"):
         np.testing.assert_allclose(moved.s[name], fresh.s[name], rtol=1e-8)
     unit = moved.learners.unit
@@ -179,7 +179,7 @@ def test_stretched_rows_are_as_if_they_had_been_so_from_the_start(factor):
     moved.learn(200)
     fresh.learn(200)
     for each in (moved, fresh):
-        each.call(passes.solve)
+        each.call(passes.solve, True)
     np.testing.assert_allclose(moved.learners.theta, fresh.learners.theta, atol=1e-6)
     np.testing.assert_allclose(moved.s["value"], fresh.s["value"], rtol=1e-9)
 

@@ -54,7 +54,7 @@ STATES = {
             nw.UCBGLM(GLM), nw.GLOC(GLM), nw.GLBOMD(GLM), nw.OFUGLB(GLM), nw.Uniform(),
             nw.SelfTuned(),
         )),
-        learnt_by(nw.FTRL(nw.GLM(), aggregate=True), count=600).rows,
+        learnt_by(nw.FTRL(GLM, aggregate=True), count=600).rows,
         learnt_by(nw.FTRLUCB(GLM)).forms,
         nw.ResidualScale().after(0.5),
     )
@@ -79,7 +79,6 @@ STATES["LinearModel"], STATES["CurvedModel"] = LINEAR.models[0], CURVED.models[0
 STATES["NormalEquations"] = LINEAR.models[0].sums
 STATES["SafeMixture"] = LINEAR.models[0].mixture
 STATES["ClassModel"], STATES["MultinomialState"] = CLASSES.several, CLASSES.several.state
-STATES["History"] = CURVED.models[0].state.history
 STATES["NonlinearLearners"] = NONLINEAR.models[0].nonlinear
 STATES["FeatureMoments"] = NONLINEAR.models[0].nonlinear.moments
 

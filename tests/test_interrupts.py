@@ -15,8 +15,8 @@ from histories import practical_agent, practical_shares
 from instances import CAUCHIT, close, sphere
 
 import noisewise as nw
+from noisewise.regression.history import Block
 from noisewise.regression.newton import minimise
-from noisewise.regression.rows import Block
 
 D = 4
 LOGISTIC = nw.GLM("logistic")
@@ -109,10 +109,8 @@ def check(learner, state, x, y):
     """The estimate is the minimiser of the rows learnt, found from the rows alone."""
     x, y = go_on(learner.start(D), x, y, state.count)
     learner.solve(state)
-    numbers = np.zeros((4, len(x)))
-    numbers[0], numbers[1] = 1.0, y
     UH = 2 * state.ridge * np.eye(D) + learner.glm.min_slope * x.T @ x
-    rows = [Block.of(x, numbers, len(x))]
+    rows = [Block(x, np.ones(len(x)), y, np.zeros(len(x)))]
     point, gap = minimise(learner.glm, state.ridge, rows, np.zeros(D), np.linalg.inv(UH))
     away = state.theta - point.theta
     assert np.sqrt(away @ UH @ away) <= state.gap + gap

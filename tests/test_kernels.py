@@ -12,8 +12,11 @@ from instances import CAUCHIT, sphere
 from numba import njit
 
 import noisewise as nw
-from noisewise.kernels import layout as at
+from noisewise.engine.numbers import start
+from noisewise.engine.passes import scan, vector
 from noisewise.kernels.compile_options import COMPILED
+from noisewise.kernels.layout import UNIT, Header
+from noisewise.kernels.rounds import numbers_of
 
 
 @pytest.mark.parametrize("d", [1, 3, 4, 5, 7, 8, 9, 12, 17, 20, 33])
@@ -37,40 +40,40 @@ def test_vector_loops_at_every_remainder(d):
 @pytest.mark.parametrize("name", sorted(nw.LINKS))
 def test_compiled_links_equal_the_readable_ones(name):
     """The sums and curvatures of one pass, compiled against numpy."""
-    rng = np.random.default_rng(1)
+    rng, n = np.random.default_rng(1), 300  # whole chunks of a pass, and a broken one
     glm = nw.GLM(name, 1.0, 2.0)
-    from noisewise.kernels import step
-
-    a, n = at.allocate(2), 300  # rows (z, 1): two whole chunks of a pass, and a broken one
-    views = at.Views(a, 2)
-    s = at.Header(a)
-    s.dim, s.padded, s.code, s.bound = 2, 8, glm.link.compiled.code, 2.0
-    s.trial_stale_low = s.trial_stale_high = views.trial[0] = 1.0
+    memory = start(1, 2, code=glm.link.compiled.code, bound=2.0, ridge=3.0)
+    theta, fresh, gradient = np.array([1.0, 0.0]), np.zeros(n), np.zeros(2)
     z = np.append(rng.normal(size=n - 4) * 3, [-2.0, 2.0, 0.0, 1e-9])
     w, wy, old = rng.uniform(0.1, 10, (3, n))
-    numbers, x = np.stack([w, wy, old, np.zeros(n)]), np.stack([z, np.ones(n)], axis=1)
-    room = np.empty(at.SCRATCH)
-    step.scan(a, x.reshape(-1), numbers.reshape(-1), n, room)
-    residual = w * glm.mean(z) - wy
-    np.testing.assert_allclose(views.trial_gradient, residual @ x, rtol=1e-11)
-    for i in range(0, n, 7):  # and each residual alone
-        one = a.copy()
-        at.Views(one, 2).trial_gradient[:] = 0.0
-        step.scan(one, x[i].copy(), numbers[:, i].copy(), 1, room)
-        assert at.Views(one, 2).trial_gradient[1] == pytest.approx(
-            residual[i], rel=1e-11, abs=1e-12
-        )
-    np.testing.assert_allclose(numbers[3], w * glm.slope(z), rtol=1e-12)
-    value = w @ glm.potential(z) - wy @ z
-    assert s.trial_value == pytest.approx(value, rel=1e-12)
-    ratio = w * glm.slope(z) / old
-    assert s.trial_stale_low == pytest.approx(min(1, ratio.min()))
-    assert s.trial_stale_high == pytest.approx(max(1, ratio.max()))
-    assert s.trial_stale_sum == pytest.approx(old @ (ratio - 1) ** 2)
+    x, labels = np.stack([z, np.ones(n)], axis=1), np.stack([w, wy])
+    scan = njit(scan_first) if COMPILED else scan_first
+    found = scan(memory, theta, x, labels, old, fresh, n, gradient)
+    residual, ratio = w * glm.mean(z) - wy, w * glm.slope(z) / old
+    np.testing.assert_allclose(gradient, residual @ x + 3 * theta, rtol=1e-11)
+    np.testing.assert_allclose(fresh, w * glm.slope(z), rtol=1e-12)
+    value, size, skew, low, high, stale = found
+    drawn = wy * z
+    assert value == pytest.approx(w @ glm.potential(z) - drawn.sum() + 1.5, rel=1e-12)
+    assert size == pytest.approx(w @ np.abs(glm.potential(z)) + np.abs(drawn).sum() + 1.5)
+    assert low == pytest.approx(min(1, ratio.min()))
+    assert high == pytest.approx(max(1, ratio.max()))
+    assert stale == pytest.approx(old @ (ratio - 1) ** 2)
     # the skew is the largest |phi''|/phi' at the clipped scores, by a difference inside [-S, S]
     c, h = np.clip(z, -2 + 1e-5, 2 - 1e-5), 1e-5
     bend = np.abs(glm.link.slope(c + h) - glm.link.slope(c - h)) / (2 * h * glm.link.slope(c))
-    assert s.trial_skew == pytest.approx(bend.max(), abs=1e-4)
+    assert skew == pytest.approx(bend.max(), abs=1e-4)
+    for i in range(0, n, 7):  # and each residual alone
+        one = slice(i, i + 1)
+        scan(memory, theta, x[one], labels[:, one].copy(), old[one], fresh, 1, gradient)
+        assert gradient[1] == pytest.approx(residual[i], rel=1e-11, abs=1e-12)
+
+
+def scan_first(memory, theta, x, labels, old, fresh, n, gradient):
+    """A pass of the first learner."""
+    a = memory[0]
+    unit = vector(a, UNIT, len(theta))
+    return scan(numbers_of(a), unit, theta, x, labels, old, fresh, n, gradient, False)
 
 
 def test_exponential_and_logarithm_are_those_of_the_library():
@@ -88,14 +91,16 @@ def test_exponential_and_logarithm_are_those_of_the_library():
     assert math.isnan(exp(math.nan))
 
 
-@pytest.mark.parametrize("name", ["identity", "logistic", "probit"])
-def test_a_fresh_state_is_what_the_kernel_would_make_it(name):
-    from noisewise.kernels import step
-
-    state = nw.FTRL(nw.GLM(name, 1.0, 2.0), ridge=0.3).start(5)
+@pytest.mark.parametrize("name", ["logistic", "probit"])
+def test_a_fresh_state_is_what_a_pass_would_make_it(name):
+    """But for the last bits of the inverse, and what passes count."""
+    glm = nw.GLM(name, 1.0, 2.0)
+    state = nw.FTRL(glm, ridge=0.3).start(5)
     before = state.array.copy()
-    step.restep(state.array)
-    np.testing.assert_array_equal(state.array, before)
+    state.solver.rebuild(glm, state)
+    assert (state.passes, state.factors) == (1, 1)
+    state.head.passes = state.head.factors = 0.0
+    np.testing.assert_allclose(state.array, before, rtol=1e-11)
 
 
 def test_trials_in_threads_equal_trials_one_by_one():
@@ -139,8 +144,8 @@ def test_a_step_takes_rows_of_floats_and_numbers_alone():
         for given in ((number, 1.0), (1.0, abs(number))):
             a = state.array.copy()
             assert step(*given, a, row) == 0.0
-            assert at.Header(a).count == 1.0
-            assert at.Header(a).squares == float(given[0]) ** 2 * float(given[1])
+            assert Header(a).count == 1.0
+            assert Header(a).squares == float(given[0]) ** 2 * float(given[1])
     before = state.array.copy()
     uneven = np.frombuffer(bytes(25), np.uint8)[1:].view(float)
     others = [row.astype(each) for each in ("f4", ">f8", int, str, object)]
@@ -184,7 +189,7 @@ def test_a_second_process_finds_the_cache_and_rounds_alike(tmp_path):
         "print(f.update(s, x, r.random(200)).tobytes().hex())\n"
         "from noisewise.kernels.compile_options import entries\n"
         "k = {e.__name__: e for e in entries}\n"
-        "for n in ('step', 'run', 'first_refused', 'scan', 'propose', 'judge', 'restep'):\n"
+        "for n in ('step', 'run', 'first_refused', 'solve'):\n"
         " k[n].compile(); t = k[n].kernel.stats\n"
         " print(sum(t.cache_hits.values()), sum(t.cache_misses.values()))\n"
     )

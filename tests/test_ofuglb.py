@@ -117,9 +117,8 @@ def test_ofuglb_set_form_equals_the_border_traced():
     angle = np.linspace(0, 2 * np.pi, 500)
     grid = np.linspace(0, 2, 101)[:, None, None] * np.column_stack([np.cos(angle), np.sin(angle)])
     theta = grid.reshape(-1, 2)
-    x, n = state.rows.x[0], len(state.rows.x[0]) - state.rows.free
-    w, wy = state.rows.numbers[0][:2, :n]
-    z = theta @ x[:n].T
+    x, (w, wy) = state.rows.rows, state.rows.labels[:, : state.rows.count]
+    z = theta @ x.T
     value = policy.glm.potential(z) @ w - z @ wy
     inside = theta[value - policy._visit(state, state.theta).value <= b]
     arms = sphere(RNG(8), 12, 2)

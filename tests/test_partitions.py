@@ -136,7 +136,7 @@ def test_the_condensed_rows_have_gradient_and_hessian_of_all():
     gradient = x.T @ (w * (glm.mean(z) - y)) + 1.4 * theta
     assert here.gradient == pytest.approx(gradient, abs=1e-10)
     assert here.curvature == pytest.approx((x.T * (w * glm.slope(z))) @ x, rel=1e-10, abs=1e-10)
-    assert state.rows.stored == 4
+    assert state.rows.count == 4
 
 
 @pytest.mark.parametrize("link", ["identity", "logistic"])
@@ -485,7 +485,7 @@ def test_equal_rows_stay_merged():
     states = [learnt(ftrl, *part) for part in shares(x, y, w, 2)]
     merged, whole = nw.merge(ftrl, states), learnt(ftrl, x, y, w)
     assert merged.theta == pytest.approx(whole.theta, rel=1e-11)
-    assert merged.rows.stored == len(np.unique(x[w > 0] + 0.0, axis=0)) < merged.count
+    assert merged.rows.count == len(np.unique(x[w > 0] + 0.0, axis=0)) < merged.count
     with pytest.raises(ValueError, match="has merged equal rows; pass a spec with aggregate=True"):
         nw.merge(replace(ftrl, aggregate=False), states)
 

@@ -133,7 +133,7 @@ def test_streaming_equals_the_readable_path_within_its_gap(link):
         if first < 500 or first == T - 100:
             b = slow.start(d)
             for block in a.blocks():
-                b.rows.extend(block.x, block.numbers[:, : len(block.x)])
+                b.rows.extend(block.x, np.array([block.weight, block.pull]), block.curvature[None])
             b.views.inverse[:] = uniform(glm, a)[0]
             slow.solve(b)
             away = a.theta - b.theta
@@ -230,12 +230,11 @@ def test_long_rows_warn_once_asked():
 
 def raw_minimiser(glm, ridge, x, y, w):
     """The minimiser from the stream itself, not from what a state has kept of it."""
-    from noisewise.regression.rows import Rows
+    from noisewise.regression.history import Block
 
-    rows = Rows(x.shape[1])
-    rows.extend(x, np.stack([w, w * y, 0 * w, 0 * w]))
+    rows = [Block(x, w, w * y, 0 * w)]
     H = 2 * ridge * np.eye(x.shape[1]) + glm.min_slope * x.T @ (w[:, None] * x)
-    point, gap = minimise(glm, ridge, list(rows), np.zeros(x.shape[1]), np.linalg.inv(H))
+    point, gap = minimise(glm, ridge, rows, np.zeros(x.shape[1]), np.linalg.inv(H))
     return point.theta, gap, H
 
 

@@ -14,7 +14,7 @@ from ..blas import one_thread
 from ..inputs import coerce_positive, integer
 from ..ownership import writes
 from ..protocols import Array
-from ..regression.rows import Rows
+from ..regression.history import History
 from ..states import check_fields
 from . import ridge
 from .arms import observation
@@ -28,22 +28,21 @@ ENOUGH, PASSES = 1e-9, 60
 class AdaOFULState(LinearState):
     """A ridge state whose estimate is robust, with the history it is computed from.
 
-    ``rows`` holds x / sd and, as numbers, y / sd and the threshold of each reward.
+    ``rows`` holds x / sd and, in place of weight and label, threshold and y / sd of each reward.
     """
 
-    rows: Rows
+    rows: History
     estimate: Array
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_fields(self, rows=Rows, estimate=(self.dim,))
+        check_fields(self, rows=History, estimate=(self.dim,))
         if self.rows.dim != self.dim:
             raise ValueError(
                 f"AdaOFULState.rows has {self.rows.dim} features; {self.dim} belong there"
             )
-        for block in self.rows:
-            if not (block.pull > 0).all():
-                raise ValueError("AdaOFULState.rows holds a threshold that is not positive")
+        if not (self.rows.weights > 0).all():
+            raise ValueError("AdaOFULState.rows holds a threshold that is not positive")
 
     @property
     def theta(self) -> Array:
@@ -134,7 +133,8 @@ class AdaOFUL(LinearUCB):
     def start(self, dim: int) -> AdaOFULState:
         """Make the state of a fresh learner."""
         fresh = ridge.start(dim, self.ridge)
-        return AdaOFULState(**vars(fresh), rows=Rows(fresh.dim), estimate=np.zeros(fresh.dim))
+        d, rows = fresh.dim, History.start(fresh.dim)
+        return AdaOFULState(**vars(fresh), rows=rows, estimate=np.zeros(d))
 
     def noise_radius(self, state: LinearState) -> float:
         """Return the part of the radius that is due to noise."""
@@ -164,14 +164,14 @@ class AdaOFUL(LinearUCB):
         ridge.learn(state, x, y, sd**-2.0)
         if width:  # the loss of x = 0 is constant
             tau = self.threshold_scale * self.threshold(state.dim) * math.hypot(1, sd / width)
-            state.rows.extend(x[None] / sd, np.array([[y / sd], [tau], [0.0], [0.0]]))
+            state.rows.extend(x[None] / sd, np.array([[tau], [y / sd]]))
             state.estimate = robust(
                 state.rows, state.estimate, 2 * self.ridge, self.parameter_bound
             )
 
 
 @one_thread
-def robust(rows: Rows, theta: Array, penalty: float, bound: float) -> Array:
+def robust(rows: History, theta: Array, penalty: float, bound: float) -> Array:
     """Return the minimiser of the regularised pseudo-Huber loss in the ball, begun at ``theta``."""
     loss, gradient, H = _model(rows, theta, penalty, 3)
     for _ in range(PASSES):
@@ -191,11 +191,11 @@ def _step(theta: Array, gradient: Array, H: Array, bound: float) -> Array:
     return linalg.project_ball(H, theta - linalg.solve(linalg.factor(H), gradient), bound)
 
 
-def _model(rows: Rows, theta: Array, penalty: float, power: int) -> tuple[float, Array, Array]:
+def _model(rows: History, theta: Array, penalty: float, power: int) -> tuple[float, Array, Array]:
     """Return loss, gradient and a matrix: the Hessian for power 3, a majorant's for power 1."""
     loss, gradient = 0.5 * penalty * float(theta @ theta), penalty * theta
     H = penalty * np.eye(len(theta))
-    for x, y, tau, *_ in rows:
+    for x, tau, y, _ in rows:
         z = y - x @ theta
         root = np.hypot(1.0, z / tau)
         loss += float((z * z / (1 + root)).sum())

@@ -14,8 +14,8 @@ from ..inputs import dimension, numbers, one_of
 from ..ownership import writes
 from ..printing import OneLine
 from ..protocols import Array
+from ..regression.history import History
 from ..regression.newton import Point, visit
-from ..regression.rows import Rows
 from ..states import COUNT, NONNEGATIVE, check_fields
 from .likelihood import LikelihoodOptimism
 from .ridge import refuse_overflow
@@ -31,7 +31,7 @@ class OFUGLBState(OneLine):
 
     theta: Array
     inverse: Array
-    rows: Rows
+    rows: History
     steepness: float = 0.0
     slack: float = 0.0
     count: int = 0
@@ -39,7 +39,7 @@ class OFUGLBState(OneLine):
     def __post_init__(self) -> None:
         d = np.size(self.theta)
         dimension(d)
-        check_fields(self, theta=(d,), inverse=(d, d), rows=Rows, steepness=NONNEGATIVE)
+        check_fields(self, theta=(d,), inverse=(d, d), rows=History, steepness=NONNEGATIVE)
         check_fields(self, slack=NONNEGATIVE, count=COUNT)
         if self.rows.dim != d:
             raise ValueError(f"OFUGLBState.rows has {self.rows.dim} features; {d} belong there")
@@ -111,7 +111,7 @@ class OFUGLB(LikelihoodOptimism[OFUGLBState]):
     def start(self, dim: int) -> OFUGLBState:
         """Make the state of a fresh learner."""
         d = dimension(dim)
-        return OFUGLBState(np.zeros(d), np.eye(d) / self._lam, Rows(d, merge=True))
+        return OFUGLBState(np.zeros(d), np.eye(d) / self._lam, History.start(d, merge=True))
 
     def level(self, state: OFUGLBState) -> float:
         """Return b."""
@@ -186,7 +186,7 @@ class OFUGLB(LikelihoodOptimism[OFUGLBState]):
         refuse_overflow(x, y, 1 / g)
         length = math.sqrt(float(x @ x))
         furthest = np.abs(y - glm.mean(np.array([-1.0, 1.0]) * B * length)).max()
-        state.rows.extend(x[None], np.array([[1 / g], [y / g], [0.0], [0.0]]))
+        state.rows.extend(x[None], np.array([[1 / g], [y / g]]))
         state.steepness += length * float(furthest) / g
         state.count += 1
         best = self._minimise(state)

@@ -1,4 +1,4 @@
-"""The compiled learner of rows with a curved link: several on one history, which is kept once.
+"""The compiled learner of rows with a curved link: one, or several on one history.
 
 Files
     numbers   what learners know, by name, and their vectors

@@ -5,19 +5,14 @@ curvature of the new row at m, a round is one recursive-least-squares update of 
 change of P stays pending and is applied in the next round's product with x: P is swept once.
 """
 
-import math
-
 import numpy as np
 from numba import int64, njit, void
 
-from ..kernels.anchor import certify, chord
 from ..kernels.compile_options import PART, entry
+from ..kernels.layout import ANCHOR, FINE, ROW, STEP, UNIT
 from ..kernels.links import extended
-from ..kernels.vectors import advance, sweep
-from .numbers import ANCHOR, GRADIENT, ROW, SLOTS, STEP, UNIT, VECTORS
-from .passes import Rows, numbers, place, refresh
-
-CANCELS = 1e6  # an update that loses that many digits of the inverse has it renewed
+from ..kernels.rounds import change, finish, note_row, numbers_of
+from .passes import Rows, place, refresh
 
 
 @njit(**PART)
@@ -39,26 +34,11 @@ def add(s, a, d, x, w, pull):
     """Learn a row of weight w and weighted label ``pull``; return score before and curvature."""
     xm, xu, xx = look(a, d, x)
     mean, slope, potential, bend = extended(np.int64(s.code), s.bound, xm)
-    D, n = np.uint64(d), np.uint64((d + 7) // 8 * 8)
-    old, row = np.uint64(place(SLOTS + int(s.slot), d)), np.uint64(place(ROW, d))
-    new = np.uint64(place(SLOTS + 1 - int(s.slot), d))
-    (q,) = sweep(a, D, n, np.uint64(place(VECTORS, d)), old, row, new, -s.pending)
     c, r = w * slope, w * mean - pull
-    shrink = 1.0 / (1.0 + c * q)
-    u, g = np.uint64(place(STEP, d)), np.uint64(place(GRADIENT, d))
-    slope_u, length2 = advance(a, D, u, new, g, row, -(r + c * xu) * shrink, r)
-    s.pending, s.slot = c * shrink, 1.0 - s.slot
-    s.count += 1.0
-    length = math.sqrt(xx)
-    s.leverage, s.longest = max(s.leverage, q), max(s.longest, length)
-    s.total += length * (abs(r) + abs(pull))
-    s.curved += c * xx
+    q, slope_u, length2 = change(s, a, np.uint64(place(ROW, d)), r, c, xu)
+    note_row(s, r, pull, c, q, xx)
     s.value += w * potential - pull * xm
-    s.skew = max(s.skew, bend)
-    s.step_norm = math.sqrt(max(-slope_u, 0.0))
-    certify(s, length2, chord)
-    if c * q > CANCELS or s.count == 2.0 * d or s.count == 4.0 * d:
-        s.cancelled = 1.0
+    finish(s, bend, slope_u, length2)
     return xm + xu, c
 
 
@@ -68,8 +48,9 @@ def learn(memory, X, labels, curvature, first, last, scores):
     d = X.shape[1]
     for e in range(memory.shape[0]):
         a = memory[e]
-        s = numbers(a)
+        s = numbers_of(a)
         for t in range(first, last):
             scores[e, t - first], curvature[e, t] = add(s, a, d, X[t], labels[0, t], labels[1, t])
-            if s.due != 0.0 or s.cancelled != 0.0:
+            if s.due != FINE:
                 refresh(s, a, d, X, labels, curvature[e], t + 1, False)
+                s.due = FINE

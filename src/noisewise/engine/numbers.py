@@ -4,30 +4,25 @@ Coordinates are those in which the penalty is half the squared length: a feature
 its unit, the root of one over its penalty, and a coefficient is one coordinate times that unit.
 """
 
+import math
+
 import numpy as np
 
 from ..arrays import Array
-from ..kernels.layout import align, padded
-from ..kernels.named import record
-
-# those of `kernels.layout` that a learner has, too; the ridge is 1 in its coordinates
-FIELDS = (
-    "dim", "code", "bound", "concordance", "third", "spread", "tolerance", "scale", "calibrated",
-    "ridge", "count", "longest", "leverage", "cancelled", "survey", "bounding", "step_norm",
-    "stale_low", "stale_high", "stale_sum", "skew", "smallest", "value", "total", "curved", "loss",
-    "length", "rounding", "blur", "residual", "score_shift", "gap", "due", "pending", "slot",
-    "passes", "factors",
-)  # fmt: skip
-NUMBERS = record(FIELDS)
-HEADER = padded(len(FIELDS))  # whole cache lines
-# vectors, padded to whole cache lines: k takes two in turn, and the row is scratch
-ANCHOR, STEP, GRADIENT, SLOTS, ROW, UNIT, VECTORS = 0, 1, 2, 3, 5, 6, 7
-
-
-def size(dim: int) -> int:
-    """Return how many numbers a learner has."""
-    n = padded(dim)
-    return HEADER + VECTORS * n + n * n
+from ..kernels.layout import (
+    ANCHOR,
+    COUNT,
+    GRADIENT,
+    HEADER,
+    NUMBERS,
+    SLOTS,
+    STEP,
+    UNIT,
+    VECTORS,
+    align,
+    padded,
+    size,
+)
 
 
 def aligned(memory: Array) -> Array:
@@ -40,9 +35,10 @@ class Learners:
 
     def __init__(self, memory: Array, dim: int) -> None:
         n, k = padded(dim), len(memory)
-        self.numbers = memory[:, : len(FIELDS)].view(NUMBERS)[:, 0]
+        self.numbers = memory[:, :COUNT].view(NUMBERS)[:, 0]
         vectors = memory[:, HEADER : HEADER + VECTORS * n].reshape(k, VECTORS, n)[..., :dim]
-        self.anchor, self.step, self.gradient = vectors[:, ANCHOR], vectors[:, STEP], vectors[:, 2]
+        self.anchor, self.step = vectors[:, ANCHOR], vectors[:, STEP]
+        self.gradient = vectors[:, GRADIENT]
         self.slots, self.unit = vectors[:, SLOTS : SLOTS + 2], vectors[:, UNIT]
         self.stored = memory[:, HEADER + VECTORS * n :].reshape(k, n, n)[:, :dim, :dim]
 
@@ -72,9 +68,10 @@ class Learners:
 
 def start(many: int, dim: int, **numbers: float) -> Array:
     """Return the memory of learners with these numbers and units of 1 that have learnt nothing."""
-    memory = aligned(np.zeros((many, size(dim))))
+    memory = aligned(np.zeros((many, size(dim, buffer=0))))
     made, own = Learners(memory, dim), ("ridge", "scale", "stale_low", "stale_high", "smallest")
-    for name, value in {"dim": dim, **dict.fromkeys(own, 1.0), **numbers}.items():
+    known = {"dim": dim, "padded": padded(dim), "limit": math.inf, **dict.fromkeys(own, 1.0)}
+    for name, value in {**known, **numbers}.items():
         made.numbers[name] = value
     made.unit[:] = 1.0
     made.stored[:, range(dim), range(dim)] = 1.0

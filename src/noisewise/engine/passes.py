@@ -7,40 +7,19 @@ with itself. Both are done whole inside the call that finds them due.
 import math
 
 import numpy as np
-from numba import float64, int64, njit, void
+from numba import boolean, float64, int64, njit, void
 
-from ..kernels import layout as at
 from ..kernels.adaptive_set import EPS
-from ..kernels.anchor import (
-    BEND,
-    MEAN,
-    POTENTIAL,
-    SLOPE,
-    STALE_FROM,
-    certify,
-    chord,
-    set_due,
-    set_parts,
-)  # fmt: skip
 from ..kernels.compile_options import PART, entry
 from ..kernels.dense import dot, set_line
+from ..kernels.layout import ANCHOR, FACTOR, FINE, GRADIENT, HEADER, ROW, SLOTS, STEP, UNIT, VECTORS
+from ..kernels.links import BEND, MEAN, POTENTIAL, SCRATCH, SLOPE, set_parts
+from ..kernels.rounds import calibrate, certify, chord, finished, numbers_of, still_serves
 from ..kernels.vectors import sweep
-from .matrices import add, cross, invert, largest_eigenvalue_bound
-from .numbers import (
-    ANCHOR,
-    FIELDS,
-    GRADIENT,
-    HEADER,
-    NUMBERS,
-    ROW,
-    SLOTS,
-    STEP,
-    UNIT,
-    VECTORS,
-)
+from .matrices import add, cross, gram, invert, largest_eigenvalue_bound
 
-COUNT = len(FIELDS)
-CHUNK = 64  # rows that are multiplied at once: BLAS shares no product of 50 features
+CHUNK, FEW = 64, 50  # rows that are multiplied at once: BLAS shares no product of 50 features
+MANY = 512  # rows if there are more features
 NARROW = 64  # features up to which eigenvalues are bounded with every inverse
 LEAST_STRETCH = 0.03  # below, too many digits of an inverse would be lost
 Rows = float64[:, ::1]
@@ -50,12 +29,6 @@ Rows = float64[:, ::1]
 def place(vector, d):
     """Return where a vector of a learner begins."""
     return HEADER + vector * ((d + 7) // 8 * 8)
-
-
-@njit(**PART)
-def numbers(a):
-    """Return the numbers of a learner by name."""
-    return a[:COUNT].view(NUMBERS)[0]
 
 
 @njit(**PART)
@@ -145,11 +118,11 @@ def scan(s, unit, trial, X, labels, old, fresh, n, gradient, measured):
     and the squared Gamma. The lengths of the rows may be ``measured``, too.
     """
     d = unit.shape[0]
-    theta, room, scores = np.empty(d), np.empty(at.SCRATCH), np.empty(CHUNK)
+    theta, room, scores = np.empty(d), np.empty(SCRATCH), np.empty(CHUNK)
     terms = np.empty((3, CHUNK))
     for j in range(d):
         theta[j], gradient[j] = unit[j] * trial[j], 0.0
-    value = 0.5 * dot(trial, trial)
+    value = 0.5 * s.ridge * dot(trial, trial)
     size, skew, low, high, stale = value, 0.0, 1.0, 1.0, 0.0
     for first in range(0, n, CHUNK):
         m = min(CHUNK, n - first)
@@ -170,7 +143,7 @@ def scan(s, unit, trial, X, labels, old, fresh, n, gradient, measured):
         if measured:
             measure(s, unit, X, first, m, room, labels, fresh)
     for j in range(d):
-        gradient[j] = trial[j] + unit[j] * gradient[j]
+        gradient[j] = s.ridge * trial[j] + unit[j] * gradient[j]
     s.passes += 1.0
     return value, size, skew, low, high, stale
 
@@ -225,11 +198,17 @@ def inverse(s, a, d):
 
 
 @njit(**PART)
+def together(d):
+    """Return how many rows are multiplied at once."""
+    return CHUNK if d <= FEW else MANY
+
+
+@njit(**PART)
 def largest_leverage(unit, P, X, n, enough):
     """Return the largest x'Px of a row, rounded up; one that is ``enough`` ends the search."""
     d, most = unit.shape[0], 0.0
-    for first in range(0, n, CHUNK):
-        m = min(CHUNK, n - first)
+    for first in range(0, n, together(d)):
+        m = min(together(d), n - first)
         x = np.empty((m, d))
         for i in range(m):
             for j in range(d):
@@ -270,22 +249,6 @@ def survey(s, a, d, X, n):
 
 
 @njit(**PART)
-def still_serves(s, B, rho, gap, nu):
-    """Return whether the factor allows half the travel of a fresh one.
-
-    B grows like p t^2 + q t with the travel t, p from skewness and q from staleness.
-    """
-    reach = rho / nu
-    p = 0.5 * s.skew * reach
-    q = min(max(s.stale_high - 1.0, 1.0 - s.stale_low), s.stale_sum * reach)
-    target = s.tolerance / s.scale
-    if s.calibrated == 0.0:
-        target *= B / gap
-    t = (math.sqrt(q * q + 4.0 * p * target) - q) / (2.0 * p) if p > 0.0 else 0.0
-    return t * t * p > 0.25 * target
-
-
-@njit(**PART)
 def move(s, a, d, X, labels, old, fresh, n):
     """Move the anchor to m + t u for the first of t = 1, 1/2, ... that lowers F enough.
 
@@ -306,26 +269,23 @@ def move(s, a, d, X, labels, old, fresh, n):
     accept(s, a, d, trial, gradient, found)
     B, rho, gap, nu = s.residual, s.score_shift, s.gap, s.step_norm
     restep(s, a, d)  # its travel is the measured gradient in the norm of the old inverse
-    usual = 0.0 < B < math.inf and nu > 0.0
-    if s.calibrated != 0.0 and usual:
-        s.scale = min(1.0, max(2.0 * s.step_norm / B, 0.97 * s.scale))
-        set_due(s)
-    return d >= STALE_FROM and usual and still_serves(s, B, rho, gap, nu)
+    calibrate(s, B)
+    return still_serves(s, B, rho, gap, nu)
 
 
 @njit(**PART)
 def renew(s, a, d, X, old, fresh, n):
     """Form H from the curvatures that a pass has noted, invert it, and step; return the inverse."""
-    unit, H, roots = vector(a, UNIT, d), np.eye(d), np.empty((d, CHUNK))
-    for first in range(0, n, CHUNK):
-        for i in range(CHUNK):
-            t, c = min(first + i, n - 1), 0.0
-            if first + i < n:
-                old[t] = fresh[t]
-                c = math.sqrt(fresh[t])
+    unit, H, chunk = vector(a, UNIT, d), s.ridge * np.eye(d), together(d)
+    for first in range(0, n, chunk):
+        m = min(chunk, n - first)
+        roots = np.empty((m, d))
+        for i in range(m):
+            old[first + i] = fresh[first + i]
+            c = math.sqrt(fresh[first + i])
             for j in range(d):
-                roots[j, i] = c * X[t, j] * unit[j]
-        add(H, cross(roots, roots), 1.0)
+                roots[i, j] = c * X[first + i, j] * unit[j]
+        add(H, gram(roots), 1.0)
     P, begin, width, squares = invert(H), place(VECTORS, d), (d + 7) // 8 * 8, 0.0
     for i in range(d):
         squares += dot(P[i], P[i])
@@ -334,9 +294,9 @@ def renew(s, a, d, X, old, fresh, n):
     # the new H is at least that share of the old one; curvatures may be lost altogether
     s.leverage /= max(s.stale_low, 1e-100)
     if d > NARROW:
-        s.smallest = max(s.stale_low * s.smallest, 1.0 / math.sqrt(squares), 1.0)
+        s.smallest = max(s.stale_low * s.smallest, 1.0 / math.sqrt(squares), s.ridge)
     else:
-        s.smallest = max(1.0 / largest_eigenvalue_bound(P), 1.0)
+        s.smallest = max(1.0 / largest_eigenvalue_bound(P), s.ridge)
         s.bounding = 2.0 * s.count
     s.stale_low = s.stale_high = 1.0
     s.stale_sum = s.loss = s.pending = 0.0
@@ -348,53 +308,50 @@ def renew(s, a, d, X, old, fresh, n):
 @njit(**PART)
 def refresh(s, a, d, X, labels, old, n, exact):
     """Move the anchor until no pass is due (``exact``: until the gap is all rounding)."""
-    fresh, factor = np.empty(n), exact or s.cancelled != 0.0
-    s.cancelled = 0.0
+    fresh, factor = np.empty(n), exact or s.due == FACTOR
     for attempt in range(200):
         value = s.value
         kept = move(s, a, d, X, labels, old, fresh, n)
         if not kept or factor or attempt > 0:
             renew(s, a, d, X, old, fresh, n)
-        if not exact and s.due == 0.0:
-            return
-        # what is left is rounding: of the gradient, which the gap of a link whose slopes
-        # differ by many orders overstates, or of the value that guards the steps
-        proved = exact or s.calibrated == 0.0
-        if (proved and s.gap <= 1.01 * s.blur) or (attempt > 2 and not s.value < value):
+        if finished(s, attempt, value, exact):
             return
 
 
 @njit(**PART)
-def begin_again(s, a, d, X, labels, old, n):
-    """Pass over the rows where the anchor is, after units, rows or the anchor have changed."""
-    s.longest = s.total = s.curved = s.leverage = 0.0
-    s.smallest = 1.0
+def begin_again(s, a, d, X, labels, old, n, measured):
+    """Pass over the rows where the anchor is, after all else has changed or may be torn."""
+    if measured:
+        s.longest = s.total = s.curved = 0.0
     unit, fresh, gradient = vector(a, UNIT, d), np.empty(n), np.empty(d)
     trial = vector(a, ANCHOR, d)
-    found = scan(s, unit, trial, X, labels, old, fresh, n, gradient, True)
+    found = scan(s, unit, trial, X, labels, old, fresh, n, gradient, measured)
     accept(s, a, d, trial, gradient, found)
-    s.stale_low = 1.0
+    s.leverage, s.stale_low, s.smallest = 0.0, 1.0, s.ridge
     P = renew(s, a, d, X, old, fresh, n)
     s.leverage = largest_leverage(unit, P, X, n, math.inf)
     restep(s, a, d)
-    if s.due != 0.0:
+    if s.due != FINE:
         refresh(s, a, d, X, labels, old, n, False)
 
 
-@entry(void(Rows, Rows, Rows, Rows, int64))
-def rebuild(memory, X, labels, curvature, n):
-    """Compute all that learners know of n rows again, from their anchors and units."""
+@entry(void(Rows, Rows, Rows, Rows, int64, boolean))
+def rebuild(memory, X, labels, curvature, n, measured):
+    """Compute what learners know of n rows again, from their anchors, units and ridges.
+
+    What is known of the sizes of rows and labels stays, if they are not to be ``measured``.
+    """
     for e in range(memory.shape[0]):
-        s = numbers(memory[e])
-        begin_again(s, memory[e], X.shape[1], X, labels, curvature[e], n)
+        a = memory[e]
+        begin_again(numbers_of(a), a, X.shape[1], X, labels, curvature[e], n, measured)
 
 
-@entry(void(Rows, Rows, Rows, Rows, int64))
-def solve(memory, X, labels, curvature, n):
-    """Move anchors until gaps are all rounding."""
+@entry(void(Rows, Rows, Rows, Rows, int64, boolean))
+def solve(memory, X, labels, curvature, n, exact):
+    """Move anchors until no pass is due (``exact``: until gaps are all rounding)."""
     for e in range(memory.shape[0]):
-        s = numbers(memory[e])
-        refresh(s, memory[e], X.shape[1], X, labels, curvature[e], n, True)
+        a = memory[e]
+        refresh(numbers_of(a), a, X.shape[1], X, labels, curvature[e], n, exact)
 
 
 @njit(**PART)
@@ -433,12 +390,12 @@ def stretch(memory, X, labels, curvature, n, e, t):
     d = X.shape[1]
     for which in range(memory.shape[0]):
         a = memory[which]
-        s, m, u, g = numbers(a), vector(a, ANCHOR, d), vector(a, STEP, d), vector(a, GRADIENT, d)
+        s, m, u, g = numbers_of(a), vector(a, ANCHOR, d), vector(a, STEP, d), vector(a, GRADIENT, d)
         if t < LEAST_STRETCH:
             for j in range(d):
                 m[j] += u[j]
             multiply_along(m, e, 1.0 / t)
-            begin_again(s, a, d, X, labels, curvature[which], n)
+            begin_again(s, a, d, X, labels, curvature[which], n, True)
             continue
         stretch_inverse(s, a, d, e, t)
         for j in range(d):
@@ -452,5 +409,5 @@ def stretch(memory, X, labels, curvature, n, e, t):
         s.loss = max(s.loss, (s.curved + d) / (t * t * s.smallest))
         s.smallest = 1.0 + t * t * (s.smallest - 1.0)
         restep(s, a, d)
-        if s.due != 0.0:
+        if s.due != FINE:
             refresh(s, a, d, X, labels, curvature[which], n, False)

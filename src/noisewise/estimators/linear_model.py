@@ -14,11 +14,11 @@ from ..printing import OneLine, count_of
 from ..protocols import Array
 from ..regression.batch_linear import batch_state, check_sums, count_rows
 from ..regression.collinearity import Tie
+from ..regression.history import History
 from ..regression.joint_test import JointTest
 from ..regression.linear_intervals import LeastSquares, solve
 from ..regression.nonlinear_learners import CAUTION, NonlinearLearners
 from ..regression.normal_equations import NormalEquations
-from ..regression.rows import Rows
 from ..regression.safe_mixture import SafeMixture
 from ..regression.self_tuned import SelfTuned, SelfTunedState
 from ..states import NONNEGATIVE, check_fields, check_type
@@ -42,7 +42,7 @@ class LinearModel(OneLine):
     unit: float = 0.0
     mixture: SafeMixture | None = None
     nonlinear: NonlinearLearners | None = None
-    rows: Rows | None = None
+    rows: History | None = None
 
     def __post_init__(self) -> None:
         check_type("LinearModel.method", self.method, SelfTuned)
@@ -52,7 +52,7 @@ class LinearModel(OneLine):
             check_type("LinearModel.mixture", self.mixture, SafeMixture)
         if self.nonlinear is not None:
             check_type("LinearModel.nonlinear", self.nonlinear, NonlinearLearners)
-            check_type("LinearModel.rows", self.rows, Rows)
+            check_type("LinearModel.rows", self.rows, History)
         self.check()
 
     @classmethod
@@ -76,7 +76,7 @@ class LinearModel(OneLine):
         other = replace(method, forgetting=1.0) if forgetting == "auto" else method
         learners = NonlinearLearners.start(other, dim)
         mixture = SafeMixture.start("squares", learners=learners.priors)
-        return cls(method, method.start(dim), sums, 0.0, mixture, learners, Rows(dim))
+        return cls(method, method.start(dim), sums, 0.0, mixture, learners, History.start(dim))
 
     def check(self) -> None:
         """Raise unless all parts have learnt the same rows."""
@@ -86,7 +86,7 @@ class LinearModel(OneLine):
         mixed = n if self.mixture is None else self.mixture.count
         others = (d, n, n)
         if self.nonlinear is not None and self.rows is not None:
-            others = self.nonlinear.moments.dim, self.nonlinear.count, self.rows.stored
+            others = self.nonlinear.moments.dim, self.nonlinear.count, self.rows.count
         if (*held, mixed, *others) != (d, self.method.fit_intercept, n, n, d, n, n):
             raise ValueError("an update of this estimator was interrupted half-way; fit it again")
         if self.state.count and not self.unit:
@@ -132,8 +132,7 @@ class LinearModel(OneLine):
     def _keep(self, x: Array, y: Array, w: Array) -> None:
         """Keep rows of positive weight, for learners whose batch needs them."""
         assert self.rows is not None
-        x, y, w = x[w > 0], y[w > 0], w[w > 0]
-        self.rows.extend(x, np.array([w, w * y, np.zeros_like(w), np.zeros_like(w)]))
+        self.rows.append(x[w > 0], y[w > 0], w[w > 0])
 
     @property
     def _forgets(self) -> bool:
@@ -167,9 +166,10 @@ class LinearModel(OneLine):
         state, mixture = batch_state(self.method, self.state, sums, unit), self.mixture
         nonlinear, weights = self.nonlinear, np.ones(1)
         if nonlinear is not None and self.rows is not None:
-            blocks = [(each.x, each.pull / each.weight, each.weight / unit) for each in self.rows]
-            x, y, w = (np.concatenate(each) for each in zip(*blocks, strict=True))
-            nonlinear, weights = nonlinear.of_numbers(state, x, y, w)
+            held = self.rows
+            nonlinear, weights = nonlinear.of_numbers(
+                state, held.rows, held.targets, held.weights / unit
+            )
         if mixture is not None:
             fit = StateNumbers(state.numbers)
             mixture = mixture.settled(fit.rounds, unit * fit.squares, weights)

@@ -3,9 +3,8 @@
 Rows of one learner, for `FTRL`
     layout              what a streaming state knows, by name, and where its vectors lie
     step                a round of anchored Newton, and the loop over rounds
-    anchor              moving the anchor: propose a point, scan the rows there, judge
+    rounds              what rounds of all learners share, those of `engine` too
     certificate         how far the estimate is from the minimiser at most
-    factor              a new inverse, and the step that follows
     gram                the Gram matrix of buffered rows
     adaptive_set        scalar formulas of the adaptive confidence set
     links               built-in links by integer code

@@ -9,32 +9,31 @@ from collections.abc import Callable
 from .adaptive_set import EPS
 from .layout import BUFFER, FACTOR, FINE, FLUSH, PASS, Header
 
+STALE_FROM = 12  # features from which keeping a stale factor saves more than a pass
 CANCELS = 1e6  # c x'H^-1 x beyond which an update loses too many digits of the inverse
 
 
-def note_row(s: Header, y: float, w: float, r: float, c: float, q: float, square: float) -> None:
-    """Note a row of residual r, curvature c, leverage q and squared length; say what is due."""
+def note_row(s: Header, r: float, pull: float, c: float, q: float, square: float) -> None:
+    """Note a row of residual r, weighted label, curvature c, leverage q and squared length."""
     s.count += 1.0
+    s.leverage = max(s.leverage, q)
+    length = math.sqrt(square)
+    s.longest = max(s.longest, length)
+    s.total += length * (abs(r) + abs(pull))
+    s.curved += c * square
+    if c * q > CANCELS or s.count == 2.0 * s.dim or s.count == 4.0 * s.dim:
+        s.due = FACTOR
+
+
+def note_label(s: Header, y: float, w: float) -> None:
+    """Note the label and the weight of a row that is now in the buffer."""
     s.buffered += 1.0
     s.heaviest = max(s.heaviest, w)
     s.squares += w * y * y
     s.lowest = min(s.lowest, y)
     s.highest = max(s.highest, y)
-    s.leverage = max(s.leverage, q)
-    length = math.sqrt(square)
-    s.longest = max(s.longest, length)
-    s.total += length * (abs(r) + w * abs(y))
-    s.curved += c * square
-    if c * q > CANCELS or s.count == 2.0 * s.dim or s.count == 4.0 * s.dim:
-        s.due = FACTOR
-    elif s.buffered == BUFFER:
+    if s.buffered == BUFFER and s.due == FINE:
         s.due = FLUSH
-
-
-def set_due(s: Header) -> None:
-    """Say whether a pass is due: the gap, or the likely residual if calibrated, is too large."""
-    size = s.scale * s.residual if s.calibrated != 0.0 else s.gap
-    s.due = PASS if size > s.tolerance else FINE
 
 
 def certify(s: Header, length2: float, chord: Callable[[float], float]) -> None:
@@ -85,3 +84,39 @@ def certify(s: Header, length2: float, chord: Callable[[float], float]) -> None:
     s.gap = gap + s.blur
     size = s.scale * s.residual if s.calibrated != 0.0 else s.gap
     s.due = PASS if size > s.tolerance else FINE
+
+
+def still_serves(s: Header, B: float, rho: float, gap: float, nu: float) -> bool:
+    """Return whether the factor allows half the travel of a fresh one, at a new anchor.
+
+    The others are what `certify` knew before. B grows like p t^2 + q t with the travel t, p from
+    skewness and q from staleness.
+    """
+    if s.dim < STALE_FROM or not (0.0 < B < math.inf and nu > 0.0):
+        return False
+    reach = rho / nu
+    p = 0.5 * s.skew * reach
+    q = min(max(s.stale_high - 1.0, 1.0 - s.stale_low), s.stale_sum * reach)
+    target = s.tolerance / s.scale
+    if s.calibrated == 0.0:
+        target *= B / gap
+    t = (math.sqrt(q * q + 4.0 * p * target) - q) / (2.0 * p) if p > 0.0 else 0.0
+    return t * t * p > 0.25 * target
+
+
+def calibrate(s: Header, B: float) -> None:
+    """Compare the measured error, which is the travel after a pass, with the B of before."""
+    if s.calibrated != 0.0 and 0.0 < B < math.inf:
+        s.scale = min(1.0, max(2.0 * s.step_norm / B, 0.97 * s.scale))
+        size = s.scale * s.residual
+        s.due = PASS if size > s.tolerance else FINE
+
+
+def finished(s: Header, attempt: int, value: float, exact: bool) -> bool:
+    """Return whether another pass is of no use, F(m) having been ``value`` before this one."""
+    if not exact and s.due == FINE:
+        return True
+    # what is left is rounding: of the gradient, which the gap of a link whose slopes differ by many
+    # orders overstates, or of the value that guards the steps
+    proved = exact or s.calibrated == 0.0
+    return (proved and s.gap <= 1.01 * s.blur) or (attempt > 2 and not s.value < value)

@@ -3,8 +3,8 @@
 import numpy as np
 from numba import float64, njit, void
 
-from .anchor import numbers_of, offsets
 from .compile_options import PART, entry
+from .rounds import numbers_of, offsets
 
 CHUNK, FEW = np.uint64(64), np.uint64(8)
 ZERO, ONE, TWO, THREE, FOUR = (np.uint64(i) for i in range(5))

@@ -1,8 +1,8 @@
 """Where things lie in the one array of a streaming state.
 
-A header of numbers, seven vectors, the inverse (kept up to its diagonal), then the buffer: up to
-``BUFFER`` rows with weight, weighted label, curvature in H and curvature at the trial point. One
-array keeps a compiled call cheap. Rows are padded with zeros to a whole number of cache lines,
+A header of numbers, seven vectors, the inverse (kept up to its diagonal), then the buffer, if there
+is one: up to ``BUFFER`` rows with weight, weighted label, curvature in H and score at the anchor.
+One array keeps a compiled call cheap. Rows are padded with zeros to a whole number of cache lines,
 which a sweep needs to be fast.
 """
 
@@ -22,8 +22,6 @@ OWN = -1  # a user's link, evaluated by the caller
 EXACT = -2  # solved by Newton passes every round, nothing compiled
 
 BUFFER = 512
-CHUNK = 128  # rows that a pass takes at a time
-SCRATCH = 5 * CHUNK  # numbers of scratch for them
 
 # the header: kernels read it as a record, Python as `Header`
 FIELDS = {
@@ -44,7 +42,6 @@ FIELDS = {
     "heaviest": "largest weight",
     "longest": "R, largest norm of a row",
     "leverage": "bound of x' H^-1 x over all rows",
-    "unused_1": "0",
     "survey": "the count at which leverages are computed again",
     "step_norm": "nu = |u|_H",
     "stale_low": "least ratio of a row's curvature at the anchor to that in H",
@@ -58,7 +55,6 @@ FIELDS = {
     "curved": "sum c |x|^2, which times |theta| is the size of the others",
     "loss": "bound of trace(H)/lambda_min(H) over the updates since the factor was renewed",
     "length": "|m|",
-    "unused_2": "0",
     "rounding": "what rounding can add to the gap, per unit of the terms",
     "blur": "what rounding can add to the gap in all",
     "residual": "B of `certify`: bound of the gradient at m + u in the norm of H^-1",
@@ -71,13 +67,6 @@ FIELDS = {
     "last_mean": "of the last row, before its label, when something is due",
     "passes": "over the history so far",
     "factors": "renewals of the factor so far",
-    "trial_value": "F at the trial point of a pass",
-    "trial_size": "sizes of its terms",
-    "trial_skew": "`skew` there",
-    "trial_stale_low": "`stale_low` there",
-    "trial_stale_high": "`stale_high` there",
-    "trial_stale_sum": "`stale_sum` there, squared",
-    "unused_3": "0",
     "squares": "sum w y^2",
     "lowest": "least label, or 0",
     "highest": "largest label, or 0",
@@ -85,16 +74,13 @@ FIELDS = {
 }
 NUMBERS = record(FIELDS)
 COUNT = len(FIELDS)
-HEADER = 56
-assert COUNT <= HEADER, "a longer header would make earlier files unreadable"
 
-VECTORS = 7
+# vectors: of two slots one has the pending change, and the next change takes the other; the row is
+# scratch of learners that multiply features by units, which else are 1
+ANCHOR, STEP, GRADIENT, SLOTS, ROW, UNIT, VECTORS = 0, 1, 2, 3, 5, 6, 7
 
-# what is due: nothing; emptying a full buffer; a pass; a pass and a new factor; a factor from what
-# the last pass has noted
-FINE, FLUSH, PASS, FACTOR, RENEW = 0.0, 1.0, 2.0, 3.0, 4.0
-# what a judged pass returns
-RETRY, KEPT, FACTOR_STALE = 0, 1, 2
+# what is due: nothing; emptying a full buffer; a pass; a pass and a new factor
+FINE, FLUSH, PASS, FACTOR = 0.0, 1.0, 2.0, 3.0
 # what the loop writes out
 SCORES, MEANS = 0, 1
 
@@ -102,6 +88,9 @@ SCORES, MEANS = 0, 1
 def padded(d: int) -> int:
     """Return ``d`` rounded up to a multiple of 8."""
     return -(-d // 8) * 8
+
+
+HEADER = padded(COUNT)  # whole cache lines
 
 
 class Offsets(NamedTuple):
@@ -116,8 +105,6 @@ class Offsets(NamedTuple):
     gradient: np.uint64
     pending: np.uint64
     fresh: np.uint64
-    trial: np.uint64
-    trial_gradient: np.uint64
     inverse: np.uint64
     rows: np.uint64
     numbers: np.uint64
@@ -136,8 +123,6 @@ def offsets(s: "Header") -> Offsets:
         begin + np.uint64(2) * ld,
         slots + slot * ld,
         slots + (np.uint64(1) - slot) * ld,
-        begin + np.uint64(5) * ld,
-        begin + np.uint64(6) * ld,
         inverse,
         rows,
         rows + np.uint64(BUFFER) * ld,
@@ -145,10 +130,10 @@ def offsets(s: "Header") -> Offsets:
     )
 
 
-def size(d: int) -> int:
-    """Return the length of the array for ``d`` features."""
+def size(d: int, buffer: int = BUFFER) -> int:
+    """Return the length of the array for ``d`` features and a buffer of so many rows."""
     ld = padded(d)
-    return HEADER + VECTORS * ld + ld * ld + BUFFER * (ld + 4)
+    return HEADER + VECTORS * ld + ld * ld + buffer * (ld + 4)
 
 
 def allocate(d: int) -> Array:
@@ -159,7 +144,7 @@ def allocate(d: int) -> Array:
 # numbers of the header by what they may be; the others are >= 0 or infinite
 WHOLE = "dim", "padded", "code", "count", "buffered", "slot", "due", "busy", "passes", "factors"
 POSITIVE = "limit", "spread", "scale", "ridge", "smallest", "stale_low", "stale_high"
-SIGNED = "code", "value", "played", "pending", "last_mean", "trial_value", "lowest", "highest"
+SIGNED = "code", "value", "played", "pending", "last_mean", "lowest", "highest"
 
 
 def align(a: Array) -> Array:
@@ -172,10 +157,15 @@ def align(a: Array) -> Array:
     return room[first : first + len(a)]
 
 
-def check_header(a: Array, d: int) -> None:
-    """Raise unless the header is one that kernels can work with."""
+def check_headers(memory: Array, d: int) -> None:
+    """Raise unless the header in each row is one that kernels can work with."""
+    for a in memory:
+        _check_header(a, d)
+
+
+def _check_header(a: Array, d: int) -> None:
     numbers = dict(zip(FIELDS, a[:COUNT].tolist(), strict=True))
-    header, n = Header(a), numbers["buffered"]
+    n = numbers["buffered"]
     wrong = [
         name
         for name, number in numbers.items()
@@ -186,14 +176,14 @@ def check_header(a: Array, d: int) -> None:
         or (name in POSITIVE and number == 0)
     ]
     limits = {
-        "dim": header.dim == d,
-        "padded": header.padded == padded(d),
-        "code": EXACT <= header.code < LINK_COUNT,
+        "dim": numbers["dim"] == d,
+        "padded": numbers["padded"] == padded(d),
+        "code": EXACT <= numbers["code"] < LINK_COUNT,
         "buffered": n <= BUFFER,
-        "count": n <= header.count < 2.0**53,
-        "slot": header.slot <= 1,
-        "due": header.due <= RENEW,
-        "busy": header.busy <= 1,
+        "count": n <= numbers["count"] < 2.0**53,
+        "slot": numbers["slot"] <= 1,
+        "due": numbers["due"] <= FACTOR,
+        "busy": numbers["busy"] <= 1,
     }
     wrong += [name for name, held in limits.items() if not held]
     if wrong:
@@ -220,13 +210,6 @@ class Header(Numbers):
         numbers = zip(FIELDS, self.array[:COUNT].tolist(), strict=True)
         return cast(Header, SimpleNamespace(**dict(numbers)))
 
-    def clear_scratch(self) -> None:
-        """Forget what only the call that wrote it needs."""
-        for name in FIELDS:
-            if name.startswith("trial_"):
-                setattr(self, name, 0.0)
-        self.last_mean = 0.0
-
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> float: ...
@@ -239,8 +222,7 @@ class Views:
     def __init__(self, a: Array, d: int) -> None:
         ld = padded(d)
         vectors = a[HEADER : HEADER + VECTORS * ld].reshape(VECTORS, ld)[:, :d]
-        self.anchor, self.step, self.gradient, *slots, self.trial, self.trial_gradient = vectors
-        self.slots = slots
+        self.anchor, self.step, self.gradient, *self.slots, _, self.unit = vectors
         begin = HEADER + VECTORS * ld
         self.inverse = a[begin : begin + ld * ld].reshape(ld, ld)[:d, :d]
         begin += ld * ld

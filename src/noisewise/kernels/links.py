@@ -2,14 +2,17 @@
 
 import math
 
+import numpy as np
 from numba import njit
 
-from .compile_options import ORDERED
+from .compile_options import INNER, ORDERED, PART
 from .exponential import exponential, log_one_plus
 
 LOG2 = math.log(2.0)
 ROOT = 1.0 / math.sqrt(2.0 * math.pi)
 HALF = math.sqrt(0.5)
+CHUNK = 128  # scores at a time, behind which lie what a link is made of at them
+MEAN, SLOPE, POTENTIAL, BEND, SCRATCH = (np.uint64(i * CHUNK) for i in range(1, 6))
 
 
 @njit(**ORDERED)
@@ -70,3 +73,25 @@ def extended(code, S, score):
     mean, slope, potential, bend = parts(code, c, e, v)
     away = score - c
     return mean + slope * away, slope, potential + (mean + 0.5 * slope * away) * away, bend
+
+
+@njit(**INNER)
+def set_parts_of(code, S, room, n):
+    """Set them for one link; where its code is a constant, in vector code."""
+    for i in range(n):
+        mean, slope, potential, bend = extended(code, S, room[i])
+        room[MEAN + i], room[SLOPE + i] = mean, slope
+        room[POTENTIAL + i], room[BEND + i] = potential, bend
+
+
+@njit(**PART)
+def set_parts(code, S, room, n):
+    """Set what the extended link is made of at ``n`` scores, which ``room`` begins with."""
+    if code == 1:
+        set_parts_of(1, S, room, n)
+    elif code == 3:
+        set_parts_of(3, S, room, n)
+    elif code == 5:
+        set_parts_of(5, S, room, n)
+    else:
+        set_parts_of(code, S, room, n)

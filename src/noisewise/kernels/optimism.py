@@ -10,12 +10,13 @@ import numpy as np
 from numba import float64, int64, njit
 
 from . import adaptive_set
-from .anchor import BUFFER, ONE, TWO, chord, numbers_of, offsets
 from .arms import LARGEST, TIE, dot, first_best, set_forms
 from .certificate import CANCELS
 from .compile_options import INNER, PART, entry
 from .policy_params import COUNTS, GROWTH, MIXTURE, OWN_MATRIX, PARAMS, PLAYED_ALONE, UNKNOWN
+from .rounds import BUFFER, chord, numbers_of, offsets
 from .step import ZERO, learn
+from .vectors import ONE, TWO
 
 # what learning returns: all done; the estimate has outgrown N; the solver asks for attention; the
 # sets need the readable way; the input is bad and nothing was learnt

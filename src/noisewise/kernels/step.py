@@ -3,36 +3,18 @@
 All rows are linearised at the anchor m. With P the inverse of H, u = -P g and r, c the residual and
 curvature of the new row at m, a round is one recursive-least-squares update of (u, P). The rank-one
 change of P stays pending and is applied in the next round's product with x: P is swept once.
-
-``s`` are the numbers of the state and ``at`` the offsets of all else in its array ``a``, since a
-view costs more than a small sweep; they are unsigned, since a signed one would be tested for
-wrapping around.
 """
 
 import math
 
 import numpy as np
-from numba import errors, float64, int64, njit, void
+from numba import errors, float64, int64, njit
 
-from . import anchor, layout
-from .anchor import (
-    BUFFER,
-    CHUNK,
-    MEAN,
-    POTENTIAL,
-    SLOPE,
-    THREE,
-    TWO,
-    certify,
-    chord,
-    note_row,
-    numbers_of,
-    offsets,
-    set_parts,
-)
+from . import layout
 from .compile_options import INNER, PART, Borrowed, borrow, entry
-from .links import extended, within
-from .vectors import advance, copy_and_dot, square, sweep
+from .links import CHUNK, MEAN, POTENTIAL, SCRATCH, SLOPE, extended, set_parts, within
+from .rounds import BUFFER, change, finish, note_label, note_row, numbers_of, offsets
+from .vectors import THREE, TWO, copy_and_dot, square
 
 # what calling a kernel raises, before it runs, where an argument is not of its type
 UNFIT = (TypeError, ValueError, OverflowError, errors.NumbaError)
@@ -47,20 +29,15 @@ def rank_one_update(s, a, y, w, sm, su, sx, mean_m, slope_m, bend, value, loss):
 
     ``value`` is what it adds to F(m), ``loss`` what it costs as played.
     """
-    at, d, n = offsets(s), np.uint64(s.dim), np.uint64(s.buffered)
-    k, row = at.fresh, at.rows + n * at.width
-    (q,) = sweep(a, d, at.width, at.inverse, at.pending, row, k, -s.pending)
-    c = w * slope_m
-    r = w * (mean_m - y)
-    shrink = 1.0 / (1.0 + c * q)
-    slope_u, length2 = advance(a, d, at.step, k, at.gradient, row, -(r + c * su) * shrink, r)
-    s.pending = c * shrink
-    s.slot = 1.0 - s.slot
-    note_row(s, y, w, r, c, q, sx)
+    at, n = offsets(s), np.uint64(s.buffered)
+    row, c, r = at.rows + n * at.width, w * slope_m, w * (mean_m - y)
+    q, slope_u, length2 = change(s, a, row, r, c, su)
+    note_row(s, r, w * y, c, q, sx)
+    note_label(s, y, w)
     if s.code == 0.0:
         # what the played score costs above the minimum: half (y-z)^2 w^2 h, and clipping
         inside = min(max(su, -s.bound), s.bound)
-        s.played += 0.5 * w * (y - su) * (y - su) * c * q * shrink
+        s.played += 0.5 * w * (y - su) * (y - su) * q * s.pending
         s.played += w * (inside - su) * (0.5 * (inside + su) - y)
         if w != 1.0:  # the buffer keeps sqrt(w) x, all that the Gram matrix needs
             root = math.sqrt(w)
@@ -74,11 +51,7 @@ def rank_one_update(s, a, y, w, sm, su, sx, mean_m, slope_m, bend, value, loss):
     a[numbers + THREE * BUFFER] = sm
     s.value += value
     s.played += loss
-    s.skew = max(s.skew, bend)
-    s.step_norm = math.sqrt(max(-slope_u, 0.0))
-    due = s.due
-    certify(s, length2, chord)
-    s.due = max(s.due, due)
+    finish(s, bend, slope_u, length2)
 
 
 @njit(**INNER)
@@ -147,18 +120,17 @@ def step(y, w, a, x):
 
 
 @njit(**PART)
-def add_losses(s, a, y, w, first, last, held, what, out, room):
+def add_losses(s, a, y, w, first, last, held, what, out):
     """Add what rows cost as played and, those buffered after ``held``, at the anchor.
 
     ``out`` has their scores, which become means if these are asked for.
     """
-    code = np.int64(s.code)
+    code, S, room = np.int64(s.code), s.bound, np.empty(SCRATCH)
     if code == 0:
         return
-    S = s.bound
     each = 0 if w.shape[0] == 1 else 1
-    for i in range(first, last, layout.CHUNK):
-        n = min(last - i, layout.CHUNK)
+    for i in range(first, last, CHUNK):
+        n = np.uint64(min(last - i, CHUNK))
         for j in range(n):
             room[j] = min(max(out[i + j], -S), S)
         set_parts(code, S, room, n)
@@ -171,8 +143,8 @@ def add_losses(s, a, y, w, first, last, held, what, out, room):
                 mean = room[MEAN + j] + room[SLOPE + j] * (out[i + j] - room[j])
                 out[i + j] = within(code, mean)
     numbers = offsets(s).numbers
-    for i in range(held, np.uint64(s.buffered), CHUNK):
-        n = min(np.uint64(s.buffered) - i, CHUNK)
+    for i in range(held, np.uint64(s.buffered), np.uint64(CHUNK)):
+        n = min(np.uint64(s.buffered) - i, np.uint64(CHUNK))
         for j in range(n):
             room[j] = a[numbers + THREE * BUFFER + i + j]
         set_parts(code, S, room, n)
@@ -183,20 +155,14 @@ def add_losses(s, a, y, w, first, last, held, what, out, room):
         s.value += value
 
 
-@entry(
-    int64(
-        float64[::1], float64[::1], float64[::1], float64[::1], int64, float64, int64, float64[::1],
-        float64[::1],
-    )
-)  # fmt: skip
-def run(a, x, y, w, first, limit, what, out, room):
-    """Learn rows of ``x`` (flat) from ``first`` on until one is refused or something is due.
+@entry(int64(float64[::1], float64[::1], float64[::1], float64[::1], int64, int64, float64[::1]))
+def run(a, x, y, w, first, what, out):
+    """Learn checked rows of ``x`` (flat) from ``first`` on until something is due.
 
     Returns how many rows are done; ``out`` takes each row's score or mean. ``w`` holds a weight for
-    each row or one for all, ``room`` is scratch. While the whole history is in the buffer, passes
-    over it are done here.
+    each row or one for all.
     """
-    a, x, y, w, out, room = borrow(a), borrow(x), borrow(y), borrow(w), borrow(out), borrow(room)
+    a, x, y, w, out = borrow(a), borrow(x), borrow(y), borrow(w), borrow(out)
     s = numbers_of(a)
     d = np.uint64(s.dim)
     x0 = np.uint64(first) * d
@@ -204,19 +170,10 @@ def run(a, x, y, w, first, limit, what, out, room):
     held = np.uint64(s.buffered)
     done = first
     while done < y.shape[0] and s.due == layout.FINE:
-        learnt, score, _ = learn(s, a, x, x0, y[done], w[each * done], limit, True)
-        if not learnt:
-            break
-        out[done] = score
+        _, out[done], _ = learn(s, a, x, x0, y[done], w[each * done], math.inf, True)
         done += 1
         x0 += d
-        if s.due == layout.PASS and s.count == s.buffered:
-            add_losses(s, a, y, w, first, done, held, what, out, room)
-            first, held = done, np.uint64(s.buffered)
-            anchor.propose(s, a, 1.0, room)
-            if anchor.judge(s, a, 1.0) == layout.FACTOR_STALE:
-                s.due = layout.RENEW
-    add_losses(s, a, y, w, first, done, held, what, out, room)
+    add_losses(s, a, y, w, first, done, held, what, out)
     return done
 
 
@@ -233,28 +190,3 @@ def first_refused(x, y, w, limit):
         if not (total <= limit and abs(y[i]) <= LARGEST and size <= LARGEST):
             return i
     return -1
-
-
-# the passes, for Python
-@entry(void(float64[::1], float64, float64[::1]))
-def propose(a, share, room):
-    """Begin a pass at the trial point."""
-    anchor.propose(numbers_of(a), a, share, room)
-
-
-@entry(int64(float64[::1], float64))
-def judge(a, share):
-    """Accept the trial point or not, and say whether the factor still serves."""
-    return anchor.judge(numbers_of(a), a, share)
-
-
-@entry(void(float64[::1]))
-def restep(a):
-    """Set the step that belongs to gradient and inverse."""
-    anchor.restep(numbers_of(a), a)
-
-
-@entry(void(float64[::1], float64[::1], float64[::1], int64, float64[::1]))
-def scan(a, x, numbers, n, room):
-    """Add a block of the history to the sums of a pass."""
-    anchor.scan(numbers_of(a), a, x, numbers, n, room)

@@ -9,11 +9,10 @@ from .. import linalg
 from ..blas import matmul, one_thread
 from ..protocols import Array
 from .families import FAMILIES, model
-from .history import History
+from .history import Block, History
 from .newton import minimise
 from .ridge_mixture import RidgeMixture
 from .ridge_mixture_state import LEAST_WEIGHT, RidgeMixtureState
-from .rows import Block
 from .wide_mixture import see_rows
 
 UNIT_RIDGE = 0.5  # in coordinates of a learner the penalty is half the squared length
@@ -83,15 +82,15 @@ def fit_batch(mixture: RidgeMixture, z: Array, y: Array, w: Array, origin: Array
     if state.prior_rows:
         z, w = np.vstack([np.zeros((1, d)), z]), np.append(1.0, w)
         y = np.append(float(family.middle or 0.0), y)
-    numbers = np.array([w, w * y, np.zeros_like(w), np.zeros_like(w)])
-    found = minimisers(mixture, state, z, numbers)
+    labels = np.array([w, w * y])
+    found = minimisers(mixture, state, z, labels)
     weights = np.exp(_log_weights(state, found, 1.0))
     dispersion = float(weights @ [each.dispersion for each in found])
     logs = _log_weights(state, found, max(dispersion, 1.0))
     kept = np.flatnonzero(logs >= math.log(LEAST_WEIGHT)).tolist()
     priors, state.ridges = state.log_weights, state.ridges[kept]
     state.log_weights = logs[kept] - np.logaddexp.reduce(logs[kept])
-    state.history = History(state.coordinates(z), numbers[:2], np.ones((len(kept), len(z))))
+    state.history = History(state.coordinates(z), labels, np.ones((len(kept), len(z))))
     state.count, state.batch = n, True
     state.use(mixture.memory(len(kept), state.history.x.shape[1], len(z)))
     state.rebuild(state.learner_units * [found[i].theta for i in kept])
@@ -105,12 +104,12 @@ def _log_weights(state: RidgeMixtureState, found: list[Found], dispersion: float
 
 
 def minimisers(
-    mixture: RidgeMixture, state: RidgeMixtureState, z: Array, numbers: Array
+    mixture: RidgeMixture, state: RidgeMixtureState, z: Array, labels: Array
 ) -> list[Found]:
-    """Return what the rows say of each ridge; ``numbers`` are as `Rows` has them."""
-    glm, found, theta = model(mixture.family), [], np.zeros(state.history.x.shape[1])
+    """Return what the rows say of each ridge; ``labels`` are as a history has them."""
+    glm, found, theta = model(mixture.family), [], np.zeros(state.history.dim)
     for i in reversed(range(len(state.ridges))):  # the largest ridge has the shortest way
-        block = Block.of(state.scaled(z, i), numbers, len(z))
+        block = Block(state.scaled(z, i), labels[0], labels[1], np.zeros(len(z)))
         best, _ = minimise(glm, UNIT_RIDGE, [block], theta, np.eye(len(theta)))
         found.append(_look(mixture, block, best.theta, state.prior_rows))
         theta = best.theta.copy()

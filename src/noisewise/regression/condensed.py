@@ -79,7 +79,7 @@ def _tail(t: float) -> float:
 
 @one_thread
 def standing_rows(glm: GLM, found: Condensed, gradient: Array) -> tuple[Array, Array]:
-    """Return rows and their numbers, as a history holds them; ``found.rows`` is their number."""
+    """Return rows, and their weights and weighted labels; ``found.rows`` is their number."""
     values, vectors = linalg.spectrum(found.curvature)
     largest = np.argsort(values)[::-1][: found.rows]
     a = SHORT * found.longest
@@ -88,7 +88,7 @@ def standing_rows(glm: GLM, found: Condensed, gradient: Array) -> tuple[Array, A
     z = x @ found.centre
     w = curvature / glm.slope(z)
     pull = w * glm.mean(z) - v @ gradient / a
-    return x, np.array([w, pull, curvature, np.zeros(len(w))])
+    return x, np.array([w, pull])
 
 
 def gap(state: "FTRLState") -> float:

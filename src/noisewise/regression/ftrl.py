@@ -36,8 +36,8 @@ from ..noise import Noise
 from ..ownership import InUse, Owned
 from ..protocols import Array, FloatOrArray, trait
 from ..theory import radii
+from .history import History
 from .intervals import one_direction
-from .rows import Rows
 from .sets import ellipsoids, refuse_labels
 from .solver import Session, code_for, settle
 from .state import FTRLState
@@ -118,8 +118,10 @@ class FTRL:
         h.ridge = h.smallest = 2 * (glm.ridge if self.ridge is None else self.ridge)
         if M is not None:
             h.concordance, h.third = M, glm.third_derivative
-        np.fill_diagonal(at.Views(a, d).inverse, 1 / h.ridge)
-        state = FTRLState(d, a, Rows(d, self.aggregate), np.zeros((d, d)))
+        views = at.Views(a, d)
+        views.unit[:] = 1.0
+        np.fill_diagonal(views.inverse, 1 / h.ridge)
+        state = FTRLState(d, a, History.start(d, 1, self.aggregate), np.zeros((d, d)))
         state.solver.begin(state)
         state.model = glm
         return state
@@ -187,12 +189,9 @@ class FTRL:
             mean = state.step(float(y[0]), float(w[0]), state.array, as_contiguous(x[0]))
             if mean <= INFINITE:
                 return mean if mean < INFINITE else self._settled(state)
+        self._refuse(state, x, y, w)
         with Session(self.glm, state):
-            out = state.solver.learn_unchecked(self.glm, state, x, y, w, scores)
-        if out is None:
-            self._refuse(state, x, y, w)
-            with Session(self.glm, state):
-                out = state.solver.learn(self.glm, state, x, y, w, scores)
+            out = state.solver.learn(self.glm, state, x, y, w, scores)
         return float(out[0]) if single else out
 
     def _settled(self, state: FTRLState) -> float:

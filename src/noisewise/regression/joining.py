@@ -45,8 +45,8 @@ def state_of_sums(ftrl: FTRL, found: Sums, theta: Array) -> FTRLState:
         longest=found.longest,
         total=found.total,
     )
-    x, numbers = standing_rows(glm, known, found.gradient)
-    return of_rows(glm, state, [(x, numbers)], [known], theta)
+    rows = [standing_rows(glm, known, found.gradient)]
+    return of_rows(glm, state, rows, [known], theta)
 
 
 def merge(spec: FTRL, states: Sequence[FTRLState]) -> FTRLState:
@@ -131,10 +131,9 @@ def _merge(spec: FTRL, states: list[FTRLState]) -> FTRLState:
     for each in states:
         standing = sum(part.rows for part in each.condensed)
         for block in each.blocks():
-            n = len(block.x)
-            cut, numbers = min(standing, n), block.numbers[:, :n]
-            first.append((block.x[:cut], numbers[:, :cut]))
-            rest.append((block.x[cut:], numbers[:, cut:]))
+            cut, labels = min(standing, len(block.x)), np.array([block.weight, block.pull])
+            first.append((block.x[:cut], labels[:, :cut]))
+            rest.append((block.x[cut:], labels[:, cut:]))
             standing -= cut
     state = of_rows(glm, fresh, first + rest, condensed, theta)
     spec.solve(state)
@@ -167,16 +166,16 @@ def of_rows(
     condensed: list[Condensed],
     theta: Array,
 ) -> FTRLState:
-    """Return the state of rows with their numbers, of which the first stand for others."""
+    """Return the state of rows, weights and labels, of which the first stand for others."""
     h, held = fresh.head, fresh.rows
     h.total = math.fsum(each.total for each in condensed)
-    for x, numbers in rows:
+    for x, labels in rows:
         if not len(x):
             continue
-        w, pull = numbers[:2]
+        w, pull = labels
         z, length = x @ theta, np.sqrt(np.vecdot(x, x))
         curvature = w * glm.slope(z)
-        held.extend(x, np.array([w, pull, curvature, np.zeros(len(w))]))
+        held.extend(x, labels, curvature[None])
         h.total += float(length @ (np.abs(w * glm.mean(z) - pull) + np.abs(pull)))
         h.curved += float(curvature @ length**2)
     gram = sum((each.gram for each in condensed), np.zeros_like(fresh.gram))

@@ -17,10 +17,10 @@ from ..blas import one_thread
 from ..confidence import Ellipsoid
 from ..glm import GLM
 from ..kernels.adaptive_set import EPS
-from ..kernels.certificate import note_row
+from ..kernels.certificate import note_label, note_row
 from ..protocols import Array
 from ..theory import radii
-from .rows import Block
+from .history import Block
 from .solver import RowSolver
 from .uniform import unfolded
 
@@ -141,7 +141,8 @@ class ExactNewton(RowSolver):
         v.x[0], v.numbers[:, 0] = x, (w, w * y, 0.0, 0.0)
         h = state.head.copy()
         h.played += w * (float(glm.potential(inside)) - y * inside)
-        note_row(h, y, w, 0.0, glm.min_slope * w, 0.0, float(x @ x))
+        note_row(h, 0.0, w * y, glm.min_slope * w, 0.0, float(x @ x))
+        note_label(h, y, w)
         state.head.become(h)
         state.flush()
         state.gram += np.outer(w * x, x)

@@ -6,10 +6,10 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from ..blas import matmul, one_thread
-from ..engine.numbers import FIELDS, HEADER, Learners, aligned, size
+from ..engine.numbers import Learners, aligned
 from ..inputs import dimension
 from ..interruptible import interruptible
-from ..kernels.layout import LINK_COUNT
+from ..kernels.layout import HEADER, check_headers, size
 from ..printing import OneLine
 from ..protocols import Array
 from ..states import (
@@ -29,8 +29,6 @@ CONSTANT, FREE_CONSTANT = 2.0, 64.0
 RENEWAL = 2.0  # how far a variance may move before the features are scaled again
 LEAST_WEIGHT = 1e-6
 NARROW, LONG = 50, 200  # columns beyond which BLAS shares products, and a call may take seconds
-POSITIVE = "spread", "scale", "smallest", "stale_low"
-SIGNED = "value", "pending"
 
 
 @dataclass(eq=False, repr=False)
@@ -88,7 +86,7 @@ class RidgeMixtureState(OneLine):
             )
         if not (self.ridges > 0).all() or min(self.squares.min(), self.variances.min()) < 0:
             raise ValueError("RidgeMixtureState holds a ridge, square or variance that is negative")
-        check_layout("RidgeMixtureState.memory", self.memory, (k, size(columns)))
+        check_layout("RidgeMixtureState.memory", self.memory, (k, size(columns, buffer=0)))
         check_rows("RidgeMixtureState", self.memory)
         check_finite("RidgeMixtureState.memory", self.memory[:, HEADER:])
         self.use(self.memory)
@@ -99,20 +97,9 @@ class RidgeMixtureState(OneLine):
         s, n = self.learners.numbers, self.count + self.prior_rows
         if (s["count"] != n).any() or self.history.count != n:
             raise ValueError(f"RidgeMixtureState.learners have not learnt {n} rows each")
-        wrong = [
-            name
-            for name in FIELDS
-            if not (np.abs(s[name]) if name in SIGNED else s[name]).min() >= 0
-            or (name in SIGNED and not np.isfinite(s[name]).all())
-            or (name in POSITIVE and s[name].min() == 0)
-        ]
-        limits = {"code": LINK_COUNT - 1, "slot": 1, "ridge": 1, "dim": self.history.x.shape[1]}
-        wrong += [
-            name for name, most in limits.items() if not np.isin(s[name], range(most + 1)).all()
-        ]
-        if wrong or (self.learners.unit < 0).any():
-            name = (wrong or ["unit"])[0]
-            raise ValueError(f"{name} of a learner in RidgeMixtureState is wrong; it is damaged")
+        check_headers(self.memory, self.history.x.shape[1])
+        if (self.learners.unit < 0).any():
+            raise ValueError("RidgeMixtureState.memory holds a unit that is negative")
 
     def __getstate__(self) -> dict[str, object]:
         """Return the fields alone, without what can be computed from them."""
@@ -130,7 +117,7 @@ class RidgeMixtureState(OneLine):
     def twin(self) -> "RidgeMixtureState":
         """Return a state that shares the rows alone: one of the two may go on."""
         twin = object.__new__(RidgeMixtureState)
-        vars(twin).update(self.__getstate__(), history=self.history.with_own_curvatures())
+        vars(twin).update(self.__getstate__(), history=self.history.copy())
         twin.use(self.memory.copy())
         return twin
 
@@ -211,7 +198,7 @@ class RidgeMixtureState(OneLine):
         from ..engine import passes
 
         self.learners.move(theta, self.learner_units)
-        self._run(passes.rebuild, self.history.count)
+        self._run(passes.rebuild, self.history.count, True)
 
     def rescale(self, variance: Array) -> None:
         """Scale the features by other variances, but where these are 0."""
@@ -231,7 +218,7 @@ class RidgeMixtureState(OneLine):
         """Drive the gaps to rounding error."""
         from ..engine import passes
 
-        self._run(passes.solve, self.history.count)
+        self._run(passes.solve, self.history.count, True)
 
     def _run(self, kernel: Callable[..., None], *arguments: object) -> None:
         """Call a kernel on the learners; of many columns so that an interrupt is heard."""

@@ -29,7 +29,6 @@ from .condensed import refuse
 if TYPE_CHECKING:
     from .state import FTRLState
 
-LARGE = 8  # times the numbers of a state: a block that fills more than a cache
 Step = Callable[[ArrayLike, ArrayLike, Array, Array], float]  # label, weight, array of a state, row
 
 
@@ -79,15 +78,6 @@ class Solver(ABC):
 
         ``w`` holds a weight for each row, or one for all.
         """
-
-    def learn_unchecked(
-        self, glm: GLM, state: "FTRLState", x: Array, y: Array, w: Array, scores: bool
-    ) -> Array | None:
-        """Do the same with rows not checked yet, where that saves reading them twice.
-
-        Else, or if a row is refused, None is returned and the state is as before.
-        """
-        return None
 
     @abstractmethod
     def attend(self, glm: GLM, state: "FTRLState") -> None:
@@ -255,40 +245,16 @@ class CompiledSolver(Solver):
         self, glm: GLM, state: "FTRLState", x: Array, y: Array, w: Array, scores: bool
     ) -> Array:
         """Learn rows in the compiled loop."""
-        return self._loop(glm, state, x, y, w, scores, math.inf)[1]
-
-    def learn_unchecked(
-        self, glm: GLM, state: "FTRLState", x: Array, y: Array, w: Array, scores: bool
-    ) -> Array | None:
-        """Learn a block that is large beside the state, its rows being checked on the way."""
-        if x.size < LARGE * len(state.array):
-            return None
-        before = state.snapshot()
-        done, out = self._loop(glm, state, x, y, w, scores, state.head.limit)
-        if done < len(y):
-            state.become(before)
-            return None
-        state.rows.shared = False
-        return out
-
-    def _loop(
-        self, glm: GLM, state: "FTRLState", x: Array, y: Array, w: Array, scores: bool, limit: float
-    ) -> tuple[int, Array]:
-        """Learn rows up to one that is refused; return how many, and their means or scores."""
-        h, done, out = state.head, 0, np.empty(len(y))
-        run, what, room = (
-            self.kernels.run,
-            at.SCORES if scores else at.MEANS,
-            np.empty(at.SCRATCH),
-        )
+        h, run, done, out = state.head, self.kernels.run, 0, np.empty(len(y))
+        what = at.SCORES if scores else at.MEANS
         x, y, w = as_contiguous(x).reshape(-1), as_contiguous(y), as_contiguous(w)
+        if self.keeps_rows and not state.rows.merge:
+            state.rows.reserve(state.count + len(y))
         while done < len(y):
-            done = run(state.array, x, y, w, done, limit, what, out, room)
+            done = run(state.array, x, y, w, done, what, out)
             if h.due != at.FINE:
                 self.attend(glm, state)
-            elif done < len(y):
-                break
-        return done, out
+        return out
 
 
 class Session(Writing):

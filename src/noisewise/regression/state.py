@@ -27,11 +27,12 @@ from ..states import (
     restore_writable,
 )
 from . import condensed
-from .anchored import AnchoredNewton, OwnLinkNewton
+from .anchored import AnchoredNewton
 from .condensed import Condensed
+from .history import Block, History
 from .least_squares import LeastSquares
 from .newton import ExactNewton
-from .rows import Block, Rows
+from .own_link import OwnLinkNewton
 from .solver import Solver
 
 COMPILED = AnchoredNewton()
@@ -73,7 +74,7 @@ class FTRLState(OneLine):
 
     dim: int
     array: Array
-    rows: Rows
+    rows: History
     gram: Array  # sum w x x' of the first `folded` rows
     folded: int = 0
     uniform: Array | None = None  # of these rows, see `sets.uniform`
@@ -95,11 +96,11 @@ class FTRLState(OneLine):
         """Raise if what was given is no state: kernels trust its sizes, and a file may lie."""
         d = dimension(self.dim)
         check_layout("FTRLState.array", self.array, (at.size(d),))
-        check_fields(self, rows=Rows, gram=(d, d), folded=COUNT, log_det=FINITE)
+        check_fields(self, rows=History, gram=(d, d), folded=COUNT, log_det=FINITE)
         check_list("FTRLState.condensed", self.condensed, Condensed)
         if self.uniform is not None:
             check_fields(self, uniform=(d, d))
-        at.check_header(self.array, d)
+        at.check_headers(self.array[None], d)
         a, h, views = self.array, Header(self.array), Views(self.array, d)
         keeps_rows = h.code != at.LINEAR
         if not keeps_rows:
@@ -110,12 +111,14 @@ class FTRLState(OneLine):
         check_finite("FTRLState.array", views.numbers[:3, :n])
         spared = sum(each.spared for each in self.condensed)
         learnt = int(h.count) - n - spared if keeps_rows else 0
-        stored = self.rows.stored
-        if self.rows.dim != d or not (stored <= learnt if self.rows.merge else stored == learnt):
+        stored, fits = self.rows.count, self.rows.curvature.shape[0] == 1 and self.rows.dim == d
+        if not (fits and (stored <= learnt if self.rows.merge else stored == learnt)):
             raise ValueError(
                 f"FTRLState.rows holds {stored} rows of dim {self.rows.dim}; "
                 f"{learnt} of dim {d} belong there"
             )
+        if (views.unit != 1).any():
+            raise ValueError("FTRLState.array holds a unit that is not 1; it is damaged")
         if self.folded > h.count:
             raise ValueError(f"FTRLState.folded is {self.folded}, above the count {h.count:g}")
 
@@ -126,9 +129,7 @@ class FTRLState(OneLine):
         views, h = Views(array, self.dim), Header(array)
         n = int(self._restore_buffer(h))
         views.x[n:] = views.numbers[:, n:] = views.numbers[3] = 0.0
-        views.trial[:] = views.trial_gradient[:] = 0.0
-        h.clear_scratch()
-        h.due = min(h.due, at.FACTOR)  # what a pass has noted was scratch
+        h.last_mean = 0.0
         return {**fields, "array": array}
 
     def __setstate__(self, fields: dict[str, object]) -> None:
@@ -142,14 +143,6 @@ class FTRLState(OneLine):
     def copy(self) -> "FTRLState":
         """Return a state of its own that shares the history, for work that may be interrupted."""
         return dataclasses.replace(self, array=self.array.copy(), gram=self.gram.copy())
-
-    def snapshot(self) -> "FTRLState":
-        """Return the state as it is, to be put back by `become` should rows be refused."""
-        twin, array = object.__new__(FTRLState), align(self.array.copy())
-        views, head = Views(array, self.dim), Header(array)
-        own = {"array": array, "views": views, "head": head, "gram": self.gram.copy()}
-        vars(twin).update({**vars(self), **own, "rows": self.rows.freeze()})
-        return twin
 
     def become(self, other: "FTRLState") -> None:
         """Take the place of this state by another in one step."""
@@ -189,7 +182,7 @@ class FTRLState(OneLine):
         """Yield the buffer as a block, if it holds any row."""
         n = int(self.head.buffered)
         if n:
-            yield Block.of(self.views.x, self.views.numbers, n)
+            yield Block(self.views.x[:n], *self.views.numbers[:3, :n])
 
     def blocks(self) -> Iterator[Block]:
         """Yield every row in order: those in blocks, then the buffer."""
@@ -199,7 +192,8 @@ class FTRLState(OneLine):
     def flush(self) -> None:
         """Move the buffered rows to the blocks."""
         if n := int(self.head.buffered):
-            self.rows.extend(self.views.x[:n], self.views.numbers[:, :n])
+            x, numbers = self.views.x[:n], self.views.numbers[:3, :n]
+            self.rows.extend(x, numbers[:2], numbers[2:])
         self.head.buffered = 0  # until here, `absorbed` says that these rows are held
 
     def restore(self) -> None:
