@@ -13,7 +13,7 @@ from serving import SHOP, Client, Running, context, replayed, rows_of, wait_unti
 from noisewise.agent.agent import Agent
 from noisewise.cli import main
 from noisewise.service import learner as learning
-from noisewise.service import loops, tokens
+from noisewise.service import loops, reading, tokens
 from noisewise.service.api import application
 from noisewise.service.engine import Engine
 from noisewise.service.limits import Limits
@@ -343,6 +343,46 @@ def test_reading(service):
     assert f'noisewise_version{{loop="shop"}} {len(rows)}' in text
     for path in ("/healthz", "/readyz", "/openapi.json"):
         assert service.ask("GET", path)[0] == 200
+
+
+def test_the_gain_is_that_of_the_log(service):
+    """Means by group from the rows, and as `reading.gain` has them; a restart changes nothing."""
+    service.create(holdout=0.4, explore=0)
+    assert reading.gain(service.engine, "shop")["difference"] is None
+    played(service, 60)
+    service.learnt(len(rows_of(service.database, "shop")))
+    groups, values = {}, {"holdout": [], "agent": []}
+    for _, kind, event, _, body in rows_of(service.database, "shop"):
+        held = json.loads(body)
+        if kind == "decide":
+            groups[event] = held["group"]
+        else:
+            values[groups[event]].append(held["value"])
+    for event in [*service.engine.find("shop").agent.pending]:  # else later ones do not count yet
+        service.engine.find("shop").agent.forget(event)
+    found = reading.gain(service.engine, "shop")
+    assert found["agent"] == pytest.approx(np.mean(values["agent"]))
+    assert found["baseline"] == pytest.approx(np.mean(values["holdout"]))
+    assert found["counts"]["decisions"] == [len(values["agent"]), len(values["holdout"])]
+    assert found["lower"] < found["difference"] < found["upper"]
+    assert {each["name"] for each in reading.health(service.engine, "shop")} > {"restarts"}
+    best = reading.effects(service.engine, "shop", context(3))
+    assert {each["action"] for each in best} == {*SHOP["actions"]}
+    assert reading.counts(service.engine, "shop")["groups"] == {
+        name: [*groups.values()].count(name) for name in set(groups.values())
+    }
+
+
+def test_subjects_are_compared_where_there_are_some(service):
+    service.create(holdout=0.5)
+    for i in range(20):
+        more = {"subject": f"user {i % 5}"} if i != 7 else {}
+        service.decide(i, event_id=f"e{i}", **more)
+        service.reward(f"e{i}", i % 2)
+    version = len(rows_of(service.database, "shop"))
+    digest = service.learnt(version)
+    assert reading.gain(service.engine, "shop")["counts"]["subjects"]
+    assert replayed(service.database, "shop") == (version, digest)
 
 
 def test_loops_are_deleted_and_names_are_free_again(service):

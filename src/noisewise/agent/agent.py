@@ -441,8 +441,19 @@ class Agent(Learning, Comparing):
             self._note_decision(slot, None, 0, None, subject, held)
         return best, p
 
-    def adopt(self, context: object, action: str, key: Key) -> None:
+    def adopt(
+        self,
+        context: object,
+        action: str,
+        key: Key,
+        *,
+        baseline: bool | None = None,
+        subject: Key = None,
+    ) -> None:
         """Count a decision that was taken elsewhere as pending, for an agent with `Arms`.
+
+        ``baseline`` says whether it was held out, for `gain`, and ``subject`` who it was for; by
+        default it does not count there.
 
         No random number is drawn, and the policy counts the decision at once. So agents that adopt
         the same decisions and learn the same rewards, in the same order, are equal bit for bit.
@@ -454,7 +465,9 @@ class Agent(Learning, Comparing):
         key = checked_key(key, self.dim)
         if self.arms is None:
             raise ValueError("the agent has no arms; pass arms=Arms(...) when you create it")
-        offer = read_offer(self.arms, context, [action], self._clips)
+        offer, who = read_offer(self.arms, context, [action], self._clips), None
+        if subject is not None:
+            who = self.holdout.subject(subject)
         with self._lock, Inside(self):
             refuse_pending([key], self._pending)
             self._announce(offer.x, key)
@@ -462,6 +475,8 @@ class Agent(Learning, Comparing):
                 self._drop()
             self._pending.add(key, offer.x[0].copy())
             self._note(key, offer.x, offer, [0])
+            if baseline is not None:
+                self._note_decision(key, None, 0, None, who, baseline)
             self._announce(offer.x)
 
     def forget(self, key: Key) -> None:

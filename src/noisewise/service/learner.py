@@ -54,7 +54,7 @@ class Learner:
     """An agent that has learnt the numbered rows up to ``version``, and no other thing."""
 
     def __init__(self, loop: Loop, snapshots: bool = True) -> None:
-        self.loop, self.agent, self.version = loop, loop.settings.agent(), 0
+        self.loop, self.agent, self.version = loop, loop.settings.agent(loop.salt), 0
         self.snapshots = snapshots  # whether a rollback may start from one
         self._copied = self._cost = 0.0
         self.refused = 0  # rewards that the agent can't learn
@@ -76,8 +76,10 @@ class Learner:
     ) -> None:
         """Learn one row: the only thing that changes the state."""
         if kind == "decide":
+            held, subject = self._compared(event_id, body)
             for slot, action in enumerate(body["chosen"]):
-                self.agent.adopt(body["context"], action, key_of(event_id, slot))
+                key = key_of(event_id, slot)
+                self.agent.adopt(body["context"], action, key, baseline=held, subject=subject)
         elif kind == "reward" and body["learn"]:
             self._learn(connection, event_id, body["slot"], body)
         elif kind == "expire":
@@ -90,6 +92,16 @@ class Learner:
             twin = build(connection, self.loop, body["version"], snapshots=self.snapshots)
             self.agent = twin.agent
             self.forget_pending()
+
+    def _compared(self, event_id: str, body: dict[str, Any]) -> tuple[bool | None, str | None]:
+        """Return whether a decision was held out, None where it was imported; and for whom it was.
+
+        Where some decisions have a subject, and for several actions, one without is for itself.
+        """
+        kept, subject = self.agent.experiment, body["subject"]
+        if subject is None and kept and (kept.subjects is not None or len(body["chosen"]) > 1):
+            subject = event_id
+        return None if body["group"] == "import" else body["group"] == "holdout", subject
 
     def _learn(
         self, connection: Connection, event_id: str, slot: int, reward: dict[str, Any]

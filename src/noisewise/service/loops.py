@@ -56,7 +56,7 @@ class Settings(Strict):
     reserve: int = Field(default=0, ge=0, le=10_000)
     rewards: Literal["binary", "share", "continuous"] = "binary"
     explore: Share = 0.05
-    holdout: Share = 0.05
+    holdout: float = Field(default=0.05, ge=0, lt=1)
     baseline: str = UNIFORM
     reward_wait: float = Field(default=3600.0, gt=0, le=1e9, description="seconds")
     default_reward: float | None = None
@@ -91,12 +91,16 @@ class Settings(Strict):
             self.actions, self.interactions, kinds if self.interactions else None, self.reserve
         )
 
-    def agent(self) -> Agent:
+    def agent(self, salt: str = "0") -> Agent:
         """Return an agent that has learnt nothing."""
         make = Agent.for_continuous_rewards
         if self.rewards != "continuous":
             make = Agent.for_binary_rewards
-        return make(arms=self.arms, capacity=PENDING)
+        baseline = self.baseline if self.holdout else None
+        return make(
+            arms=self.arms, capacity=PENDING, record=0, seed=int(salt, 16), holdout=self.holdout,
+            baseline=baseline,
+        )  # fmt: skip
 
     def changed(self, given: dict[str, Any]) -> Settings:
         """Return settings with some changed; what the state is made of can't be."""

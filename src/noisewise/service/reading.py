@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import json
 import time
+from math import isfinite
 from typing import Any
 
 from .engine import Engine
 from .learner import Learner
 from .store import Connection
+
+# what an agent that adopts decisions can't see of them; `counts` has it by group
+OTHERWISE = ("exploration",)
 
 
 def loop_state(engine: Engine, name: str, digest: bool = False) -> dict[str, Any]:
@@ -120,3 +124,41 @@ def explain(engine: Engine, name: str, event_id: str) -> dict[str, Any]:
             for kind, at, body in rows if kind == "reward"
         ],
     }  # fmt: skip
+
+
+def gain(engine: Engine, name: str, delta: float = 0.05) -> dict[str, Any] | None:
+    """Return whether the agent is better than its baseline, None where there is no holdout.
+
+    The interval of the difference holds at all times at once; numbers that are not known are None.
+    """
+    learner = engine.find(name)
+    if not learner.loop.settings.holdout:
+        return None
+    found = learner.agent.gain(delta)
+    numbers = {
+        "agent": found.means[0], "baseline": found.means[1], "difference": found.value,
+        "lower": found.lower, "upper": found.upper,
+    }  # fmt: skip
+    return {
+        **{key: value if isfinite(value) else None for key, value in numbers.items()},
+        "delta": delta, "sentence": found.sentence, "lines": found.lines(),
+        "counts": {what: list(pair) for what, pair in found.counts},
+    }  # fmt: skip
+
+
+def health(engine: Engine, name: str) -> list[dict[str, Any]]:
+    """Return what is odd about a loop, each finding with a sentence and what to do about it."""
+    found = engine.find(name).agent.health()
+    return [each._asdict() for each in found if each.name not in OTHERWISE]
+
+
+def effects(engine: Engine, name: str, context: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return estimate, interval and largest contributions of each action in a context, best first.
+
+    Raises ValueError for a context that can't be used.
+    """
+    return [
+        {"action": each.action, "estimate": each.estimate, "lower": each.lower,
+         "upper": each.upper, "parts": [list(part) for part in each.parts[:5]]}
+        for each in engine.find(name).agent.explain(context)
+    ]  # fmt: skip
