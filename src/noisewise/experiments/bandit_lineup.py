@@ -160,13 +160,13 @@ EXTRA = {
     "OFUGLB, set": Entry(lambda s: s.likelihood(bandits.OFUGLB, form="set"), "family", "time"),
 }
 ENTRIES = USUAL | EXTRA
-UNTOLD = ("FTRL-UCB", "FTRL-UCB, guaranteed", "MOR-UCB", "GLB-OMD, weighted")
+WITHOUT_BUDGET = ("FTRL-UCB", "FTRL-UCB, guaranteed", "MOR-UCB", "GLB-OMD, weighted")
 
 
 def contestants(name: str, rounds: int, everyone: bool = False) -> dict[str, AnyPolicy]:
     """Return the policies that play in a named world."""
     told = setting(name, rounds)
-    first = [*UNTOLD, INSURED] if name.endswith(CORRUPTED) else USUAL
+    first = [*WITHOUT_BUDGET, INSURED] if name.endswith(CORRUPTED) else USUAL
     playing = dict.fromkeys([*first, *(ENTRIES if everyone else ())])
     return {
         policy: ENTRIES[policy].make(told)
