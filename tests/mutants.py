@@ -51,7 +51,7 @@ def originals():
         for spec in [*REGRESSORS, *POLICIES]:
             nw.save(path, spec, learnt_by(spec))
             found.append(path.read_bytes())
-        for agent in agents():
+        for agent in (*agents(), compared(None), compared("Ann")):
             agent.save(path)
             found.append(path.read_bytes())
         for estimator in estimators():
@@ -103,6 +103,21 @@ def agents():
             agent.choose(0.4 * np.eye(2), key=key)
         agent.learn("b", 0.7)
     return made
+
+
+def compared(subject):
+    """Return an agent that is compared with its holdout; with subjects a slate waits."""
+    arms = nw.Arms(["a", "b"], interactions=None)
+    agent = nw.Agent.for_binary_rewards(
+        arms=arms, randomise=0.2, among="all", baseline="uniform", holdout=0.5
+    )
+    for key in range(5):
+        agent.choose(None, key=key, subject=subject)
+    agent.learn([0, 1, 2], [0.0, 1.0, 1.0])
+    if subject:
+        agent.choose(None, key="both", top=2, subject=subject)
+        agent.learn("both", [1.0, None])
+    return agent
 
 
 def opened(raw):

@@ -290,8 +290,8 @@ def test_an_edited_source_is_compiled_anew_wherever_the_cache_is(tmp_path):
     assert [hits(), hits()] == [0, 1]
     layout = package / "kernels" / "layout.py"
     text = layout.read_text()
-    assert "\nHEADER = 56\n" in text
-    layout.write_text(text.replace("\nHEADER = 56\n", "\nHEADER = 64\n"))
+    assert "\nBUFFER = 512\n" in text
+    layout.write_text(text.replace("\nBUFFER = 512\n", "\nBUFFER = 256\n"))
     assert [hits(), hits()] == [0, 1]
     layout.write_text(text)
     assert hits() == 1

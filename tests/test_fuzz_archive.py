@@ -18,6 +18,7 @@ from mutants import (
     SLACK,
     agents,
     closed,
+    compared,
     dumped,
     estimators,
     learnt_by,
@@ -62,14 +63,17 @@ STATES = {
 SPECS = {"SelfTuned", "RidgeMixture", "MultinomialMixture", "Arms"}
 
 
-def agent_state():
+def agent_state(agent):
     """What an agent writes, as it is found in its file."""
     with tempfile.TemporaryDirectory() as folder:
-        agents()[1].save(Path(folder) / "a.npz")
+        agent.save(Path(folder) / "a.npz")
         return nw.load(Path(folder) / "a.npz")[1]
 
 
-STATES["AgentState"] = agent_state()
+STATES["AgentState"], DRAWN = agent_state(agents()[1]), agent_state(compared(None))
+STATES["Watch"], STATES["ExperimentState"] = DRAWN.watch, DRAWN.experiment
+STATES["GroupRewards"] = DRAWN.experiment.groups
+STATES["SubjectRewards"] = agent_state(compared("Ann")).experiment.subjects
 ROWS = np.random.default_rng(0).uniform(-0.5, 0.5, (20, 2))
 STATES["Condensed"] = nw.fit_partitions(GLM, [(ROWS, ROWS[:, 0] > 0)], ridge=0.5).condensed[0]
 STATES["SelfTunedUCBState"] = STATES["AgentState"].state  # with pending decisions

@@ -138,6 +138,7 @@ class Agent(Learning, Comparing):
         if arms is not None and isinstance(policy, SelfTunedUCB):
             policy = replace(policy, **arms.layout)
         self.policy = policy
+        self._clips = isinstance(policy, SelfTunedUCB) and policy.context > 0
         self.state = policy.start(self.dim)
         self.randomisation = randomisation(policy, self.state, randomise, among)
         salt = integer("seed", seed, least=0, most=2**128)
@@ -285,11 +286,12 @@ class Agent(Learning, Comparing):
                 raise
         x = offer.x if offer else numbers("arms", arms, check=False)  # the policy looks at values
         sigma = None if sigma is None else spreads(sigma, len(np.atleast_1d(x)))
-        who = self.holdout.subject(subject)
+        who = None if subject is None else self.holdout.subject(subject)
         with self._lock, Inside(self):
             if key is not None:
                 refuse_pending([key], self._pending)
-            self._check_holdout([offer or Offer(x)], [who], top)
+            if self.holdout.share:
+                self._check_holdout([offer or Offer(x)], [who], top)
             k: Any
             if top is None:
                 k, p = self._decide(x, offer, key, sigma, with_probabilities, who)
@@ -392,7 +394,8 @@ class Agent(Learning, Comparing):
         self._note(key, x, offer, [k])
         if p is not None:
             self._write_down([key], offer or Offer(x), [k], [p])
-        self._note_decision(key, offer, k, own, subject, held)
+        if self.experiment is not None:
+            self._note_decision(key, offer, k, own, subject, held)
         return k, p
 
     def _note(self, key: Key, x: Array, offer: Offer | None, chosen: list[int]) -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..printing import OneLine
 from ..protocols import Array
-from ..states import check_array, check_fields
+from ..states import check_fields
 from . import mean_bounds
 from .mean_bounds import STAKES
 from .observations import limits_of
@@ -66,9 +66,10 @@ class GroupRewards(OneLine):
     origin: float = 0.0
 
     def __post_init__(self) -> None:
-        shape = (len(self.totals), len(STAKES))
-        check_array("GroupRewards.totals", self.totals, (shape[0], 8))
-        check_fields(self, up=shape, down=shape, least="nonnegative", count="nonnegative")
+        check_fields(self, totals=np.ndarray)
+        K, G = self.totals.size // 8, len(STAKES)
+        check_fields(self, totals=(K, 8), up=(K, G), down=(K, G))
+        check_fields(self, least="nonnegative", count="nonnegative")
         check_fields(self, earned="finite", origin="finite")
         if self.limits is not None and self.limits != limits_of(self.limits):
             raise ValueError("GroupRewards.limits is no pair of floats")

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..bandits.arms import observation, observations
-from ..bandits.self_tuned_ucb import SelfTunedUCB
 from ..bandits.self_tuned_ucb_state import SelfTunedUCBState
 from ..forking import Inside
 from ..ownership import Interrupted, refused
@@ -55,6 +54,7 @@ class Learning:
     experiment: Experiment | None
     _pending: Pending
     _longest: float
+    _clips: bool  # whether the policy finds units of contexts, so that no number is too large
     _unfinished: str | None = None  # a `learn` that was interrupted once all was learnt
     _next: Known | None = None  # what is known once the reward in hand is learnt
     _lock: RLock
@@ -84,8 +84,10 @@ class Learning:
             Instead: how many trials the reward is the mean of. One trial has the agent's sigma,
             that is 1 or the estimated one, and n have 1/sqrt(n) of it.
         """
-        each = rewards_of(self._pending, arm_or_key, reward, sigma, trials)
-        whose, y, sd, n = each or (arm_or_key, reward, sigma, trials)
+        whose, y, sd, n = arm_or_key, reward, sigma, trials
+        if self._pending.slates or self._pending.last[1]:
+            each = rewards_of(self._pending, arm_or_key, reward, sigma, trials)
+            whose, y, sd, n = each or (whose, y, sd, n)
         given = parse(whose, y, sd, n, self.rewards, self.dim)
         finished: list[bool] = []
         try:
@@ -267,11 +269,6 @@ class Learning:
             if is_key(key) and self._pending.counts(key):
                 self.policy.release(state, row[0])  # type: ignore[attr-defined]
         vars(self).update(known._asdict(), state=state)
-
-    @property
-    def _clips(self) -> bool:
-        """Whether the policy finds units of contexts, so that no number is too large."""
-        return isinstance(self.policy, SelfTunedUCB) and self.policy.context > 0
 
     def _copied_state(self) -> Any:
         cheap = is_theirs(self.state) or isinstance(self.state, SelfTunedUCBState)

@@ -63,7 +63,7 @@ class Pending:
         self.arms: dict[Any, Array] = {} if arms is None else arms
         self.slates = dict(slates)
         self.newest: tuple[Any, ...] = ()  # its keys, while the policy does not count it
-        self._last: tuple[Key, tuple[Any, ...]] = None, ()  # the last slate without slots pending
+        self.last: tuple[Key, tuple[Any, ...]] = None, ()  # the last slate without slots pending
 
     def announce(self, policy: Any, state: Any, successor: Key = "") -> None:
         """Let the policy count all decisions, unless the newest is about to be given up.
@@ -106,7 +106,7 @@ class Pending:
 
     def actions_of(self, key: Key) -> tuple[Any, ...] | None:
         """Return the actions of a slate that is pending, or was the last one; else None."""
-        own = self._last[1] if self._last[0] == key and key not in self.arms else None
+        own = self.last[1] if self.last[0] == key and key not in self.arms else None
         return self.slates.get(key, own or None)
 
     def slots(self, key: Key) -> list[Any]:
@@ -161,7 +161,7 @@ class Pending:
         self.newest = tuple([key for key in self.newest if key in self.arms])
         for whole in set(map(owner, keys)) & self.slates.keys():
             if not self.slots(whole):
-                self._last = whole, self.slates.pop(whole)
+                self.last = whole, self.slates.pop(whole)
 
     def check(self, state: Any) -> None:
         """Raise unless a policy counts all of these decisions and no other."""
