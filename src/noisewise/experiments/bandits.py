@@ -266,7 +266,7 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
     )
     plotting.caption(
         figure, f"Lines: means of {trials} runs. Bands: two standard errors of the mean. Grey: "
-        "other policies, named in the table.",
+        "other policies, named in the table. Dashed: with a budget for corruption.",
     )  # fmt: skip
     return figure
 
