@@ -91,7 +91,7 @@ reproduce-portable: venv  ## every study as two processors would, compared; abou
 pictures: reproduce  ## update figures and verdicts of the studies for the site
 	$(BIN)/python docs/refresh.py results
 
-field: venv  ## every policy in every world, for its page of the site; about six minutes
+field: venv  ## every policy in every world, for its page of the site; about four minutes
 	$(BIN)/noisewise reproduce bandits --policies all --trials 10 --out results/field
 	$(BIN)/python docs/refresh.py results/field
 

@@ -1,5 +1,6 @@
 """GLBOMD: steps, ridge and radius against what they solve and are."""
 
+import copy
 import dataclasses
 from importlib import import_module
 
@@ -76,6 +77,28 @@ def test_a_noisy_reward_is_one_of_larger_dispersion(link, loss):
         other.update(b, x, y, 0.2)  # below the floor
     np.testing.assert_allclose(a.theta, b.theta, atol=1e-12)
     np.testing.assert_allclose(a.inverse, b.inverse, atol=1e-12)
+
+
+@pytest.mark.parametrize("link", FAMILIES)
+@pytest.mark.parametrize("loss", ["linear", "exact"])
+def test_a_budget_is_a_dispersion_that_grows_with_the_arm(link, loss):
+    """A step is that of a policy without budget of dispersion eta C |x|/beta, if that is larger."""
+    glm = nw.GLM(link, 1.0, 1.5)
+    ridge = nw.GLBOMD(glm, loss, noise_floor=0.3).prescribed(3)
+    policy = nw.GLBOMD(glm, loss, ridge=ridge, noise_floor=0.3, corruption=6 * ridge)
+    without = dataclasses.replace(policy, corruption=0.0)
+    state, rng, larger = policy.start(3), RNG(3), []
+    for length in np.geomspace(0.02, 1.0, 40):
+        x = length * sphere(rng, 1, 3)[0]
+        s, far = rng.uniform(0.1, 1.5), np.sqrt(x @ np.linalg.solve(state.design.V, x))
+        g = [max(s, 0.3) ** 2, policy.eta * 6 * ridge * far / without.radius(state)]
+        larger.append(bool(g[1] > g[0]))
+        wanted, y = copy.deepcopy(state), family_reward(glm, x @ [0.9, 0.0, 0.0], rng)
+        without.update(wanted, x, y, max(g) ** 0.5)
+        policy.update(state, x, y, s)
+        np.testing.assert_allclose(state.theta, wanted.theta, atol=1e-12)
+        np.testing.assert_allclose(state.design.V, wanted.design.V, rtol=1e-10)
+    assert {*larger} == {True, False}
 
 
 def misled(policy, budget, runs, rounds):

@@ -4,12 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from .. import bandits
-from ..environments import WORLDS, ClippedGaussian, MostlyHigh, NoisyBandit
+from ..environments import WORLDS, ClippedGaussian, Corrupted, MostlyHigh, NoisyBandit
 from ..environments.bandits import World
 from ..glm import GLM
 from ..protocols import AnyPolicy
 
 NOISE_BOUND, NOISE_FLOOR, LAYER_FLOOR, LARGEST_SD = 1.0, 0.05, 0.1, 0.5
+FAMILY_FLOOR = 0.1  # of means of up to 100 draws, relative to one draw
+BUDGET, CORRUPTED, INSURED = 50.0, ", corrupted", "GLB-OMD, corruption"
 # what a policy may need of a world, and the reason it stays away without
 REASONS = {
     "linear": "linear rewards only",
@@ -21,12 +23,19 @@ REASONS = {
 }
 
 
-def world(name: str, rounds: int) -> World:
+def world(name: str, rounds: int) -> World | Corrupted:
     """Return a named world; noise is clipped to the bound.
 
-    In ``"NAME, P% noisy"`` that share of the rounds has the largest sd, the others the smallest.
+    In ``"NAME, P% noisy"`` that share of the rounds has the largest sd, the others the smallest;
+    in ``"NAME, corrupted"`` an adversary mirrors the first rewards.
     """
-    base, _, noisy = name.partition(", ")
+    base, _, special = name.partition(", ")
+    if name.endswith(CORRUPTED):
+        return Corrupted(_honest(base, rounds), BUDGET)
+    return _honest(base, rounds, special)
+
+
+def _honest(base: str, rounds: int, noisy: str = "") -> World:
     found = replace(WORLDS[base], rounds=rounds)
     if not isinstance(found, NoisyBandit):
         return found
@@ -60,6 +69,11 @@ class Setting:
         g = LARGEST_SD**2 if self.glm.linear else 1.0
         return policy(self.glm, dispersion=g, **more)
 
+    def weighted(self, budget: float = 0.0) -> bandits.GLBOMD:
+        """Return GLB-OMD with a weight per reward."""
+        floor = NOISE_FLOOR if self.glm.linear else FAMILY_FLOOR
+        return bandits.GLBOMD(self.glm, noise_floor=floor, corruption=budget)
+
     def ftrl(self, radius: str = "adaptive") -> bandits.FTRLUCB:
         """Return FTRL-UCB with what it may know of the noise."""
         kind = "likelihood" if self.binomial else "sub-gaussian"
@@ -78,7 +92,7 @@ class Setting:
 
 def setting(name: str, rounds: int) -> Setting:
     """Return what policies know of a named world."""
-    found = world(name, 1)
+    found = _honest(name.partition(", ")[0], 1)
     linear, noisy = found.glm.linear, isinstance(found, NoisyBandit)
     has = {
         "linear": linear,
@@ -140,19 +154,24 @@ EXTRA = {
     "GLB-OMD, exact loss": Entry(
         lambda s: s.likelihood(bandits.GLBOMD, loss="exact"), "family", "curved"
     ),
+    "GLB-OMD, weighted": Entry(lambda s: s.weighted(), "family"),
+    INSURED: Entry(lambda s: s.weighted(BUDGET), "family"),
     "OFUGLB": Entry(lambda s: s.likelihood(bandits.OFUGLB), "family"),
     "OFUGLB, set": Entry(lambda s: s.likelihood(bandits.OFUGLB, form="set"), "family", "time"),
 }
 ENTRIES = USUAL | EXTRA
+WITHOUT_BUDGET = ("FTRL-UCB", "FTRL-UCB, guaranteed", "MOR-UCB", "GLB-OMD, weighted")
 
 
 def contestants(name: str, rounds: int, everyone: bool = False) -> dict[str, AnyPolicy]:
     """Return the policies that play in a named world."""
     told = setting(name, rounds)
+    first = [*WITHOUT_BUDGET, INSURED] if name.endswith(CORRUPTED) else USUAL
+    playing = dict.fromkeys([*first, *(ENTRIES if everyone else ())])
     return {
-        policy: entry.make(told)
-        for policy, entry in (ENTRIES if everyone else USUAL).items()
-        if told.has.issuperset(entry.needs)
+        policy: ENTRIES[policy].make(told)
+        for policy in playing
+        if told.has.issuperset(ENTRIES[policy].needs)
     }
 
 

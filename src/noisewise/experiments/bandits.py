@@ -16,7 +16,7 @@ from ..simulate import turns
 from ..theory.bandits import certificate
 from ..theory.regret import bandit_regret
 from . import Record, bandit_lineup, checkpoints, plotting
-from .verdicts import Verdict, less, rare
+from .verdicts import Verdict, less, more_often, rare
 
 TITLE = "Bandits that know the noise of every reward"
 CLAIM = (
@@ -30,8 +30,9 @@ CLAIM = (
     "fewer high-variance rounds: the total variance falls, the largest noise stays. Policies that"
     " weight by variance profit, the others can't. MOR-UCB profits with the radius of its theorem"
     " (Freedman); the adaptive one is far smaller, and most of it pays for the largest noise. "
-    "`--policies all` adds three worlds: the noise of every arm known before choosing, and means "
-    "of 0/1 draws."
+    "In the corrupted worlds an adversary mirrors the means of the first rewards, by 50 in sum. "
+    "`--policies all` adds three worlds, the noise of every arm known before choosing, and means "
+    "of 0/1 draws, and four that are corrupted."
 )
 TRIALS = 4
 ROUNDS = 2000
@@ -42,7 +43,12 @@ MAIN = (
     "fresh-logistic", "fixed-logistic", "misreported-logistic",
 )  # fmt: skip
 NOISY = tuple(f"fixed-linear, {share}% noisy" for share in (100, 30, 3))
-MORE = ("tied-linear", "fresh-binomial", "fixed-binomial")
+FALSE = tuple(f"{arms}-linear{bandit_lineup.CORRUPTED}" for arms in ("fresh", "fixed"))
+MORE = (
+    "tied-linear", "fresh-binomial", "fixed-binomial",
+    *(f"{name}{bandit_lineup.CORRUPTED}"
+      for name in ("misreported-linear", "tied-linear", "fresh-binomial", "fixed-binomial")),
+)  # fmt: skip
 UNAWARE = ("OFUL", "LinUCB")
 WEIGHING = ("FTRL-UCB", "FTRL-UCB, guaranteed", "weighted LinUCB", "Thompson")
 GUARANTEED = ("FTRL-UCB, guaranteed", "MOR-UCB", "MOR-UCB, nested", "MOR-UCB, Freedman radius")
@@ -52,8 +58,8 @@ BLOCK = 100
 def cells(rounds: int, policies: str | None = None) -> list[Record]:
     """One cell per world; for all ``policies`` also worlds that some of them need."""
     if policies is None:
-        return [{"world": name, "rounds": rounds} for name in (*MAIN, *NOISY)]
-    names = (*MAIN, *NOISY, *MORE)
+        return [{"world": name, "rounds": rounds} for name in (*MAIN, *NOISY, *FALSE)]
+    names = (*MAIN, *NOISY, *FALSE, *MORE)
     return [{"world": name, "rounds": rounds, "policies": policies} for name in names]
 
 
@@ -128,7 +134,9 @@ def numbers(table: pd.DataFrame) -> pd.DataFrame:
 def holds(table: pd.DataFrame) -> dict[str, Verdict]:
     """What theory promises, and what was measured on this run."""
     lines = numbers(table).set_index(["world", "policy"])
-    sound = table[~table["world"].str.startswith("misreported")]
+    honest = table[~table["world"].str.startswith("misreported")]
+    corrupted = honest["world"].str.endswith(bandit_lineup.CORRUPTED)
+    sound = honest[~corrupted]
     last = checkpoints.last(sound)
     sets = last[last["policy"].isin(["FTRL-UCB", *GUARANTEED])]
     certified = sound.dropna(subset="certificate")
@@ -159,7 +167,30 @@ def holds(table: pd.DataFrame) -> dict[str, Verdict]:
             {layered: (calm[layered], noisy[layered])}, f"to {percent(fall[layered])} on average"
         ),
         **_printed(table, lines),
+        **_corrupted(checkpoints.last(honest[corrupted])),
         **_others(last),
+    }
+
+
+def _corrupted(last: pd.DataFrame) -> dict[str, Verdict]:
+    """Judge sets and regret where rewards are corrupted."""
+    insured, plain = bandit_lineup.INSURED, "GLB-OMD, weighted"
+    without = [plain, "FTRL-UCB, guaranteed"]
+    sets = last[last["policy"].isin([*without, insured])].set_index(["policy", "world", "trial"])
+    missed = sets["missed"].astype("bool")
+    regret = sets["regret"].xs(FALSE[0], level="world").groupby("policy").apply(np.array)
+    more = regret[insured].mean() / regret[plain].mean()
+    return {
+        "where rewards are corrupted, the sets of policies without a budget for it miss the "
+        "parameter in more than a quarter of the runs": more_often(
+            missed.unstack("policy")[without], 0.25
+        ),
+        "there the sets of GLB-OMD with the budget hold it as often as they promise": rare(
+            missed[[insured]].droplevel("world"), 0.05
+        ),
+        "there, on fresh arms, GLB-OMD with the budget has more regret than without": less(
+            {insured: (regret[plain], regret[insured])}, f"{more:.1f} times on average"
+        ),
     }
 
 
@@ -198,6 +229,8 @@ STYLES = {
     "Thompson": plotting.ORANGE,
     "LinUCB": plotting.BLACK,
     "greedy": plotting.PINK,
+    "GLB-OMD, weighted": plotting.SKY,
+    bandit_lineup.INSURED: plotting.SKY,
     **dict.fromkeys(
         ("OFUL", "weighted LinUCB", "MOR-UCB, Freedman radius", "MOR-UCB, printed radius",
          "uniform"), plotting.FAINT,
@@ -208,7 +241,7 @@ FIRST = 10  # rounds before which nobody has learnt much
 
 def plot(table: pd.DataFrame) -> plotting.Figure:
     """Regret per world; then against the share of noisy rounds, and with its certificate."""
-    figure, axes = plotting.panels(4, 2, width=9.5, height=2.7)
+    figure, axes = plotting.panels(5, 2, width=9.5, height=2.7)
     for axis, name in zip(axes[:3].T.flat, MAIN, strict=True):
         arms, _, link = name.partition("-")
         arms = {"misreported": "fixed arms, one reward in ten misreported"}.get(
@@ -216,10 +249,14 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
         )
         _regret(axis, table[table["world"] == name])
         axis.set_title(f"{link}, {arms}")
-    for axis in axes[:3, 0]:
+    for axis, name in zip(axes[3], FALSE, strict=True):
+        _regret(axis, table[table["world"] == name])
+        arms = name.partition("-")[0]
+        axis.set_title(f"linear, {arms} arms, first rewards corrupted")
+    for axis in axes[:4, 0]:
         axis.set_ylabel("regret")
-    _against_variance(axes[3, 0], table)
-    _against_certificate(axes[3, 1], table)
+    _against_variance(axes[4, 0], table)
+    _against_certificate(axes[4, 1], table)
     trials = table["trial"].nunique()
     ends = checkpoints.last(table).groupby(["world", "policy"])["regret"].mean()
     best = [ends[name].idxmin() for name in MAIN]
@@ -229,7 +266,7 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
     )
     plotting.caption(
         figure, f"Lines: means of {trials} runs. Bands: two standard errors of the mean. Grey: "
-        "other policies, named in the table.",
+        "other policies, named in the table. Dashed: with a budget for corruption.",
     )  # fmt: skip
     return figure
 
@@ -244,7 +281,8 @@ def _regret(axis: plotting.Axes, table: pd.DataFrame) -> None:
             continue
         mean, error = path.mean(), 2 * path.sem().fillna(0.0)
         named = colour != plotting.FAINT
-        axis.plot(mean.index, mean, lw=1.6 if named else 1.0, color=colour)
+        dashes = "--" if policy == bandit_lineup.INSURED else "-"
+        axis.plot(mean.index, mean, dashes, lw=1.6 if named else 1.0, color=colour)
         if named:
             least = np.maximum(mean - error, path.min())  # regret has a long tail upwards only
             axis.fill_between(mean.index, least, mean + error, alpha=0.15, lw=0, color=colour)

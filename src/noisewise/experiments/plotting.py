@@ -113,7 +113,7 @@ def plain_logs(axis: Axes) -> None:
     """Label a logarithmic axis 1, 3, 10, 30, ..., or less densely where it is long."""
     low, high = axis.get_view_interval()
     axis.set_major_locator(LogLocator(subs=(1.0, 3.0) if high < 1000 * low else (1.0,)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     axis.set_minor_formatter(NullFormatter())
 
 
