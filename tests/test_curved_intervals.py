@@ -19,7 +19,7 @@ from noisewise.regression import (
     new_labels,
     replay,
 )
-from noisewise.regression.linear_intervals import GRID
+from noisewise.theory.mixtures import GRID
 
 RNG = np.random.default_rng
 FAMILIES = "binomial", "poisson"

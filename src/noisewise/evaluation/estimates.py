@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..agent.mean_bounds import asymptotic_half_width
 from ..protocols import Array
-from ..regression.intervals import quantile
-from . import betting, reliability
+from ..theory import betting
+from ..theory.mixtures import asymptotic_half_width, quantile
+from . import reliability
 from .decision_table import DecisionTable
 
 Limits = tuple[float, float] | None

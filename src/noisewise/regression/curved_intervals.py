@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import linalg
 from ..blas import matmul, one_thread
 from ..confidence import Interval, noted
 from ..inputs import numbers, one_of, probability
@@ -21,10 +22,11 @@ from ..noise import Likelihood
 from ..ownership import Owned
 from ..printing import count_of
 from ..protocols import Array
+from ..theory.mixtures import GRID
 from . import candidate_mixture, level_sets
 from .dispersion import MANY, Dispersion
 from .families import FAMILIES, model
-from .linear_intervals import BEGIN, GRID, ORIGIN, OUTSIDE, ROUNDING
+from .linear_intervals import BEGIN, ORIGIN, OUTSIDE, ROUNDING
 from .maximum_likelihood import WIDE, Design, maximise
 from .new_labels import new_labels
 from .normal_equations import NormalEquations
@@ -310,7 +312,7 @@ class CurvedFit(UnregularisedFit):
         :math:`(e^{tR} - tR - 1)/R^2`, R the most by which a standard error moves a score.
         """
         inverse = self.fit.inverse
-        sd = np.sqrt(np.maximum(np.einsum("ij,ij->i", matmul(b, inverse), b), 1e-300))
+        sd = np.sqrt(np.maximum(linalg.forms(b, inverse), 1e-300))
         R = np.abs(matmul(self.fit.design.u, matmul(inverse, b.T))).max(axis=0, initial=0.0)
         R = np.maximum(R / sd, 1e-6)
         middle = matmul(b, self.fit.beta)

@@ -13,15 +13,14 @@ from ..blas import matmul, one_thread
 from ..glm import GLM
 from ..noise import Bounded, Likelihood, Noise, SubGaussian
 from ..protocols import Array
+from ..theory.mixtures import PRECISION, half_width
 from .condensed import refuse
 from .least_squares import full_gram
 from .newton import visit
 from .state import FTRLState
 
-PRECISION = 10.0  # of the mixture, in rows
 FEWEST = 25.0  # successes and failures before a curved link's likelihood is nearly quadratic
 GAUSSIAN = "gaussian"
-NORMAL = 1e10  # degrees of freedom
 LEAST_SCALE, LEAST_LABEL = 1e-100, 1e-150  # sums of squares of less are too few to divide by
 
 
@@ -49,48 +48,13 @@ def one_direction(
 ) -> tuple[Array, Array, str]:
     """Return lower and upper bounds of the score of each row, and what they rest on."""
     found = estimate(glm, state, x, noise)
-    v = found.variances
     with np.errstate(divide="ignore", invalid="ignore"):
-        if anytime:
-            square = np.einsum("ij,ij->i", x, x)
-            phi = PRECISION * glm.feature_bound**2 / (state.dim * square * found.unit)
-            half = anytime_half_width(v, phi, found.freedom, delta)
-        else:
-            half = quantile(found.freedom, delta) * np.sqrt(v)
-    half = np.where(v == 0, 0.0, np.where(np.isfinite(half), half, math.inf))
+        square = np.einsum("ij,ij->i", x, x)
+        phi = PRECISION * glm.feature_bound**2 / (state.dim * square * found.unit)
+    half = half_width(found.variances, found.freedom, delta, phi if anytime else None)
     scores = np.where(np.isfinite(half), found.scores, 0.0)
     exogenous = ", and rows that do not depend on past labels" if anytime else ""
     return scores - half, scores + half, found.rests_on + exogenous
-
-
-def anytime_half_width(v: Array, phi: Array | float, freedom: float | Array, delta: float) -> Array:
-    r"""Return half the width that holds at all times at once.
-
-    For an error of variance v and a mixture of precision phi,
-    :math:`v(1 + \phi v)[\log((1 + \phi v)/\phi v) + 2\log(1/\delta)]` is its square where v is
-    known. With nu degrees of freedom, :math:`r = \phi v/(1 + \phi v)` and
-    :math:`g = (\delta^2 r)^{1/(\nu + 1)}`, it is :math:`v\nu(1 - g)/(g - r)`, infinite until g > r
-    (Lindon, Ham, Tingley and Bojinov, 2022).
-
-    >>> v = np.array([0.01])
-    >>> (anytime_half_width(v, 10.0, np.inf, 0.05) / (1.96 * np.sqrt(v))).round(2)
-    array([1.55])
-    """
-    ratio = phi * v / (1 + phi * v)
-    if isinstance(freedom, float) and freedom == math.inf:
-        return np.sqrt(v * (1 + phi * v) * (2 * math.log(1 / delta) - np.log(ratio)))
-    g = (delta * delta * ratio) ** (1 / (freedom + 1))
-    return np.where(g > ratio, np.sqrt(v * freedom * (1 - g) / np.maximum(g - ratio, 0)), np.inf)
-
-
-def quantile(freedom: float | Array, delta: float) -> float | Array:
-    """Return the two-sided quantile of the t distribution, normal for infinite freedom."""
-    from scipy.special import ndtri, stdtrit
-
-    nu, share = np.asarray(freedom, dtype=np.float64), 1 - delta / 2
-    found = np.where(nu < NORMAL, stdtrit(np.clip(nu, 1e-3, NORMAL), share), ndtri(share))
-    found = np.where(nu > 0, found, math.inf)
-    return found if nu.ndim else float(found)
 
 
 @one_thread

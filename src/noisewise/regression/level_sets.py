@@ -34,7 +34,7 @@ def bounds(fit: Estimate, b: Array, height: float) -> tuple[Array, Array]:
     if fit.design.rank > WIDE:
         if fit.exists:
             r = growth(fit).inverse(height)
-            half = r * np.sqrt(np.einsum("ij,ij->i", matmul(b, fit.inverse), b))
+            half = r * np.sqrt(linalg.forms(b, fit.inverse))
             middle = matmul(b, fit.beta)
             lower, upper = middle - half, middle + half
     else:

@@ -11,12 +11,11 @@ from ..blas import matmul, one_thread
 from ..confidence import Interval, noted
 from ..printing import count_of
 from ..protocols import Array
+from ..theory import mixtures
 from .collinearity import ESTIMABLE, Tie, ties
-from .intervals import PRECISION, anytime_half_width, quantile
-from .joint_test import JointTest, f_tail, mixture_evidence
+from .joint_test import JointTest
 from .normal_equations import NormalEquations
 
-GRID = 10.0 * 30.0 ** np.arange(4)  # precisions of the simultaneous mixtures, in rows
 LOST = 1e-13  # an eigenvalue of correlations, as a share of the largest, that sums do not know
 ROUNDING = 1e-13  # a sum of squared residuals below that share of the labels' squares
 
@@ -120,56 +119,35 @@ class LeastSquares:
         freedom = self.freedom if sigma is None else math.inf
         if not freedom or (anytime and not self.sums.frozen):
             return np.where(share == 0, 0.0, math.inf)
-        if anytime:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                half = anytime_half_width(share, self._precision(z), freedom, delta)
-        else:
-            half = quantile(freedom, delta) * np.sqrt(share)
-        known = np.isfinite(share) & np.isfinite(half)
         sd = math.sqrt(self.variance) if sigma is None else sigma
-        return np.where(share == 0, 0.0, np.where(known, sd * np.where(known, half, 1.0), math.inf))
+        return sd * mixtures.half_width(
+            share, freedom, delta, self._precision(z) if anytime else None
+        )
 
     def _precision(self, z: Array) -> Array:
         """Return the precision of the mixture over the error at each z."""
-        return PRECISION / self.sums.lengths(matmul(z, self.C.T))
-
-    def _scales(self) -> Array:
-        return np.where(self.sums.scales > 0, self.sums.scales, 1.0)
+        with np.errstate(divide="ignore"):
+            return np.asarray(mixtures.PRECISION / self.sums.lengths(matmul(z, self.C.T)))
 
     @one_thread
     def simultaneous_half_width(self, z: Array, sigma: float | None, delta: float) -> Array:
         r"""Return half the interval of each z, for all rows at all times at once.
 
-        The least over mixtures of precision :math:`\rho_j D`, j = 1, ..., N, with
-        :math:`l_j = 2\log(N/\delta) + \log\det(I + D^{-1}G/\rho_j)`:
-        :math:`\sigma^2 l_j\, a^\top G^{-1}(G + \rho_j D)G^{-1}a` is its square for known sigma,
-        else :math:`\kappa_j\,\mathrm{RSS}\; a^\top M_j^{-1}a` with
-        :math:`\kappa_j = 1 - e^{-l_j/n}` and :math:`M_j = G(G + \rho_j D)^{-1}G - \kappa_jG`,
-        infinite unless :math:`M_j > 0`.
+        By `mixtures.simultaneous_half_width` with a prior D of the first rows' scales, in
+        coordinates in which G = I and D is diagonal.
         """
-        square, n = np.full(len(z), math.inf), self.sums.count
-        if not self.sums.frozen or (sigma is None and not self.freedom):
-            return square
-        inside, seen = self._project(z @ self.C.T)
-        inside = inside / np.sqrt(self.values)
-        G, D = self.G / np.outer(self.s, self.s), self._scales() / self.s**2
-        for rho in GRID:
-            c = linalg.factor(G + np.diag(rho * D))
-            level = 2 * math.log(len(GRID) / delta) + linalg.log_det(c) - np.log(rho * D).sum()
-            if sigma is not None:
-                lifted = matmul(inside / np.sqrt(self.values), self.V.T)  # G^-1 a, times s
-                form = np.einsum("ij,ij->i", inside, inside)
-                found = sigma**2 * level * (form + rho * np.einsum("ij,ij->i", lifted * D, lifted))
-            else:
-                kappa = -math.expm1(-level / n)
-                root = self.V * np.sqrt(self.values)
-                values, vectors = np.linalg.eigh(root.T @ linalg.solve(c, root))
-                # M is G^(1/2) (values - kappa) G^(1/2) in the basis of these vectors
-                if not len(values) or values[0] <= kappa + 1e-9:
-                    continue
-                found = kappa * self.left * (inside @ vectors) ** 2 @ (1 / (values - kappa))
-            square = np.minimum(square, found)
-        return np.where((z == 0).all(axis=1), 0.0, np.where(seen, np.sqrt(square), math.inf))
+        freedom = self.freedom if sigma is None else math.inf
+        zero = (z == 0).all(axis=1)
+        if not self.sums.frozen or not freedom:
+            return np.full(len(z), math.inf)
+        inside, seen = self._project(matmul(z, self.C.T))
+        sd = math.sqrt(self.variance) if sigma is None else sigma
+        scales = np.where(self.sums.scales > 0, self.sums.scales, 1.0)
+        root = self.V * np.sqrt(self.values) * (self.s / np.sqrt(scales))[:, None]
+        _, lengths, basis = np.linalg.svd(root, full_matrices=False)
+        a = matmul(inside / np.sqrt(self.values), basis.T)
+        half = sd * mixtures.simultaneous_half_width(a, lengths**-2.0, freedom, delta)
+        return np.where(zero, 0.0, np.where(seen, half, math.inf))
 
     def textbook_label(self, z: Array, sigma: float | None, delta: float) -> Array:
         """Return half the interval of a new label of weight 1 at each z, at one time."""
@@ -179,7 +157,7 @@ class LeastSquares:
         sd = math.sqrt(self.variance) if sigma is None else sigma
         share = self.shares(z)
         known = np.isfinite(share)
-        half = quantile(freedom, delta) * sd * np.sqrt(1 + np.where(known, share, 0.0))
+        half = mixtures.quantile(freedom, delta) * sd * np.sqrt(1 + np.where(known, share, 0.0))
         return np.where(known, half, math.inf)
 
     @property
@@ -238,11 +216,12 @@ class LeastSquares:
             return silent
         root = inside / np.sqrt(self.values)
         sd = math.sqrt(self.variance) if sigma is None else sigma
-        away, first = (self.means(z) - values) / sd, self.sums.whitened(a) / math.sqrt(PRECISION)
-        square, log_evidence = mixture_evidence(away, root, first, freedom)
+        first = self.sums.whitened(a) / math.sqrt(mixtures.PRECISION)
+        away = (self.means(z) - values) / sd
+        square, log_evidence = mixtures.evidence(away, root, first, freedom)
         p_value = math.exp(min(0.0, -log_evidence))
         if not anytime:
-            p_value = f_tail(square / k, k, freedom)
+            p_value = mixtures.f_tail(square / k, k, freedom)
         evidence = math.exp(min(log_evidence, 700.0))
         return JointTest(square / k, k, freedom, p_value, evidence, anytime, rests_on, note)
 
