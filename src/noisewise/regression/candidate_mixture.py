@@ -93,7 +93,7 @@ class Smoothed(NamedTuple):
 
 def _level(fit: Estimate, rho: float, c: float, dispersion: float, growth: "_Growth") -> float:
     """Return the level for one precision, in units of the dispersion."""
-    D = fit.design.prior
+    D = fit.design.mixture
     J = (fit.basis * (fit.values / dispersion)) @ fit.basis.T
     factor = linalg.factor(J + rho * D)
     S = linalg.invert(factor)
@@ -135,7 +135,7 @@ def _ratio(r: float) -> Array:
 
 
 def _smoothed(fit: Estimate, S: Array, dispersion: float) -> Smoothed:
-    design, D = fit.design, fit.design.prior
+    design, D = fit.design, fit.design.mixture
     square = linalg.forms(design.u, S)
     w = design.w / dispersion
     if design.link.name == "exponential":
@@ -211,7 +211,7 @@ class _Growth:
 
 def _growth(fit: Estimate, dispersion: float) -> _Growth:
     """Return Omega as a function of |e|_D, which |e|_J exceeds by the root of lambda at least."""
-    c = linalg.factor(fit.design.prior)
+    c = linalg.factor(fit.design.mixture)
     half = np.linalg.solve(c, (fit.basis * np.sqrt(fit.values / dispersion)))
     least = max(float(np.linalg.eigvalsh(half @ half.T)[0]), 0.0)
     return growth(fit, dispersion, math.sqrt(least))

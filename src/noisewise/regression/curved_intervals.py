@@ -123,7 +123,9 @@ def fit_rows(
     """Return the unregularised fit to rows x + shift; with an intercept the first x is 0."""
     sums = NormalEquations.start(x.shape[1], intercept)
     sums.update(x, y, w)
-    return CurvedFit(maximise(Design(model(family).link, sums, x, y, w)), family, shift, as_played)
+    return CurvedFit(
+        maximise(Design.of(model(family).link, sums, x, y, w)), family, shift, as_played
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -446,7 +448,7 @@ class CurvedFit(UnregularisedFit):
         sizes = trials[known], exposure[known]
         lower[known], upper[known] = new_labels(self.fit, score, v, law, delta, *sizes)
         wide = known.copy()
-        wide[known] = v > 1  # the quantiles above would believe the estimate
+        wide[known] = v > 1 + 1e-9  # the quantiles above would believe the estimate
         sizes, sure = (trials[wide], exposure[wide]), np.zeros(int(wide.sum()))
         least, most = (
             new_labels(self.fit, np.asarray(end)[wide], sure, law, delta, *sizes) for end in found

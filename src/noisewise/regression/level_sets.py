@@ -75,7 +75,7 @@ def _largest(point: _Point, b: Array, height: float) -> float:
     for _ in range(STEPS):
         if point.factor is None:
             return math.inf
-        Hb, Hg = linalg.solve(point.factor, b), linalg.solve(point.factor, point.g)
+        Hb, Hg = linalg.solve(point.factor, np.column_stack([b, point.g])).T
         with np.errstate(over="ignore", invalid="ignore"):  # where the loss is nearly flat
             form = float(b @ Hb)
             # of the quadratic model, the multiplier at which it reaches the level

@@ -12,9 +12,9 @@ from ..confidence import Interval, noted
 from ..printing import count_of
 from ..protocols import Array
 from ..theory import mixtures
-from .collinearity import ESTIMABLE, Tie, ties
 from .joint_test import JointTest
 from .normal_equations import NormalEquations
+from .span import Span, centred, ties
 
 LOST = 1e-13  # an eigenvalue of correlations, as a share of the largest, that sums do not know
 ROUNDING = 1e-13  # a sum of squared residuals below that share of the labels' squares
@@ -46,39 +46,22 @@ def solve(sums: NormalEquations) -> "LeastSquares":
 
 @one_thread
 def _solve(sums: NormalEquations) -> "LeastSquares":
-    p = len(sums.moment)
-    C, G, b = np.eye(p), sums.gram, sums.moment
-    if sums.intercept:
-        mean = sums.centre if sums.frozen else sums.means()
-        C[:, -1] -= mean
-        G = G - np.outer(mean, G[-1])  # C G C', without products of matrices
-        G, b = G - np.outer(G[:, -1], mean), b - mean * b[-1]
+    C, G, b = centred(sums)
     s, values, vectors, kept = linalg.scaled_spectrum(G, LOST)
     tied = ties(values[:-1], vectors[:, :-1], kept[:-1], np.diag(G) > 0, sums.dim)
     V, values = vectors[:, kept], values[kept]
     inside = (b / s) @ V
     # the difference is known only up to rounding
-    left = max(sums.squares - float(inside @ (inside / values)), p * linalg.EPS * sums.squares)
-    return LeastSquares(sums, C, G, s, V, values, V @ (inside / values) / s, left, tied)
+    left = max(sums.squares - float(inside @ (inside / values)), len(b) * linalg.EPS * sums.squares)
+    return LeastSquares(sums, C, G, s, V, values, tied, V @ (inside / values) / s, left)
 
 
 @dataclass(frozen=True, eq=False)
-class LeastSquares:
-    """A least-squares solution, for rows C z: around the centre.
+class LeastSquares(Span):
+    """A least-squares solution; ``left`` is the weighted sum of squared residuals."""
 
-    G = C (sum w z z') C' is s V diag(values) V' s where rows have reached; ``left`` is the weighted
-    sum of squared residuals, ``ties`` what is known of collinear columns.
-    """
-
-    sums: NormalEquations
-    C: Array
-    G: Array
-    s: Array
-    V: Array
-    values: Array
     theta: Array
     left: float
-    ties: tuple[Tie, ...] = ()
 
     @property
     def freedom(self) -> int:
@@ -101,17 +84,8 @@ class LeastSquares:
 
     def shares(self, z: Array) -> Array:
         """Return the variance of each estimate over that of a label, infinite if not known."""
-        inside, seen = self._project(matmul(z, self.C.T))
-        return np.where(seen, np.einsum("ij,ij->i", inside / self.values, inside), math.inf)
-
-    def _project(self, a: Array) -> tuple[Array, Array]:
-        """Return directions in the basis of what is known, and whether they lie in it."""
-        scaled = a / self.s
-        inside = matmul(scaled, self.V)
-        outside = np.abs(scaled - matmul(inside, self.V.T)).max(axis=1)
-        seen = outside <= ESTIMABLE * np.abs(scaled).max(axis=1)
-        still = np.diag(self.G) == 0
-        return inside, seen & ~(a[:, still] != 0).any(axis=1)
+        a, seen = self.project(z)
+        return np.where(seen, np.einsum("ij,ij->i", a, a), math.inf)
 
     def half_width(self, z: Array, sigma: float | None, delta: float, anytime: bool) -> Array:
         """Return half the interval at each z, fixed in advance; ``sigma`` None is not known."""
@@ -127,7 +101,7 @@ class LeastSquares:
     def _precision(self, z: Array) -> Array:
         """Return the precision of the mixture over the error at each z."""
         with np.errstate(divide="ignore"):
-            return np.asarray(mixtures.PRECISION / self.sums.lengths(matmul(z, self.C.T)))
+            return np.asarray(mixtures.PRECISION / self.lengths(z))
 
     @one_thread
     def simultaneous_half_width(self, z: Array, sigma: float | None, delta: float) -> Array:
@@ -140,13 +114,9 @@ class LeastSquares:
         zero = (z == 0).all(axis=1)
         if not self.sums.frozen or not freedom:
             return np.full(len(z), math.inf)
-        inside, seen = self._project(matmul(z, self.C.T))
+        (a, seen), (prior, basis) = self.project(z), self.prior
         sd = math.sqrt(self.variance) if sigma is None else sigma
-        scales = np.where(self.sums.scales > 0, self.sums.scales, 1.0)
-        root = self.V * np.sqrt(self.values) * (self.s / np.sqrt(scales))[:, None]
-        _, lengths, basis = np.linalg.svd(root, full_matrices=False)
-        a = matmul(inside / np.sqrt(self.values), basis.T)
-        half = sd * mixtures.simultaneous_half_width(a, lengths**-2.0, freedom, delta)
+        half = sd * mixtures.simultaneous_half_width(matmul(a, basis), prior, freedom, delta)
         return np.where(zero, 0.0, np.where(seen, half, math.inf))
 
     def textbook_label(self, z: Array, sigma: float | None, delta: float) -> Array:
@@ -211,12 +181,11 @@ class LeastSquares:
         silent = JointTest(math.nan, k, freedom, 1.0, 1.0, anytime, rests_on, note)
         if not freedom or (anytime and not self.sums.frozen):
             return silent
-        inside, seen = self._project(a := matmul(z, self.C.T))
+        root, seen = self.project(z)
         if not seen.all() or (sigma is None and self.noiseless):
             return silent
-        root = inside / np.sqrt(self.values)
         sd = math.sqrt(self.variance) if sigma is None else sigma
-        first = self.sums.whitened(a) / math.sqrt(mixtures.PRECISION)
+        first = self.sums.whitened(matmul(z, self.C.T)) / math.sqrt(mixtures.PRECISION)
         away = (self.means(z) - values) / sd
         square, log_evidence = mixtures.evidence(away, root, first, freedom)
         p_value = math.exp(min(0.0, -log_evidence))

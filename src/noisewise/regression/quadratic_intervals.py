@@ -63,9 +63,8 @@ def half_width(
 
 def _relative(fit: Estimate, z: Array, v0: Array) -> Array:
     """Return the mixture's precision of each direction, times the variance of its score."""
-    lengths = fit.design.sums.lengths(matmul(z, fit.design.C.T))
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(mixtures.PRECISION * fit.design.unit * v0 / lengths)
+        return np.asarray(mixtures.PRECISION * fit.design.unit * v0 / fit.design.lengths(z))
 
 
 def _half_width(
