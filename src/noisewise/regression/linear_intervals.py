@@ -225,7 +225,7 @@ class LeastSquares(Span):
         few = np.isfinite(share) & np.isinf(half)
         if few.any():
             v = share[few] * self._precision(z[few])
-            needed = 2 * math.log(1 / delta) / np.log1p(1 / v).min()
+            needed = mixtures.freedom_needed(v, delta).max()
             free = count_of(self.freedom, "degree of freedom is", "degrees of freedom are")
             reasons.append((few, FREEDOM.format(free, math.ceil(needed) + p + 1)))
         return noted(*reasons, what=what)

@@ -49,8 +49,7 @@ def half_width(
     own = _half_width(fit, z, v, v0, freedom, delta, anytime)
     average = _half_width(fit, z, wide, v0, shared, delta, anytime)
     pooled = few & (average < own)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        needed = 2 * math.log(1 / delta) / np.log1p(1 / _relative(fit, z, v0))
+    needed = mixtures.freedom_needed(_relative(fit, z, v0), delta)
     return Half(
         np.where(pooled, average, own),
         np.where(pooled, wide, v),
@@ -111,7 +110,7 @@ def simultaneous(fit: Estimate, b: Array, law: Dispersion, delta: float) -> Half
         return prior, mixtures.simultaneous_half_width(turned, prior, freedom, delta)
 
     (prior, own), (_, average) = within(freedom, 1.0), within(shared, TWICE)
-    pooled, needed = few & (average < own), mixtures.freedom_needed(prior, delta)
+    pooled, needed = few & (average < own), mixtures.simultaneous_freedom_needed(prior, delta)
     v, used = np.where(pooled, wide, v), np.where(pooled, shared, freedom)
     width = np.where(pooled, average, own)
     return Half(width, v, used, freedom, pooled, np.full(len(b), needed))

@@ -56,6 +56,12 @@ def half_width(
     return np.where(v == 0, 0.0, np.where(np.isfinite(half), half, math.inf))
 
 
+def freedom_needed(odds: Array, delta: float) -> Array:
+    r"""Return the degrees of freedom from which `half_width` is finite, of odds :math:`\phi v`."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(2 * math.log(1 / delta) / np.log1p(1 / odds))
+
+
 def asymptotic_half_width(n: float, squares: float, fourths: float, delta: float) -> float:
     """Return half the width of an asymptotic confidence sequence, infinite for too few terms.
 
@@ -98,7 +104,7 @@ def simultaneous_half_width(a: Array, prior: Array, freedom: float | Array, delt
     return np.sqrt(square)
 
 
-def freedom_needed(prior: Array, delta: float) -> float:
+def simultaneous_freedom_needed(prior: Array, delta: float) -> float:
     """Return the degrees of freedom from which `simultaneous_half_width` is finite."""
     needed = math.inf
     for rho in GRID:
