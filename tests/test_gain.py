@@ -8,10 +8,10 @@ import pytest
 from scipy.stats import binom, norm
 
 import noisewise as nw
-from noisewise.agent import experiment, mean_bounds, subject_rewards
+from noisewise.agent import experiment, subject_rewards
 from noisewise.agent.group_rewards import GroupRewards
-from noisewise.agent.mean_bounds import PRIOR, STAKES
 from noisewise.agent.subject_rewards import SubjectRewards
+from noisewise.theory.betting import PRIOR, STAKES, log_wealth_of_sums
 
 RNG = np.random.default_rng
 AB = nw.Arms(["A", "B"], interactions=None)
@@ -40,7 +40,7 @@ def test_wealth_is_fair_where_the_mean_moves_with_the_past():
             p *= rate if won else 1 - rate
             z.append(1.0 if won else -1.0)
             m.append(2 * rate - 1)
-        exact = math.exp(mean_bounds.log_wealth(
+        exact = math.exp(log_wealth_of_sums(
             np.log1p(STAKES[:, None] * np.array(z)).sum(axis=1), 6, float(np.mean(m))
         ))  # fmt: skip
         assert exact == pytest.approx(wealth(np.array(z), np.mean(m)))

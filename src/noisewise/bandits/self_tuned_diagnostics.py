@@ -6,8 +6,9 @@ import numpy as np
 
 from ..blas import matmul
 from ..kernels.self_tuned_ucb_numbers import GAUSSIAN, clear_correlation
-from ..linalg import factor, invert
+from ..linalg import factor, forms, invert
 from ..protocols import Array
+from ..theory.mixtures import half_width
 from .self_tuned_ucb_state import SelfTunedUCBState
 
 CHUNK = 4096  # rows at a time
@@ -29,7 +30,7 @@ def score_bounds(state: SelfTunedUCBState, x: Array, delta: float) -> tuple[Arra
     z = state.features(x)
     score, gaussian = matmul(z, state.vector.theta), s.family == GAUSSIAN
     score = score + s.origin
-    h = _forms(z, state.matrix.inverse)
+    h = forms(z, state.matrix.inverse)
     common = s.dispersion if gaussian else 1.0
     if state.count == 0 or not common > 0:
         half = np.full(len(x), math.inf if gaussian else 0.0) + _mixed(h, 1.0, 1.0, delta)
@@ -45,7 +46,7 @@ def score_bounds(state: SelfTunedUCBState, x: Array, delta: float) -> tuple[Arra
     if sure and s.novelty > 0:
         novel = s.novel_residuals / s.novelty
         phi = common + max(novel - common, 0.0) * u / (1 + u)
-        own = np.divide(_forms(z, state.matrix.sandwich), h, np.zeros_like(h), where=h > 0)
+        own = np.divide(forms(z, state.matrix.sandwich), h, np.zeros_like(h), where=h > 0)
         phi = np.maximum(phi, (own + h * phi) / (1 + h))
     half = _mixed(h, more * phi, s.information / max(len(parts) + s.condensed, 1), delta)
     return score - half, score + half
@@ -67,21 +68,15 @@ def _plain_fit(state: SelfTunedUCBState, z: Array) -> tuple[Array, Array, Array]
         a, y = state.history(first, first + CHUNK)
         square = (y - matmul(a, theta)) ** 2
         noise, total = noise + matmul(a.T * square, a), total + square.sum()
-    h, pz = _forms(z, inverse), matmul(z, inverse)
-    own = np.divide(_forms(pz, noise), h, np.zeros_like(h), where=h > 0)
+    h, pz = forms(z, inverse), matmul(z, inverse)
+    own = np.divide(forms(pz, noise), h, np.zeros_like(h), where=h > 0)
     phi = np.maximum(total / (n - 1), own)
     return matmul(z, theta) + state.number.origin, h, phi
 
 
-def _forms(z: Array, matrix: Array) -> Array:
-    """Return z'Az of each row, at least 0."""
-    return np.maximum(np.einsum("ij,ij->i", matmul(z, matrix), z), 0.0)
-
-
 def _mixed(h: Array, phi: float | Array, w: float, delta: float) -> Array:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        square = phi * h * (1 + w * h) * (np.log1p(1 / (w * h)) + 2 * math.log(1 / delta))
-    return np.sqrt(np.where(h > 0, square, 0.0))
+    with np.errstate(divide="ignore"):
+        return half_width(phi * h, math.inf, delta, w / phi)
 
 
 def learnt(state: SelfTunedUCBState) -> dict[str, float]:

@@ -42,7 +42,6 @@ Other policies
     policy_params   what they know, by name
     normal          arms without features
     mirror          roots of `GLBOMD`'s exact step
-    constant_width  whole worlds of a Gaussian posterior and a constant width, for a study
 
 How kernels are compiled
     compile_options  entries that Python calls, and the parts compiled into them
