@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numba import float64, int64, njit, void
 
-from .arms import set_forms
+from .arms import are_within, set_forms
 from .change_evidence import number_evidence, patience, share_evidence, shows_change, undecided
 from .compile_options import INNER, PART, entry
 from .dense import add_outer, clear, dot, set_line, set_matrix, times, update_inverse
@@ -95,30 +95,11 @@ def indices(s, v, m, arms, index):
 
 
 @njit(**PART)
-def best_arm(s, v, m, arms):
-    """Return the arm of the largest index; -1 where several are, or arms are bad."""
-    index = np.empty(arms.shape[0])
-    for k in range(arms.shape[0]):
-        if not dot(arms[k], arms[k]) <= LONGEST:  # NaN fails it too
-            return -1
-    indices(s, v, m, arms, index)
-    best, ties = 0, 0
-    for k in range(arms.shape[0]):
-        if index[k] > index[best]:
-            best = k
-    for k in range(arms.shape[0]):
-        if index[k] >= index[best] - TIE * abs(index[best]):
-            ties += 1
-    return best if ties == 1 else -1
-
-
-@njit(**PART)
 def best_arms(s, v, m, arms, best):
     """Set ``best`` to the arms of the largest indices in order; False on ties, or bad arms."""
     index, order = np.empty(arms.shape[0]), np.empty(best.shape[0] + 1, dtype=np.int64)
-    for k in range(arms.shape[0]):
-        if not dot(arms[k], arms[k]) <= LONGEST:
-            return False
+    if not are_within(arms, LONGEST):
+        return False
     indices(s, v, m, arms, index)
     last = -1
     for k in range(arms.shape[0]):
@@ -132,11 +113,18 @@ def best_arms(s, v, m, arms, best):
             j -= 1
         order[j] = k
     for j in range(last):
-        if index[order[j + 1]] >= index[order[j]] - TIE * abs(index[order[j]]):
+        if not index[order[j + 1]] < index[order[j]] - TIE * abs(index[order[j]]):
             return False
     for j in range(best.shape[0]):
         best[j] = order[j]
     return True
+
+
+@njit(**INNER)
+def best_arm(s, v, m, arms):
+    """Return the arm of the largest index; -1 where several are, or arms are bad."""
+    best = np.empty(1, dtype=np.int64)
+    return best[0] if best_arms(s, v, m, arms, best) else -1
 
 
 @njit(**PART)
