@@ -90,7 +90,7 @@ def play(arms, rewards, weights, due, queue, normals, width, scale, logistic, m,
         if width > 0.0:
             set_forms(x, P, forms)
         for k in range(K):
-            index[k] = dot(theta, x, k)
+            index[k] = dot(theta, x[k])
             if width > 0.0:
                 index[k] += width * math.sqrt(forms[k])
         played[t] = first_best(index)
@@ -99,7 +99,7 @@ def play(arms, rewards, weights, due, queue, normals, width, scale, logistic, m,
             k = int(played[s])
             row, start, square = arms[s % N, k], 0.0, 0.0
             for i in range(d):
-                h[i] = dot(row, P, i)
+                h[i] = dot(row, P[i])
                 square += h[i] * row[i]
                 start += m[i] * row[i]
             c, slope = shift_of(start, square, rewards[s, k], weights[s], logistic)

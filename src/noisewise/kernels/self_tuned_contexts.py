@@ -116,7 +116,7 @@ def set_units(s, v, rows):
     those of values that differ from the median, so that a rare indicator is no outlier.
     """
     e, blocks, d = shape_of(s, v.shape[1])
-    n, known = int(s.stored), 0
+    n, known = int(s.stored), np.int64(0)
     most = min(n, POOL)
     x, away, pool = np.empty(most), np.empty(most), np.empty(most, np.int64)
     for i in range(most):
@@ -124,14 +124,14 @@ def set_units(s, v, rows):
             pool[known] = i * n // most
             known += 1
     for j in range(d):
-        count = 0
+        count = np.int64(0)
         for i in range(known):
             x[count] = rows[pool[i], e + blocks + j]
             if abs(x[count]) <= LARGEST:
                 count += 1
         if count == 0:
             continue
-        middle, seen, mean, square = median(x, count), 0, 0.0, 0.0
+        middle, seen, mean, square = median(x, count), np.int64(0), 0.0, 0.0
         for i in range(count):
             if x[i] != middle:
                 away[seen] = abs(x[i] - middle)
