@@ -276,7 +276,9 @@ def move(s, a, d, X, labels, old, fresh, n):
 @njit(**PART)
 def renew(s, a, d, X, old, fresh, n):
     """Form H from the curvatures that a pass has noted, invert it, and step; return the inverse."""
-    unit, H, chunk = vector(a, UNIT, d), s.ridge * np.eye(d), together(d)
+    unit, H, chunk = vector(a, UNIT, d), np.zeros((d, d)), together(d)
+    for j in range(d):
+        H[j, j] = s.ridge
     for first in range(0, n, chunk):
         m = min(chunk, n - first)
         roots = np.empty((m, d))
