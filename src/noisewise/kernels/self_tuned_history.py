@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from .compile_options import PART
-from .dense import add_outer, clear, dot, invert, set_line, set_matrix, times
+from .dense import add_outer, clear, dot, invert, set_line, set_matrix, symmetrise, times
 from .self_tuned_contexts import features_of, renew_units, set_features
 from .self_tuned_learner import (
     forgetting,
@@ -80,9 +80,7 @@ def add_rows(s, v, rows, n, typical, b, G, moment):
                 cz = c * z[i]
                 for j in range(i + 1):
                     G[i, j] += cz * z[j]
-    for i in range(D):
-        for j in range(i):
-            G[j, i] = G[i, j]
+    symmetrise(G)
     return total, loss, before
 
 
