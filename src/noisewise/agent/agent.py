@@ -177,6 +177,7 @@ class Agent(Learning, Comparing):
         record: int | None = None,
         capacity: int = 10_000,
         keep_rows: int = 50_000,
+        forget_after: float | str = "auto",
         baseline: object = None,
         holdout: float = 0.0,
         guaranteed: bool = False,
@@ -189,12 +190,18 @@ class Agent(Learning, Comparing):
         ``guaranteed`` the policy is logistic `FTRLUCB`, which explores more and has one, for arms
         of norm at most ``feature_bound`` and a parameter of norm at most ``parameter_bound``; these
         bounds are not used otherwise. At most ``keep_rows`` rewards are kept, older ones as sums.
-        `for_means` is the same function: there each reward is the mean of ``trials`` rewards 0 or
-        1, and a share of n trials counts n times. The other arguments are those of `Agent`.
+        By default the agent starts over when it notices that the world has changed. If you know how
+        fast it drifts, pass a number as ``forget_after``: older rewards then count less and less,
+        so that all together count as that many. `for_means` is the same function: there each reward
+        is the mean of ``trials`` rewards 0 or 1, and a share of n trials counts n times. The other
+        arguments are those of `Agent`.
         """
         glm = GLM("logistic", feature_bound, parameter_bound)
-        policy: Policy[Any] = SelfTunedUCB("binomial", keep_rows=keep_rows)
+        policy: Policy[Any] = SelfTunedUCB(
+            "binomial", keep_rows=keep_rows, forget_after=forget_after
+        )
         if guaranteed:
+            _refuse_forgetting(forget_after)
             policy = import_module("noisewise.bandits.ftrl_ucb").FTRLUCB(glm, "likelihood")
         return cls(
             policy, dim, seed, rewards=(0.0, 1.0), arms=arms, randomise=randomise, among=among,
@@ -215,6 +222,7 @@ class Agent(Learning, Comparing):
         record: int | None = None,
         capacity: int = 10_000,
         keep_rows: int = 50_000,
+        forget_after: float | str = "auto",
         baseline: object = None,
         holdout: float = 0.0,
         guaranteed: bool = False,
@@ -230,12 +238,16 @@ class Agent(Learning, Comparing):
         parameter of norm at most ``parameter_bound`` (pass it unless rewards are of size 1). There
         a running standard deviation of residuals replaces one that is not given, and `explain` says
         so. The bounds are not used otherwise. At most ``keep_rows`` rewards are kept, older ones as
-        sums. The other arguments are those of `Agent`.
+        sums; ``forget_after`` is as for `for_binary_rewards`. The other arguments are those of
+        `Agent`.
         """
         glm = GLM("identity", feature_bound, parameter_bound)
-        policy: Policy[Any] = SelfTunedUCB("gaussian", keep_rows=keep_rows)
+        policy: Policy[Any] = SelfTunedUCB(
+            "gaussian", keep_rows=keep_rows, forget_after=forget_after
+        )
         size = glm.score_bound
         if guaranteed:
+            _refuse_forgetting(forget_after)
             kind, ridge = import_module("noisewise.bandits.ftrl_ucb").FTRLUCB, glm.ridge
             policy = kind(glm, noise_floor=0.05 * size, ridge=ridge / glm.parameter_bound**2)
         agent = cls(
@@ -646,3 +658,11 @@ class Agent(Learning, Comparing):
             )
         self.dropped += 1
         self._give_up(owner(next(iter(self._pending.arms))))
+
+
+def _refuse_forgetting(forget_after: float | str) -> None:
+    if forget_after != "auto":
+        raise ValueError(
+            f"forget_after is {forget_after!r} for a guaranteed agent, whose bounds hold where "
+            "nothing changes; leave one of them out"
+        )
