@@ -390,6 +390,7 @@ class Agent(Learning, Comparing):
         """Return the arm to play, and probabilities where these are recorded or to be ``told``."""
         self._announce(x, key)
         k, p = self.policy.select(self.state, x, self.rng, sigma), None
+        preferred = k
         if self.randomisation.share or self.holdout.share or self.record.capacity or told:
             k, p = self.randomisation.draw(self.policy, self.state, x, k, self.rng)
         own, held = p, False
@@ -401,16 +402,18 @@ class Agent(Learning, Comparing):
         if len(self._pending.arms) >= self.capacity:
             self._drop()
         self._pending.add(key, x[k].copy())
-        self._note(key, x, offer, [k])
+        self._note(key, x, offer, [k], preferred)
         if p is not None:
             self._write_down([key], offer or Offer(x), [k], [p])
         self._note_decision(key, offer, k, own, subject, held)
         return k, p
 
-    def _note(self, key: Key, x: Array, offer: Offer | None, chosen: list[int]) -> None:
-        """Remember for `health` what was chosen."""
+    def _note(
+        self, key: Key, x: Array, offer: Offer | None, chosen: list[int], preferred: int
+    ) -> None:
+        """Remember for `health` what was chosen, and what the policy preferred."""
         if self.watch.note(key, offer.called(chosen) if offer else chosen):
-            self.watch.look(self.policy, self.state, offer or Offer(x), chosen[0])
+            self.watch.look(self.policy, self.state, offer or Offer(x), preferred)
         self.watch.forget_all_but(self._pending.arms)
 
     def _write_down(self, keys: list[Any], offer: Offer, chosen: list[int], p: Any) -> None:
@@ -434,7 +437,7 @@ class Agent(Learning, Comparing):
         size = slates.size_of(top, len(x), self.capacity)
         self._announce(x, key)
         best = slates.ranked(self.policy, self.state, x, size, self.rng, sigma)
-        p, held = None, False
+        preferred, p, held = best[0], None, False
         if self.randomisation.share or self.holdout.share or self.record.capacity or told:
             best, p = slates.draw(self.randomisation, self.policy, self.state, x, best, self.rng)
         if self.holdout.share and p is not None:
@@ -446,7 +449,7 @@ class Agent(Learning, Comparing):
             self._drop()
         called = offer.called(best) if offer else best
         self._pending.add_slate(key, tuple(called), [x[k].copy() for k in best])
-        self._note(key, x, offer, best)
+        self._note(key, x, offer, best, preferred)
         if p is not None:
             self._write_down([*self._pending.newest], offer or Offer(x), best, p)
         for slot in self._pending.newest:
@@ -486,7 +489,7 @@ class Agent(Learning, Comparing):
             if len(self._pending.arms) >= self.capacity:
                 self._drop()
             self._pending.add(key, offer.x[0].copy())
-            self._note(key, offer.x, offer, [0])
+            self._note(key, offer.x, offer, [0], 0)
             if baseline is not None:
                 self._note_decision(key, None, 0, None, who, baseline)
             self._announce(offer.x)

@@ -100,10 +100,11 @@ class Comparing:
         steady : bool, optional
             Whether what each action earns on average stays the same, as it may without a context.
             Then the interval comes from the actions' own rewards; this is the default without a
-            context, unless all decisions are drawn at random, as in an A/B test. If not, it comes from rewards divided by the probabilities with which actions
-            were drawn, and is of the average difference over the decisions so far, whatever
-            contexts and rates do. The agent must draw ``among="all"`` for that. It is wider where
-            the agent prefers one action for a while and then another.
+            context, unless all decisions are drawn at random, as in an A/B test. If not, it comes
+            from rewards divided by the probabilities with which actions were drawn, and is of the
+            average difference over the decisions so far, whatever contexts and rates do. The agent
+            must draw ``among="all"`` for that. It is wider where the agent prefers one action for a
+            while and then another.
         delta : float, in (0, 1)
             The probability that the interval ever misses.
 
@@ -134,7 +135,7 @@ class Comparing:
             partial = "" if steady else _partial(kept.partial)
             notes = notes_of(kept.waiting, kept.given_up, partial)
         promise, rests = _words(STEADY if steady else DRAWN, self.rewards)
-        names = word("first", first), word("second", second)
+        names = repr(word("first", first)), repr(word("second", second))
         counted = [("decisions", _pair(counts))]
         return _difference(names, found, counted, delta, promise, rests, notes)
 

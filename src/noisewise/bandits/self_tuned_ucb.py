@@ -119,7 +119,7 @@ class SelfTunedUCB:
         "auto" looks for changes of the world, see above. A number discounts older rewards instead,
         for drift whose speed is known: one counts :math:`(1 - 1/n)^a` once a more have come, n the
         number, so that all together count as n at most, and W, H and M are such sums. Ridges are
-        then chosen again at least four times in n rewards.
+        then chosen again at least four times in n rewards, and at most 8 n rewards are kept.
 
     Examples
     --------
