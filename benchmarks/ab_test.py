@@ -30,7 +30,7 @@ def one_test(rng, seed):
     )  # fmt: skip
     looks = []
     for visitor in range(VISITORS):
-        page = test.choose(None, key=visitor)
+        page = test.choose(key=visitor)
         test.learn(visitor, reward=float(rng.random() < (NEW if page == "new" else OLD)))
         if (visitor + 1) % EVERY == 0:
             found = test.compare("new", "old", delta=DELTA)

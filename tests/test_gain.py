@@ -226,6 +226,13 @@ def test_memory_does_not_grow_with_decisions(monkeypatch):
     assert agent.experiment.groups.count == 192
 
 
+def test_without_a_context_nothing_is_passed_to_choose():
+    one, two = (nw.Agent.for_binary_rewards(arms=AB, seed=3) for _ in range(2))
+    assert [one.choose() for _ in range(9)] == [two.choose(None) for _ in range(9)]
+    with pytest.raises(ValueError, match="arms is None; pass the arms to choose from"):
+        nw.Agent.for_binary_rewards(dim=2).choose()
+
+
 def test_the_default_relies_on_the_draw_where_all_decisions_are_drawn():
     even, learning = (
         played(nw.Agent.for_binary_rewards(arms=AB, randomise=s, among="all"), 300, RNG(4))

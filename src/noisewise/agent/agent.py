@@ -261,7 +261,7 @@ class Agent(Learning, Comparing):
 
     def choose(
         self,
-        arms: Any,
+        arms: Any = None,
         key: Key = None,
         sigma: ArrayLike | None = None,
         *,
@@ -273,7 +273,8 @@ class Agent(Learning, Comparing):
         """Return the index of the arm to play, and remember its features under ``key``.
 
         ``arms`` is (K, dim) and may be another set every time; or a context where the agent has
-        `Arms`, and an action's name is returned, of those in ``actions`` or of all. Without a key
+        `Arms` (nothing where there is none), and an action's name is returned, of those in
+        ``actions`` or of all. Without a key
         only the last decision is remembered, under None. ``sigma``, (K,), is the standard deviation
         of each arm's reward, for policies that need it. ``with_probabilities`` adds the probability
         of each arm. ``subject`` says who the decision is for, a string or an integer: with a
@@ -288,6 +289,8 @@ class Agent(Learning, Comparing):
         a context beyond 2^53 (about 9e15).
         """
         key = None if key is None else checked_key(key, self.dim)
+        if self.arms is None and arms is None:
+            raise ValueError("arms is None; pass the arms to choose from")
         offer = None
         if self.arms or actions:
             try:
