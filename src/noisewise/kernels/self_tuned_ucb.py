@@ -16,6 +16,7 @@ from .change_evidence import number_evidence, patience, share_evidence, shows_ch
 from .compile_options import INNER, PART, entry
 from .dense import add_outer, clear, dot, set_line, set_matrix, times, update_inverse
 from .self_tuned_contexts import features_of, set_features, set_row, shape_of
+from .self_tuned_fading import discount, fade
 from .self_tuned_history import condense, renew, renew_bonus, renew_recent, store, sum_pending
 from .self_tuned_learner import (
     add_row,
@@ -176,7 +177,9 @@ def learn_reward(s, v, m, rows, decisions, x, y, given):
     recent, recent_q, _, recent_c = learn_row(
         forgetting(v, m), s.family, z, k, y, w, 1.0 - 1.0 / window, most
     )
-    score, q, square, c = learn_row(lasting(v, m), s.family, z, k, y, w, 1.0, most)
+    score, q, square, c = learn_row(lasting(v, m), s.family, z, k, y, w, discount(s), most)
+    if s.forget_after > 0.0:
+        fade(s, v, m, k)
     s.information += c
     s.slopes += c / w
     s.slope_squares += (c / w) ** 2
@@ -184,7 +187,7 @@ def learn_reward(s, v, m, rows, decisions, x, y, given):
     store(s, rows, row, y, given, c / w if gaussian else 1.0)
     log_ratio = 0.0
     if gaussian:
-        count_noise(s, m, z, k, q, c, square)
+        count_noise(s, m, z, k, q / discount(s), c, square)
         count_residual(s, y - score, w * q, square, given)
         s.dispersion = dispersion(s)
         if phi > 0.0:
@@ -194,7 +197,7 @@ def learn_reward(s, v, m, rows, decisions, x, y, given):
         log_ratio = share_evidence(s, sigmoid(score), sigmoid(recent), y, given)
     if s.pending > 0.0:
         add_row(m[M.bonus], z, c)
-    changed = shows_change(s, math.exp(log_ratio), D)
+    changed = s.forget_after == 0.0 and shows_change(s, math.exp(log_ratio), D)
     if changed:
         restart(s, v, m, rows)
     if changed or steep or s.count >= s.next_renewal:
