@@ -24,12 +24,13 @@ from .learner import Learner
 from .limits import Allowance, Gate, Limits
 from .loops import Name, NameTaken, Settings, Strict, dumped
 from .store import Unavailable
-from .tokens import Tokens
+from .tokens import find
 
 LOCAL = {"127.0.0.1", "localhost", "[::1]"}
 CODES = {400: "bad_request", 401: "no_token", 403: "forbidden", 404: "not_found",
          405: "method_not_allowed", 409: "conflict", 413: "body_too_large", 422: "invalid",
          429: "too_many", 503: "unavailable"}  # fmt: skip
+AGAIN = {"retry-after": "1"}
 LATENCIES = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 
 
@@ -119,13 +120,15 @@ def needs(scope: str) -> Any:
     """Return what a route depends on: a token with a scope, where there are tokens at all."""
 
     async def check(request: Request) -> str:
-        tokens: Tokens = request.app.state.tokens
-        if not tokens.known:
-            host = request.headers.get("host", "").rsplit(":", 1)[0]
-            if host not in LOCAL:
+        known, headers = request.app.state.engine.tokens, request.headers
+        host = headers.get("host", "")
+        if request.method != "GET" and headers.get("origin", host).rpartition("/")[2] != host:
+            raise Refused(403, "a page of another site has asked for this", "origin")
+        if not known:
+            if host.rsplit(":", 1)[0] not in LOCAL:
                 raise Refused(403, "without tokens only this machine is answered", "host")
             return ""
-        found = tokens.find(_given(request.headers.get("authorization", "")))
+        found = find(known, _given(headers.get("authorization", "")))
         if found is None:
             raise Refused(401, "pass a token that is in use: 'Authorization: Bearer nw_...'")
         if scope not in found.scopes:
@@ -174,10 +177,9 @@ def application(engine: Engine, limits: Limits = Limits()) -> FastAPI:  # noqa: 
         title="noisewise", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None,
         openapi_url=None, responses=causes,
     )  # fmt: skip
-    app.state.engine, app.state.tokens = engine, Tokens(engine.store)
-    app.state.limits, app.state.meter = limits, Meter()
+    app.state.engine, app.state.limits, app.state.meter = engine, limits, Meter()
     app.state.allowance = Allowance(limits.decisions)
-    app.add_middleware(Gate, limits=limits)
+    app.add_middleware(Gate, limits=limits, meter=app.state.meter)
     _errors(app)
     _decisions(app, engine)
     _loops(app, engine)
@@ -186,29 +188,27 @@ def application(engine: Engine, limits: Limits = Limits()) -> FastAPI:  # noqa: 
 
 
 def _errors(app: FastAPI) -> None:
-    async def invalid(_: Request, error: Any) -> Response:
-        first = error.errors()[0]
-        status = 400 if first["type"] == "json_invalid" else 422
-        return failure(Refused(status, first["msg"], _where(first["loc"])))
+    async def answer(_: Request, error: Any) -> Response:
+        headers = None
+        if isinstance(error, RequestValidationError):
+            first = error.errors()[0]
+            status = 400 if first["type"] == "json_invalid" else 422
+            error = Refused(status, first["msg"], _where(first["loc"]))
+        elif isinstance(error, HTTPException):
+            headers, error = error.headers, Refused(error.status_code, str(error.detail))
+        elif isinstance(error, Unavailable):
+            error = Refused(503, f"nothing was stored; try again ({error})")
+        elif not isinstance(error, Refused):  # the log has the trace
+            error = Refused(500, "an error of the service, see its log")
+        return failure(error, headers)
 
-    async def other(_: Request, error: Any) -> Response:
-        return failure(Refused(error.status_code, str(error.detail)), error.headers)
-
-    async def unavailable(_: Request, error: Any) -> Response:
-        return failure(Refused(503, f"nothing was stored; try again ({error})"))
-
-    async def refused(_: Request, error: Any) -> Response:
-        return failure(error)
-
-    app.add_exception_handler(RequestValidationError, invalid)
-    app.add_exception_handler(HTTPException, other)
-    app.add_exception_handler(Unavailable, unavailable)
-    app.add_exception_handler(Refused, refused)
+    for kind in (RequestValidationError, HTTPException, Unavailable, Refused, Exception):
+        app.add_exception_handler(kind, answer)
 
 
 def failure(error: Refused, headers: Any = None) -> Response:
     """Return an error as a response."""
-    more = {401: {"www-authenticate": 'Basic realm="noisewise"'}, 503: {"retry-after": "1"}}
+    more = {401: {"www-authenticate": 'Basic realm="noisewise"'}, 429: AGAIN, 503: AGAIN}
     return Response(
         dumped({"error": _cause(error)}), error.status, media_type="application/json",
         headers={**more.get(error.status, {}), **dict(headers or {})},
@@ -225,8 +225,6 @@ def _where(loc: Any) -> str:
 
 def _decisions(app: FastAPI, engine: Engine) -> None:
     def ask(learner: Learner, body: DecideBody) -> Any:
-        if learner.loop.paused:
-            raise Refused(409, "the loop is paused; play the baseline", "loop", "paused")
         try:
             return engine.asked(learner, body)
         except ValueError as error:
@@ -357,27 +355,25 @@ def _loops(app: FastAPI, engine: Engine) -> None:
     @app.patch("/v1/loops/{loop}", dependencies=admin)
     def patch(learner: This, settings: Annotated[dict[str, Any], Body(embed=True)]) -> Response:
         """Change settings."""
-        loop = learner.loop
-        changed = refusing("settings", lambda: loop.settings.changed(settings))
-        engine.change(learner, changed, loop.paused)
-        return known(loop.name)
+        refusing("settings", lambda: engine.change(learner.loop.name, settings))
+        return known(learner.loop.name)
 
     @app.post("/v1/loops/{loop}/pause", dependencies=admin)
     def pause(learner: This) -> Response:
         """Refuse decisions from now on; rewards are still learnt."""
-        engine.change(learner, learner.loop.settings, True)
+        engine.change(learner.loop.name, {}, True)
         return known(learner.loop.name)
 
     @app.post("/v1/loops/{loop}/resume", dependencies=admin)
     def resume(learner: This) -> Response:
         """Take decisions again."""
-        engine.change(learner, learner.loop.settings, False)
+        engine.change(learner.loop.name, {}, False)
         return known(learner.loop.name)
 
     @app.post("/v1/loops/{loop}/rollback", dependencies=admin)
     def rollback(learner: This, body: Version) -> Response:
         """Let the state be again what it was after so many rows of the log."""
-        refusing("version", lambda: engine.rollback(learner, body.version))
+        refusing("version", lambda: engine.rollback(learner.loop.name, body.version))
         return known(learner.loop.name)
 
     @app.delete("/v1/loops/{loop}", status_code=204, dependencies=admin)
@@ -410,8 +406,10 @@ def _reads(app: FastAPI, engine: Engine) -> None:
         return JSONResponse(reading.recent_events(engine, learner.loop.name, after, limit))
 
     @app.get("/v1/loops/{loop}/explain", dependencies=read)
-    def explain(learner: This, event_id: Identity) -> JSONResponse:
-        """Return why a decision was taken."""
+    def explain(learner: This, event_id: Identity | None = None) -> JSONResponse:
+        """Return why a decision was taken; without ``event_id``, what is known now."""
+        if event_id is None:
+            return JSONResponse(reading.known(engine, learner.loop.name))
         try:
             return JSONResponse(reading.explain(engine, learner.loop.name, event_id))
         except LookupError:
@@ -435,6 +433,6 @@ def _reads(app: FastAPI, engine: Engine) -> None:
     @app.get("/readyz")
     async def readyz() -> JSONResponse:
         """Say whether decisions are taken."""
-        if not engine.alive:
-            raise Refused(503, "the service is ending")
+        if not (engine.alive and engine.reached):
+            raise Refused(503, "the log can't be read, or the service is ending")
         return JSONResponse({"status": "ready"})

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ipaddress
 import json
 import logging
+import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -37,16 +39,26 @@ def _room(name: str) -> Any:
 
 
 @contextmanager
-def _connected(database: str) -> Iterator[Any]:
-    """Give a connection to a database that has our tables, in a transaction."""
+def _opened(database: str) -> Iterator[Any]:
+    """Give a connection to a database that has our tables."""
     with _refusing(database):
         opened = _room("store").Store(database)
         try:
             opened.migrate()
-            with opened.reading() as connection, connection.transaction():
+            with opened.reading() as connection:
                 yield connection
         finally:
             opened.close()
+
+
+@contextmanager
+def _connected(database: str, reading: bool = False) -> Iterator[Any]:
+    """Give the same, in a transaction."""
+    with (
+        _opened(database) as connection,
+        connection.snapshot() if reading else connection.transaction(),
+    ):
+        yield connection
 
 
 @contextmanager
@@ -89,24 +101,19 @@ def serve(
 
     Without tokens only this machine is answered: create one with `noisewise tokens create`.
     """
-    api, engine, store, tokens = map(_room, ("api", "engine", "store", "tokens"))
+    api, engine, store = map(_room, ("api", "engine", "store"))
     _log_as_json()
     with _refusing(database):
-        opened = store.Store(database)
-        try:
-            opened.migrate()
-            if not _is_local(host) and not tokens.Tokens(opened).known:
-                raise ValueError(
-                    f"--host is {host}, but there are no tokens; create one with: noisewise tokens "
-                    f"create NAME --scope decide --database {database}"
-                )
-            running = engine.Engine(opened).open()
-        except ValueError:
-            opened.close()
-            raise
+        running = engine.Engine(store.Store(database)).open()
+        if not _is_local(host) and not running.tokens:
+            running.close()
+            raise ValueError(
+                f"--host is {host}, but there are no tokens; create one with: noisewise tokens "
+                f"create NAME --scope decide --database {database}"
+            )
     sys.setswitchinterval(0.001)  # seconds: requests wait less for a thread that computes
     limits = api.Limits(body=body, in_flight=in_flight, decisions=decisions)
-    click.echo(f"noisewise on http://{host}:{port}, log in {opened.shown}", err=True)
+    click.echo(f"noisewise on http://{host}:{port}, log in {running.store.shown}", err=True)
     import_module("uvicorn").run(
         api.application(running, limits), host=host, port=port, log_config=None,
         access_log=log_requests, server_header=False, timeout_graceful_shutdown=5,
@@ -135,6 +142,14 @@ class JsonLines(logging.Formatter):
 
 
 def _log_as_json() -> None:
+    """Log to stderr. A thread that fails ends the process: the log of the loops is the truth."""
+
+    def failed(args: threading.ExceptHookArgs) -> None:
+        trace: Any = args[:3]
+        logging.critical("a thread has failed, and the process ends", exc_info=trace)
+        os._exit(70)
+
+    threading.excepthook = failed
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
@@ -164,7 +179,7 @@ def create_token(name: str, scopes: tuple[str, ...], database: str) -> None:
 @DATABASE
 def list_tokens(database: str) -> None:
     """List names and scopes of tokens."""
-    with _connected(database) as connection:
+    with _connected(database, reading=True) as connection:
         for each in _room("tokens").every(connection):
             state = "in use" if each.revoked is None else "revoked"
             click.echo(f"{each.name:<24}{state:<10}{' '.join(sorted(each.scopes))}")
@@ -223,17 +238,15 @@ def _valid(make: Callable[[], Any]) -> Any:
 @DATABASE
 def list_loops(database: str) -> None:
     """List loops with the number of rows in their logs."""
-    with _connected(database) as connection:
+    with _connected(database, reading=True) as connection:
         for loop in _room("loops").every(connection):
             state = "paused" if loop.paused else "running"
             click.echo(f"{loop.name:<64}{state:<9}{loop.seq:>10} rows")
 
 
 def _change(name: str, database: str, paused: bool) -> None:
-    module = _room("loops")
     with _connected(database) as connection:
-        loop = module.named(connection, name)
-        module.update(connection, loop, loop.settings, paused)
+        _room("loops").update(connection, name, {}, paused)
 
 
 @loops.command()
@@ -258,9 +271,8 @@ def resume(name: str, database: str) -> None:
 @DATABASE
 def rollback(name: str, version: int, database: str) -> None:
     """Let the state be again what it was after VERSION rows of the log."""
-    module = _room("loops")
     with _connected(database) as connection:
-        module.roll_back(connection, module.named(connection, name), version)
+        _room("loops").roll_back(connection, name, version)
 
 
 @loops.command(name="export")
@@ -269,7 +281,7 @@ def rollback(name: str, version: int, database: str) -> None:
 @DATABASE
 def export(name: str, file: Path, database: str) -> None:
     """Write the log to a CSV or Parquet FILE, as `noisewise evaluate` reads it."""
-    with _connected(database) as connection:
+    with _connected(database, reading=True) as connection:
         loop = _room("loops").named(connection, name)
         count = _room("transfer").export(connection, loop, file)
     click.echo(f"{count} decisions with rewards in {file}")
@@ -285,12 +297,12 @@ def export(name: str, file: Path, database: str) -> None:
 def import_(
     name: str, file: Path, action: str, reward: str, trials: str | None, database: str
 ) -> None:
-    """Learn past decisions of a CSV or Parquet FILE, in order, as a warm start.
+    """Learn past decisions of a CSV, Parquet or dsjson FILE, in order, as a warm start.
 
     They become rows of the log. A row that can't be used stops the import before anything is
     written; the same FILE imported twice counts once.
     """
-    with _connected(database) as connection:
+    with _opened(database) as connection:
         loop = _room("loops").named(connection, name)
         count = _room("transfer").import_(connection, loop, file, action, reward, trials)
     click.echo(f"{count} decisions imported into {name}")
@@ -307,7 +319,7 @@ def replay(name: str, verify: bool, database: str) -> None:
     the last bit on the same kind of processor, to 1e-9 elsewhere.
     """
     learner = _room("learner")
-    with _connected(database) as connection:
+    with _connected(database, reading=True) as connection:
         loop = _room("loops").named(connection, name)
         rebuilt = learner.build(connection, loop, loop.seq, snapshots=False)
         click.echo(f"{name}: {rebuilt.version} rows, digest {rebuilt.digest}")

@@ -8,6 +8,7 @@ import secrets
 import time
 from asyncio import AbstractEventLoop
 from asyncio import Future as AsyncFuture
+from functools import cache, partial
 from threading import Event as Signal
 from threading import Thread
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from .learner import Learner, Request, build, decide, digest, saved
 from .loops import COLUMNS, Loop, Settings, dumped, loop_of
 from .owners import RENEWED, Owner
 from .store import Connection, Store, Unavailable
+from .tokens import Token, every
 from .writer import Writer
 
 NEARLY_IDLE = 0.05  # seconds between looks at the log
@@ -48,6 +50,8 @@ class Engine(Thread):
         self.writer = Writer(store, self._number)
         self.learners: dict[str, Learner] = {}
         self.rng = np.random.default_rng()
+        self.tokens: list[Token] = []  # at most a second old
+        self.reached = True  # whether the log could be read just now
         self._awake, self._ended = Signal(), False
         self._connection = Connection(store)
         self._saved: dict[int, int] = {}  # the number of each loop's last snapshot
@@ -56,7 +60,11 @@ class Engine(Thread):
     def open(self) -> Engine:
         """Learn what the log holds, and start to write and to learn."""
         self.store.claim()
-        self.store.migrate()
+        try:
+            self.store.migrate()
+        except ValueError:
+            self.store.close()
+            raise
         self.writer.written = self._awake.set
         self.writer.start()
         _warm_up()
@@ -70,9 +78,9 @@ class Engine(Thread):
         self._ended = True
         self._awake.set()
         self.join()
-        for learner in self.learners.values():
-            self._catch_up(learner)
-            self._save(learner)
+        if self.reached:
+            for learner in self.learners.values():
+                self._save(learner)
         self.writer.later(self.owner.release).exception()
         self.writer.stop()
         self._connection.close()
@@ -93,7 +101,11 @@ class Engine(Thread):
 
     def asked(self, learner: Learner, body: DecideBody) -> Asked:
         """Check a request for a decision."""
-        return Asked(body, Request(learner.loop.settings, learner.agent, body))
+        try:
+            return Asked(body, Request(learner.loop.settings, learner.agent, body))
+        except ValueError:
+            learner.agent.watch.refused += 1
+            raise
 
     def decided(self, learner: Learner, asked: list[Asked], now: float) -> list[Decided]:
         """Take decisions, which are yet to be written."""
@@ -107,6 +119,7 @@ class Engine(Thread):
                     "ranking": choice.ranking, "group": choice.group, "version": view.version,
                     "top": body.top, "subject": body.subject,
                 },
+                loop.paused,
             )
             for (body, request), choice in zip(asked, choices, strict=True)
         ]  # fmt: skip
@@ -119,6 +132,8 @@ class Engine(Thread):
                 raise ValueError(f"value is {body.value:g}; rewards of this loop lie in [0, 1]")
             if body.sigma is not None:
                 raise ValueError("sigma was given; pass trials= for shares of several trials")
+        if s.aggregate == "sum" and (body.trials or body.sigma):
+            raise ValueError("trials or sigma was given; rewards of this loop are summed")
         if s.rewards == "binary" and body.value not in (0, 1) and body.trials is None:
             raise ValueError(f"value is {body.value:g}; pass 0 or 1, or a share with trials")
         return Rewarded(learner.loop.id, event_id, now, body, s.reward_wait, s.aggregate == "sum")
@@ -134,16 +149,14 @@ class Engine(Thread):
         self.writer.do(lambda connection: loops.insert(connection, name, settings))
         self._serve(name)
 
-    def change(self, learner: Learner, settings: Settings, paused: bool) -> None:
-        """Change settings, or pause."""
-        loop = learner.loop
-        self.writer.do(lambda connection: loops.update(connection, loop, settings, paused))
-        self._serve(loop.name)
+    def change(self, name: str, settings: dict[str, Any], paused: bool | None = None) -> None:
+        """Change some settings, or pause."""
+        self.writer.do(lambda connection: loops.update(connection, name, settings, paused))
+        self._serve(name)
 
-    def rollback(self, learner: Learner, version: int) -> None:
+    def rollback(self, name: str, version: int) -> None:
         """Let the state be again what it was after so many rows."""
-        loop = learner.loop
-        self.writer.do(lambda connection: loops.roll_back(connection, loop, version))
+        self.writer.do(lambda connection: loops.roll_back(connection, name, version))
 
     def delete(self, learner: Learner) -> None:
         """Delete a loop with its log."""
@@ -178,7 +191,9 @@ class Engine(Thread):
             self._awake.clear()
             try:
                 self._tick()
+                self.reached = True
             except Unavailable as error:
+                self.reached = False
                 log.warning("the log can't be read or written", extra={"cause": str(error)})
                 self._connection.close()
                 time.sleep(NEARLY_IDLE)
@@ -188,8 +203,7 @@ class Engine(Thread):
             self._own()
         if self._due("refreshed", EVERY_SECOND):
             self._refresh()
-        for learner in [*self.learners.values()]:
-            self._catch_up(learner)
+        self._catch_up()
         if self._due("expired", EVERY_SECOND):
             for learner in self._owned():
                 self._expire(learner)
@@ -215,7 +229,8 @@ class Engine(Thread):
         self.writer.do(lambda connection: self.owner.renew(connection, known))
 
     def _refresh(self) -> None:
-        """Read the loops that there are; other processes create, change and delete some."""
+        """Read the tokens, and the loops; other processes create, change and delete some."""
+        self.tokens = every(self._connection)
         known_before = {*self.learners}
         rows = self._connection.rows(f"SELECT {COLUMNS} FROM loops ORDER BY id")
         there = {row[1]: row for row in rows}
@@ -235,26 +250,24 @@ class Engine(Thread):
     def _changed(self, loop: Loop, row: tuple[Any, ...]) -> bool:
         return bool(row[4]) != loop.paused or json.loads(row[3]) != loop.settings.model_dump()
 
-    def _catch_up(self, learner: Learner) -> None:
+    def _catch_up(self) -> None:
         """Number new rows where this process is the owner, and learn what was numbered."""
-        loop = learner.loop.id
-        if loop in self.owner.fences and self._unnumbered(loop):
+        new = self._connection.rows("SELECT DISTINCT loop FROM events WHERE seq IS NULL")
+        for (loop,) in new:
+            if loop not in self.owner.fences:
+                continue
             if self.store.embedded:  # a command has inserted them
-                self.writer.do(lambda connection: self.owner.number(connection, loop))
+                self.writer.do(partial(self.owner.number, loop=loop))
             else:
                 with self._connection.transaction() as connection:
                     self.owner.number(connection, loop)
-        learner.catch_up(self._connection)
-        if learner.view.version < learner.version:
-            learner.publish(patient=not self._ended)
-
-    def _unnumbered(self, loop: int) -> bool:
-        """Whether there are rows without a number."""
-        return bool(
-            self._connection.rows(
-                "SELECT 1 FROM events WHERE loop = ? AND seq IS NULL LIMIT 1", loop
-            )
-        )
+        there = dict(self._connection.rows("SELECT id, seq FROM loops"))
+        for learner in [*self.learners.values()]:
+            behind = learner.version < there.get(learner.loop.id, 0)
+            if behind and learner.learn_page(self._connection):
+                self._awake.set()  # the rest, after a look at the clock
+            if learner.view.version < learner.version:
+                learner.publish(patient=not self._ended)
 
     def _expire(self, learner: Learner) -> None:
         """Let the wait for rewards end where it is over: what was not learnt is, or never will."""
@@ -317,11 +330,11 @@ class Engine(Thread):
                 loop, version, time.time(), held, state,
             )  # fmt: skip
             kept = connection.rows(
-                "SELECT seq FROM snapshots WHERE loop = ? ORDER BY seq DESC", loop
+                "SELECT seq, at FROM snapshots WHERE loop = ? ORDER BY seq", loop
             )
+            gone = superfluous(kept, learner.loop.settings.retain_days)
             connection.many(
-                "DELETE FROM snapshots WHERE loop = ? AND seq = ?",
-                [(loop, seq) for (seq,) in kept[KEPT:-1]],
+                "DELETE FROM snapshots WHERE loop = ? AND seq = ?", [(loop, seq) for seq in gone]
             )
 
         try:
@@ -344,6 +357,7 @@ class Engine(Thread):
         self.writer.do(task)
 
 
+@cache
 def _warm_up() -> None:
     """Compile, or load, what the first decision would wait for."""
     for rewards in ("binary", "continuous"):
@@ -376,13 +390,44 @@ def final(slots: int, given: list[dict[str, Any]], settings: Settings) -> list[f
     return [None if slot in learnt else sums.get(slot, usual) for slot in range(slots)]
 
 
+def superfluous(kept: list[tuple[int, float]], days: float | None) -> list[int]:
+    """Return which snapshots can go: all but the oldest, the newest few, and eight per retention.
+
+    >>> superfluous([(row, 3600.0 * row) for row in range(10)], None)
+    [1, 2, 3, 4, 5, 6]
+    >>> superfluous([(row, 3600.0 * row) for row in range(10)], 1.0)
+    [1, 2, 4, 5]
+    """
+    gone, last = [], kept[0][1]
+    for seq, at in kept[1:-KEPT]:
+        if days is not None and at - last >= days * 86400 / 8:
+            last = at
+        else:
+            gone.append(seq)
+    return gone
+
+
 def retain(connection: Connection, loop: int, since: float) -> None:
-    """Delete the rows up to the last snapshot that only older rows are in."""
-    rows = connection.rows(
-        "SELECT max(s.seq) FROM snapshots s WHERE s.loop = ? AND NOT EXISTS (SELECT 1 FROM "
-        "events e WHERE e.loop = s.loop AND e.seq <= s.seq AND e.at >= ?)",
-        loop, since,
-    )  # fmt: skip
-    if rows[0][0] is not None:
-        connection.change("DELETE FROM events WHERE loop = ? AND seq <= ?", loop, rows[0][0])
-        connection.change("DELETE FROM snapshots WHERE loop = ? AND seq < ?", loop, rows[0][0])
+    """Delete the rows that an old snapshot stands for, the loop's new base.
+
+    No rollback after the base leads to a row before it. Decisions stay whose rewards come later.
+    """
+    back = [
+        (seq, json.loads(body)["version"])
+        for seq, body in connection.rows(
+            "SELECT seq, body FROM events WHERE loop = ? AND kind = 'rollback'", loop
+        )
+    ]
+    for (base,) in connection.rows(
+        "SELECT seq FROM snapshots WHERE loop = ? AND at < ? ORDER BY seq DESC", loop, since
+    ):
+        if all(seq is not None and (seq <= base or version >= base) for seq, version in back):
+            connection.change(
+                "DELETE FROM events WHERE loop = ? AND seq <= ? AND NOT (kind = 'decide' AND EXISTS"
+                " (SELECT 1 FROM events later WHERE later.loop = events.loop AND later.event_id = "
+                "events.event_id AND (later.seq > ? OR later.seq IS NULL)))",
+                loop, base, base,
+            )  # fmt: skip
+            connection.change("DELETE FROM snapshots WHERE loop = ? AND seq < ?", loop, base)
+            connection.change("UPDATE loops SET base = ? WHERE id = ?", base, loop)
+            return

@@ -62,6 +62,7 @@ class Decided:
     at: float
     asked: str  # what tells one request from another
     body: dict[str, Any]  # the row of the log
+    paused: bool  # whether only an earlier decision is answered
 
     def settle(self, found: list[Row]) -> tuple[Answer, Row | None]:
         """Return this decision, or the one that was kept under the same name."""
@@ -72,6 +73,9 @@ class Decided:
                     message = "another decision has this event_id; pass a new one"
                     return Answer(409, None, "event_id_taken", message, "event_id"), None
                 return Answer(201, answer_of(event_id, held)), None
+        if self.paused:
+            message = "the loop is paused; play the baseline"
+            return Answer(409, None, "paused", message, "loop"), None
         body = {**self.body, "asked": self.asked}
         row = (self.loop, self.event_id, "decide", "", self.at, dumped(body))
         return Answer(201, answer_of(self.event_id, body)), row
@@ -143,4 +147,4 @@ class Rewarded:
 
 
 def _kept(late: bool) -> Answer:
-    return Answer(202, {"status": "late"}) if late else Answer(204)
+    return Answer(202, {"reward": "late"}) if late else Answer(204)

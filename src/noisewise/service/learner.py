@@ -17,7 +17,7 @@ from ..bandits.arms import candidates
 from ..protocols import Array
 from .events import DecideBody
 from .loops import UNIFORM, Loop, Settings
-from .store import Connection
+from .store import Connection, Unavailable
 
 PAGE = 1000  # rows read at once
 SHARE = 0.1  # of the learner's time, at most, that goes into copies of the state
@@ -60,19 +60,23 @@ class Learner:
         self.refused = 0  # rewards that the agent can't learn
         self.publish()
 
-    def catch_up(self, connection: Connection, upto: int | None = None) -> int:
-        """Learn the rows numbered since, up to one of them; return how many there were."""
-        count, last = 0, 2**62 if upto is None else upto
-        while rows := connection.rows(NUMBERED, self.loop.id, self.version, last, PAGE):
-            for seq, kind, event_id, body in rows:
-                self._apply(connection, seq, kind, event_id, json.loads(body))
-                self.version = seq
-            count += len(rows)
-            self.publish(patient=True)
-        return count
+    def catch_up(self, connection: Connection, upto: int | None = None) -> None:
+        """Learn the rows numbered since, up to one of them."""
+        last = 2**62 if upto is None else upto
+        while self.learn_page(connection, last):
+            pass
+
+    def learn_page(self, connection: Connection, last: int = 2**62) -> bool:
+        """Learn some of the rows numbered since; return whether there may be more."""
+        rows = connection.rows(NUMBERED, self.loop.id, self.version, last, PAGE)
+        for seq, kind, event_id, body in rows:
+            self._apply(connection, kind, event_id, json.loads(body))
+            self.version = seq
+        self.publish(patient=True)
+        return len(rows) == PAGE
 
     def _apply(
-        self, connection: Connection, seq: int, kind: str, event_id: str, body: dict[str, Any]
+        self, connection: Connection, kind: str, event_id: str, body: dict[str, Any]
     ) -> None:
         """Learn one row: the only thing that changes the state."""
         if kind == "decide":
@@ -120,11 +124,13 @@ class Learner:
 
     def _features(self, connection: Connection, event_id: str, slot: int) -> Array:
         """Return the arm of a decision in the log."""
-        ((text,),) = connection.rows(
+        rows = connection.rows(
             "SELECT body FROM events WHERE loop = ? AND event_id = ? AND kind = 'decide'",
             self.loop.id, event_id,
         )  # fmt: skip
-        body, arms = json.loads(text), self.agent.arms
+        if not rows:
+            raise Unavailable(f"the log of {self.loop.name} lacks the decision {event_id}")
+        body, arms = json.loads(rows[0][0]), self.agent.arms
         assert arms is not None
         values = arms.read(body["context"], clip=True)
         return arms.matrix(values, [body["chosen"][slot]])[0]
@@ -194,7 +200,10 @@ def build(connection: Connection, loop: Loop, upto: int, *, snapshots: bool = Tr
 def _snapshot(
     connection: Connection, loop: Loop, upto: int, latest: bool
 ) -> tuple[int, bytes | None]:
-    """Return the last snapshot up to a row; or, unless the ``latest`` is asked for, the base."""
+    """Return the last snapshot up to a row; or, unless the ``latest`` is asked for, the base.
+
+    The base is the snapshot that stands for the rows which retention has deleted.
+    """
     if latest:
         rows = connection.rows(
             "SELECT seq, state FROM snapshots WHERE loop = ? AND seq <= ? "
@@ -203,11 +212,10 @@ def _snapshot(
         )  # fmt: skip
     else:
         rows = connection.rows(
-            "SELECT seq, state FROM snapshots WHERE loop = ? AND seq < (SELECT coalesce(min(seq), "
-            "(SELECT seq + 1 FROM loops WHERE id = ?)) FROM events WHERE loop = ? AND "
-            "seq IS NOT NULL) ORDER BY seq DESC LIMIT 1",
-            loop.id, loop.id, loop.id,
-        )  # fmt: skip
+            "SELECT s.seq, s.state FROM snapshots s JOIN loops l ON l.id = s.loop "
+            "AND l.base = s.seq WHERE s.loop = ?",
+            loop.id,
+        )
     return (rows[0][0], bytes(rows[0][1])) if rows else (0, None)
 
 
