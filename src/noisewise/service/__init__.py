@@ -15,5 +15,6 @@ the state is a function of the numbered rows (`learner.py`), in every process an
     api          the routes
     reading      what is known of a loop, for routes and the page
     transfer     past decisions in, the log out
-    commands     serve, loops, tokens and replay on the command line
+    demo         a simulated shop of known truth
+    commands     serve, loops, tokens, replay and demo on the command line
 """

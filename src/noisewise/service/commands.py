@@ -6,12 +6,14 @@ import ipaddress
 import json
 import logging
 import os
+import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -22,6 +24,8 @@ DATABASE = click.option(
     "--database",
     default="sqlite:///noisewise.db",
     show_default=True,
+    envvar="NOISEWISE_DATABASE",
+    show_envvar=True,
     metavar="URL",
     help="sqlite:///PATH or postgresql://...",
 )
@@ -101,7 +105,7 @@ def serve(
 
     Without tokens only this machine is answered: create one with `noisewise tokens create`.
     """
-    api, engine, store = map(_room, ("api", "engine", "store"))
+    engine, store = _room("engine"), _room("store")
     _log_as_json()
     with _refusing(database):
         running = engine.Engine(store.Store(database)).open()
@@ -111,13 +115,58 @@ def serve(
                 f"--host is {host}, but there are no tokens; create one with: noisewise tokens "
                 f"create NAME --scope decide --database {database}"
             )
-    sys.setswitchinterval(0.001)  # seconds: requests wait less for a thread that computes
-    limits = api.Limits(body=body, in_flight=in_flight, decisions=decisions)
+    limits = _room("api").Limits(body=body, in_flight=in_flight, decisions=decisions)
     click.echo(f"noisewise on http://{host}:{port}, log in {running.store.shown}", err=True)
+    _run(running, limits, host, port, log_requests)
+
+
+def _run(running: Any, limits: Any, host: str, port: int, log_requests: bool = False) -> None:
+    """Answer requests until interrupted."""
+    sys.setswitchinterval(0.001)  # seconds: requests wait less for a thread that computes
     import_module("uvicorn").run(
-        api.application(running, limits), host=host, port=port, log_config=None,
+        _room("api").application(running, limits), host=host, port=port, log_config=None,
         access_log=log_requests, server_header=False, timeout_graceful_shutdown=5,
     )  # fmt: skip
+
+
+@click.command(short_help="Serve a simulated shop, and watch it learn.")
+@click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True)
+@click.option(
+    "--database", metavar="URL", help="Where the log stays; by default it goes with the demo."
+)
+def demo(port: int, database: str | None) -> None:
+    """Serve a simulated shop until interrupted, and print the address of its page.
+
+    Visitors of a known taste come, a hundred per second at first, are shown an action, and buy or
+    not. The page shows how the agent learns what to show to whom, and what that earns.
+    """
+    module, engine, store = map(_room, ("demo", "engine", "store"))
+    _log_as_json(logging.ERROR)
+    address, ended = f"http://127.0.0.1:{port}", threading.Event()
+    with TemporaryDirectory() as folder, _refusing(database or "the demo"):
+        if _taken(port):
+            raise ValueError(f"--port {port} is in use; pass another one")
+        running = engine.Engine(store.Store(database or f"sqlite:///{folder}/demo.db")).open()
+        if module.LOOP not in running.learners:
+            running.create(module.LOOP, _room("loops").Settings(**module.SETTINGS))
+        visitors = threading.Thread(target=module.Visitors(address).keep_coming, args=(ended,))
+        visitors.start()
+        click.echo(f"Watch it learn on {address}/loops/{module.LOOP}; Ctrl-C ends it.")
+        try:
+            _run(running, _room("api").Limits(), "127.0.0.1", port)
+        finally:
+            ended.set()
+            visitors.join()
+
+
+def _taken(port: int) -> bool:
+    with socket.socket() as trial:
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trial.bind(("127.0.0.1", port))
+        except OSError:
+            return True
+    return False
 
 
 def _is_local(host: str) -> bool:
@@ -141,7 +190,7 @@ class JsonLines(logging.Formatter):
         return json.dumps(held)
 
 
-def _log_as_json() -> None:
+def _log_as_json(level: int = logging.INFO) -> None:
     """Log to stderr. A thread that fails ends the process: the log of the loops is the truth."""
 
     def failed(args: threading.ExceptHookArgs) -> None:
@@ -152,7 +201,7 @@ def _log_as_json() -> None:
     threading.excepthook = failed
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
-    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    logging.basicConfig(level=level, handlers=[handler], force=True)
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
 
 
@@ -332,4 +381,4 @@ def replay(name: str, verify: bool, database: str) -> None:
         sys.exit(1)
 
 
-COMMANDS = (serve, loops, tokens, replay)
+COMMANDS = (serve, loops, tokens, replay, demo)

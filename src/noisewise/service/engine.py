@@ -104,7 +104,7 @@ class Engine(Thread):
         try:
             return Asked(body, Request(learner.loop.settings, learner.agent, body))
         except ValueError:
-            learner.agent.watch.refused += 1
+            learner.unusable += 1
             raise
 
     def decided(self, learner: Learner, asked: list[Asked], now: float) -> list[Decided]:
