@@ -49,10 +49,7 @@ def test_the_best_action_depends_on_the_visitor():
 
 @pytest.mark.slow
 def test_after_twenty_thousand_decisions_the_truth_is_in_the_interval(tmp_path):
-    """The interval of the difference misses the mean of rates with probability 1e-4 at most.
-
-    The sentence could be wrong only with the 95 % interval: the truth is 20 of its sds above 0.
-    """
+    """The interval of the difference misses the mean of rates with probability 1e-4 at most."""
     engine = Engine(Store(f"sqlite:///{tmp_path}/log.db")).open()
     engine.create(demo.LOOP, Settings(**demo.SETTINGS))
     running = Running(application(engine, Limits(decisions=1e6)))

@@ -116,10 +116,14 @@ class Meter:
         return "\n".join(lines) + "\n"
 
 
-def needs(scope: str) -> Any:
-    """Return what a route depends on: a token with a scope, where there are tokens at all."""
+class Needed:
+    """What a route depends on: a token with a scope, where there are tokens at all."""
 
-    async def check(request: Request) -> str:
+    def __init__(self, scope: str) -> None:
+        self.scope = scope
+
+    async def __call__(self, request: Request) -> str:
+        """Return the name of the token."""
         known, headers = request.app.state.engine.tokens, request.headers
         host = headers.get("host", "")
         if request.method != "GET" and headers.get("origin", host).rpartition("/")[2] != host:
@@ -131,11 +135,14 @@ def needs(scope: str) -> Any:
         found = find(known, _given(headers.get("authorization", "")))
         if found is None:
             raise Refused(401, "pass a token that is in use: 'Authorization: Bearer nw_...'")
-        if scope not in found.scopes:
-            raise Refused(403, f"the token {found.name!r} lacks the scope {scope!r}")
+        if self.scope not in found.scopes:
+            raise Refused(403, f"the token {found.name!r} lacks the scope {self.scope!r}")
         return found.name
 
-    return Depends(check)
+
+def needs(scope: str) -> Any:
+    """Return the dependency of a route on a token with a scope."""
+    return Depends(Needed(scope))
 
 
 def _given(header: str) -> str:
@@ -273,7 +280,14 @@ def _decisions(app: FastAPI, engine: Engine) -> None:
 
     @app.post("/v1/loops/{loop}/decide", status_code=201)
     async def decide_one(learner: This, body: DecideBody, who: Who) -> Response:
-        """Take a decision."""
+        """Take a decision.
+
+        The answer has ``event_id``, ``action``, ``ranking`` (of every action, or of the ``top``:
+        action, estimate, lower, upper and the probability of being played), ``group`` (agent,
+        explore or holdout) and ``version``, the row of the log up to which was learnt; with ``top``
+        also ``actions``. The same ``event_id`` has the same answer again. 409: the ``event_id`` has
+        another request, or the loop is paused. 422: the context can't be used, nothing is kept.
+        """
         began = time.perf_counter()
         allow(who, 1)
         (answer,) = await written(engine.decided(learner, [ask(learner, body)], time.time()))
@@ -282,7 +296,10 @@ def _decisions(app: FastAPI, engine: Engine) -> None:
 
     @app.post("/v1/loops/{loop}/decide:batch")
     async def decide_many(learner: This, items: Annotated[list[Any], Body()], who: Who) -> Response:
-        """Take many decisions, each answered on its own."""
+        """Take many decisions: a list of such bodies.
+
+        The answer is a list: for each item its ``status``, and the decision or an ``error``.
+        """
         began = time.perf_counter()
         check(items)
         allow(who, len(items))
@@ -299,13 +316,20 @@ def _decisions(app: FastAPI, engine: Engine) -> None:
         dependencies=[needs("reward")], responses={202: {"description": "late: not learnt"}},
     )  # fmt: skip
     async def reward_one(learner: This, event_id: Identity, body: RewardBody) -> Response:
-        """Give a decision its reward."""
+        """Give a decision its reward, once per ``reward_id``.
+
+        204: kept. 202: kept, but it came after the wait and is not learnt. 404: there is no such
+        decision. 409: the ``reward_id`` has another value.
+        """
         (answer,) = await written([reward(learner, event_id, body, time.time())])
         return _response(answer)
 
     @app.post("/v1/loops/{loop}/reward:batch", dependencies=[needs("reward")])
     async def reward_many(learner: This, items: Annotated[list[Any], Body()]) -> Response:
-        """Give many rewards, each answered on its own."""
+        """Give many rewards: a list of such bodies, each with an ``event_id``.
+
+        The answer is a list: for each item its ``status``, and an ``error`` if there is one.
+        """
         check(items)
         now = time.time()
 
@@ -348,19 +372,26 @@ def _loops(app: FastAPI, engine: Engine) -> None:
 
     @app.post("/v1/loops", status_code=201, dependencies=admin)
     def create(body: NewLoop) -> Response:
-        """Create a loop."""
+        """Create a loop.
+
+        The answer has its settings and state. 409: another loop has the name.
+        """
         refusing("name", lambda: engine.create(body.name, body.settings))
         return JSONResponse(reading.loop_state(engine, body.name), 201)
 
     @app.patch("/v1/loops/{loop}", dependencies=admin)
     def patch(learner: This, settings: Annotated[dict[str, Any], Body(embed=True)]) -> Response:
-        """Change settings."""
+        """Change settings: those given, of which the others stay.
+
+        What was learnt rests on actions, context, interactions, reserve, rewards, holdout and
+        baseline, so these can't be changed (422).
+        """
         refusing("settings", lambda: engine.change(learner.loop.name, settings))
         return known(learner.loop.name)
 
     @app.post("/v1/loops/{loop}/pause", dependencies=admin)
     def pause(learner: This) -> Response:
-        """Refuse decisions from now on; rewards are still learnt."""
+        """Refuse decisions from now on (409); rewards are still learnt."""
         engine.change(learner.loop.name, {}, True)
         return known(learner.loop.name)
 
@@ -402,12 +433,16 @@ def _reads(app: FastAPI, engine: Engine) -> None:
         after: Annotated[int, Query(ge=0, le=2**62)] = 0,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> JSONResponse:
-        """Return rows of the log, in order."""
+        """Return rows of the log with a number above ``after``, in order."""
         return JSONResponse(reading.recent_events(engine, learner.loop.name, after, limit))
 
     @app.get("/v1/loops/{loop}/explain", dependencies=read)
     def explain(learner: This, event_id: Identity | None = None) -> JSONResponse:
-        """Return why a decision was taken; without ``event_id``, what is known now."""
+        """Return why a decision was taken: context, ranking, group, a sentence, and its rewards.
+
+        Without ``event_id``, what is known now: the state of the loop, what the agent earns more
+        than the baseline with an interval that holds at all times, and what is odd.
+        """
         if event_id is None:
             return JSONResponse(reading.known(engine, learner.loop.name))
         try:
@@ -427,12 +462,12 @@ def _reads(app: FastAPI, engine: Engine) -> None:
 
     @app.get("/healthz")
     async def healthz() -> JSONResponse:
-        """Say that the process answers."""
+        """Say that the process answers. It needs no token."""
         return JSONResponse({"status": "ok"})
 
     @app.get("/readyz")
     async def readyz() -> JSONResponse:
-        """Say whether decisions are taken."""
+        """Say whether the log can be read, or else 503. It needs no token."""
         if not (engine.alive and engine.reached):
             raise Refused(503, "the log can't be read, or the service is ending")
         return JSONResponse({"status": "ready"})

@@ -51,16 +51,32 @@ class Settings(Strict):
         default_factory=dict,
         description='each field is "number", a list of words, or in how many columns it is hashed',
     )
-    interactions: Literal["full", "shared"] | None = "full"
-    reserve: int = Field(default=0, ge=0, le=10_000)
-    rewards: Literal["binary", "share", "continuous"] = "binary"
-    explore: Share = 0.05
-    holdout: float = Field(default=0.05, ge=0, lt=1)
-    baseline: str = UNIFORM
-    reward_wait: float = Field(default=3600.0, gt=0, le=1e9, description="seconds")
-    default_reward: float | None = None
-    aggregate: Literal["earliest", "sum"] = "earliest"
-    retain_days: float | None = Field(default=None, gt=0, le=1e5)
+    interactions: Literal["full", "shared"] | None = Field(
+        default="full", description="how the context acts on actions, as `Arms` takes it"
+    )
+    reserve: int = Field(default=0, ge=0, le=10_000, description="columns kept free for actions")
+    rewards: Literal["binary", "share", "continuous"] = Field(
+        default="binary", description="0 or 1; within [0, 1]; or any numbers"
+    )
+    explore: Share = Field(
+        default=0.05, description="share of decisions drawn at random among all actions"
+    )
+    holdout: float = Field(
+        default=0.05, ge=0, lt=1, description="share of decisions that get the baseline"
+    )
+    baseline: str = Field(default=UNIFORM, description='an action, or "uniform"')
+    reward_wait: float = Field(
+        default=3600.0, gt=0, le=1e9, description="seconds after which a reward comes too late"
+    )
+    default_reward: float | None = Field(
+        default=None, description="learnt where no reward came in time; by default nothing is"
+    )
+    aggregate: Literal["earliest", "sum"] = Field(
+        default="earliest", description="which is learnt where a decision has several rewards"
+    )
+    retain_days: float | None = Field(
+        default=None, gt=0, le=1e5, description="days after which rows of the log are deleted"
+    )
 
     @model_validator(mode="after")
     def _together(self) -> Settings:
