@@ -1,5 +1,6 @@
 """The reference of the decision service, made from its OpenAPI document and its models."""
 
+import json
 from functools import cache
 from inspect import getdoc
 
@@ -50,7 +51,7 @@ class Codes(Written):
 
 @cache
 def routes():
-    """Return method, path, description, scope and statuses of all routes."""
+    """Return method, path, description, query, scope and statuses of all routes."""
     app = application(Engine(Store("sqlite:///noisewise.db")))
     scopes = {
         (method, route.path): each.call.scope
@@ -61,6 +62,7 @@ def routes():
     }
     return [
         (method.upper(), path, getdoc(_Documented(known["description"])),
+         [each["name"] for each in known.get("parameters", ()) if each["in"] == "query"],
          scopes.get((method.upper(), path)), [s for s in known["responses"] if s in SUCCESS])
         for path, methods in app.openapi()["paths"].items() for method, known in methods.items()
     ]  # fmt: skip
@@ -71,10 +73,13 @@ class _Documented:
         self.__doc__ = text
 
 
-def _route(method, path, words, scope, statuses):
+def _route(method, path, words, query, scope, statuses):
     title = f"``{method} {path}``"
+    asked = f"Query: {', '.join(f'``{each}``' for each in query)}. " if query else ""
     needed = f"Scope {scope}. " if scope else ""
-    return f"{title}\n{'~' * len(title)}\n\n{words}\n\n{needed}Answers {', '.join(statuses)}.\n"
+    return (
+        f"{title}\n{'~' * len(title)}\n\n{words}\n\n{asked}{needed}Answers {', '.join(statuses)}.\n"
+    )
 
 
 def kind(schema):
@@ -97,7 +102,7 @@ def kind(schema):
 
 def _usual(held):
     usual = held.get("default", {})
-    return "" if usual is None or usual == {} else f"``{usual}``"
+    return "" if usual is None or usual == {} else f"``{json.dumps(usual)}``"
 
 
 def _codes():

@@ -79,7 +79,7 @@ def test_the_reference_has_every_route(monkeypatch):
     known = routes.routes()
     app = application(Engine(Store("sqlite:///noisewise.db")))
     assert len(known) == sum(map(len, app.openapi()["paths"].values())) > 14
-    for method, path, words, scope, statuses in known:
+    for method, path, words, _, scope, statuses in known:
         assert words, path
         assert statuses, path
         assert scope or path in ("/healthz", "/readyz"), path
