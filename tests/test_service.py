@@ -3,7 +3,6 @@
 import json
 import sqlite3
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +13,9 @@ from serving import SHOP, Client, Running, context, replayed, rows_of, wait_unti
 from noisewise.agent.agent import Agent
 from noisewise.cli import main
 from noisewise.service import learner as learning
-from noisewise.service import loops, reading, tokens
+from noisewise.service import loops, reading, tokens, upkeep
 from noisewise.service.api import application
-from noisewise.service.engine import Engine, retain
+from noisewise.service.engine import Engine
 from noisewise.service.limits import Limits
 from noisewise.service.store import Store, file_system, refuse_network_share
 
@@ -338,7 +337,7 @@ def test_old_rows_stay_where_later_ones_need_them(service, back):
     raw.commit()
     raw.close()
     with service.engine.store.reading() as connection:
-        retain(connection, service.engine.find("shop").loop.id, time.time() - 86400)
+        upkeep.retain(connection, service.engine.owner, service.engine.find("shop").loop)
     left = [row[1] for row in rows_of(service.database, "shop")]
     assert len(left) == version + 2 if back else left == ["decide", "rollback", "reward"]
     assert replayed(service.database, "shop") == (version + 2, digest)

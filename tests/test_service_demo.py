@@ -23,6 +23,7 @@ def test_the_command_serves_a_shop_until_it_is_interrupted():
         [*command, "--port", str(port)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
+        assert "Starting" in process.stdout.readline()
         assert f"http://127.0.0.1:{port}/loops/shop" in process.stdout.readline()
         wait_until(lambda: answers(port), 60)
         client = Client(f"http://127.0.0.1:{port}")

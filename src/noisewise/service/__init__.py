@@ -10,6 +10,7 @@ the state is a function of the numbered rows (`learner.py`), in every process an
     owners       who numbers the rows of a loop, and for how long
     learner      the state as a function of the numbered log, and decisions from it
     engine       the loops of a process, kept up with the log
+    upkeep       waits that end, snapshots, and rows that go
     tokens       who may do what
     limits       how much a client may ask for
     api          the routes

@@ -29,6 +29,7 @@ DATABASE = click.option(
     metavar="URL",
     help="sqlite:///PATH or postgresql://...",
 )
+STARTING = "Starting, which takes about a minute the first time on a machine."
 NAME = click.argument("name", metavar="LOOP")
 
 
@@ -107,6 +108,7 @@ def serve(
     """
     engine, store = _room("engine"), _room("store")
     _log_as_json()
+    click.echo(STARTING, err=True)
     with _refusing(database):
         running = engine.Engine(store.Store(database)).open()
         if not _is_local(host) and not running.tokens:
@@ -116,7 +118,7 @@ def serve(
                 f"create NAME --scope decide --database {database}"
             )
     limits = _room("api").Limits(body=body, in_flight=in_flight, decisions=decisions)
-    click.echo(f"noisewise on http://{host}:{port}, log in {running.store.shown}", err=True)
+    click.echo(f"Serving on http://{host}:{port}, log in {running.store.shown}", err=True)
     _run(running, limits, host, port, log_requests)
 
 
@@ -146,6 +148,7 @@ def demo(port: int, database: str | None) -> None:
     with TemporaryDirectory() as folder, _refusing(database or "the demo"):
         if _taken(port):
             raise ValueError(f"--port {port} is in use; pass another one")
+        click.echo(STARTING)
         running = engine.Engine(store.Store(database or f"sqlite:///{folder}/demo.db")).open()
         if module.LOOP not in running.learners:
             running.create(module.LOOP, _room("loops").Settings(**module.SETTINGS))

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..agent.reasons import reasons
-from . import loops
+from . import loops, upkeep
 from .events import DecideBody, Decided, RewardBody, Rewarded, fingerprint
 from .learner import Learner, Request, build, decide, digest, saved
-from .loops import COLUMNS, Loop, Settings, dumped, loop_of
+from .loops import COLUMNS, Loop, Settings, loop_of
 from .owners import RENEWED, Owner
 from .store import Connection, Store, Unavailable
 from .tokens import Token, every
@@ -28,9 +28,7 @@ from .writer import Writer
 NEARLY_IDLE = 0.05  # seconds between looks at the log
 EVERY_SECOND = 1.0
 SNAPSHOTS = 10_000  # rows between them
-KEPT = 3  # snapshots beside the oldest
 HOUR = 3600.0
-EXPIRED = 500  # decisions at once
 log = logging.getLogger("noisewise")
 
 
@@ -270,91 +268,27 @@ class Engine(Thread):
                 learner.publish(patient=not self._ended)
 
     def _expire(self, learner: Learner) -> None:
-        """Let the wait for rewards end where it is over: what was not learnt is, or never will."""
-        loop, s = learner.loop.id, learner.loop.settings
-
-        def task(connection: Connection) -> int:
-            self.owner.check(connection, loop)
-            ((done,),) = connection.rows("SELECT expired FROM loops WHERE id = ?", loop)
-            lock = "" if self.store.embedded else " FOR UPDATE"
-            rows = connection.rows(
-                "SELECT seq, event_id, at, body FROM events WHERE loop = ? AND kind = 'decide' "
-                f"AND seq > ? ORDER BY seq LIMIT {EXPIRED}{lock}",
-                loop, done,
-            )  # fmt: skip
-            late = connection.now() - s.reward_wait
-            due = []
-            for row in rows:
-                if row[2] >= late:
-                    break
-                due.append(row)
-            if not due:
-                return 0
-            places = ",".join("?" * len(due))
-            given: dict[str, list[dict[str, Any]]] = {}
-            for event_id, body in connection.rows(
-                "SELECT event_id, body FROM events WHERE loop = ? AND kind = 'reward' "
-                f"AND event_id IN ({places})",
-                loop, *(row[1] for row in due),
-            ):  # fmt: skip
-                given.setdefault(event_id, []).append(json.loads(body))
-            new = []
-            for _, event_id, _, text in due:
-                slots = len(json.loads(text)["chosen"])
-                rewards = final(slots, given.get(event_id, []), s)
-                if rewards is not None:
-                    new.append(
-                        (loop, event_id, "expire", time.time(), dumped({"rewards": rewards}))
-                    )
-            connection.many(
-                "INSERT INTO events (loop, event_id, kind, at, body) VALUES (?,?,?,?,?)", new
-            )
-            connection.change("UPDATE loops SET expired = ? WHERE id = ?", due[-1][0], loop)
-            self._number(connection, {loop})
-            return len(due)
-
-        while self.writer.do(task) == EXPIRED:
+        """Let the wait for rewards end where it is over."""
+        while self.writer.do(partial(upkeep.expire, owner=self.owner, loop=learner.loop)):
             pass
 
     def _save(self, learner: Learner) -> None:
-        """Keep a snapshot, and the newest few of the others."""
+        """Keep a snapshot, unless there is one of the last row."""
         loop, version = learner.loop.id, learner.version
         if loop not in self.owner.fences or self._saved.get(loop) == version:
             return
-        held, state = digest(learner.agent), saved(learner.agent)
-
-        def task(connection: Connection) -> None:
-            self.owner.check(connection, loop)
-            connection.change(
-                "INSERT INTO snapshots VALUES (?, ?, ?, ?, ?) ON CONFLICT (loop, seq) DO NOTHING",
-                loop, version, time.time(), held, state,
-            )  # fmt: skip
-            kept = connection.rows(
-                "SELECT seq, at FROM snapshots WHERE loop = ? ORDER BY seq", loop
-            )
-            gone = superfluous(kept, learner.loop.settings.retain_days)
-            connection.many(
-                "DELETE FROM snapshots WHERE loop = ? AND seq = ?", [(loop, seq) for seq in gone]
-            )
-
+        kept = digest(learner.agent), saved(learner.agent)
         try:
-            self.writer.do(task)
+            self.writer.do(lambda each: upkeep.keep(each, self.owner, learner.loop, version, *kept))
             self._saved[loop] = version
         except Unavailable as error:
             log.warning("no snapshot was kept", extra={"cause": str(error)})
 
     def _retain(self, learner: Learner) -> None:
         """Delete rows older than ``retain_days`` that a snapshot stands for."""
-        loop, days = learner.loop.id, learner.loop.settings.retain_days
-        if days is None:
-            return
-        self._save(learner)
-
-        def task(connection: Connection) -> None:
-            self.owner.check(connection, loop)
-            retain(connection, loop, connection.now() - days * 86400)
-
-        self.writer.do(task)
+        if learner.loop.settings.retain_days is not None:
+            self._save(learner)
+            self.writer.do(partial(upkeep.retain, owner=self.owner, loop=learner.loop))
 
 
 @cache
@@ -366,68 +300,3 @@ def _warm_up() -> None:
             agent.adopt({}, "a", key=key)
             reasons(agent.policy, agent.state, np.eye(2))
         agent.learn(0, 1.0)
-
-
-def final(slots: int, given: list[dict[str, Any]], settings: Settings) -> list[float | None] | None:
-    """Return what is learnt for each slot once the wait is over, None where all was learnt before.
-
-    >>> s = Settings(actions=["a"], rewards="continuous", aggregate="sum")
-    >>> final(1, [{"slot": 0, "value": each, "late": False} for each in (2.0, 1.0)], s)
-    [3.0]
-    """
-    sums: dict[int, float] = {}
-    learnt: set[int] = set()
-    for each in given:
-        if each["late"]:
-            continue
-        if settings.aggregate == "sum":
-            sums[each["slot"]] = sums.get(each["slot"], 0.0) + each["value"]
-        elif each["learn"]:
-            learnt.add(each["slot"])
-    if len(learnt) == slots:
-        return None
-    usual = settings.default_reward
-    return [None if slot in learnt else sums.get(slot, usual) for slot in range(slots)]
-
-
-def superfluous(kept: list[tuple[int, float]], days: float | None) -> list[int]:
-    """Return which snapshots can go: all but the oldest, the newest few, and eight per retention.
-
-    >>> superfluous([(row, 3600.0 * row) for row in range(10)], None)
-    [1, 2, 3, 4, 5, 6]
-    >>> superfluous([(row, 3600.0 * row) for row in range(10)], 1.0)
-    [1, 2, 4, 5]
-    """
-    gone, last = [], kept[0][1]
-    for seq, at in kept[1:-KEPT]:
-        if days is not None and at - last >= days * 86400 / 8:
-            last = at
-        else:
-            gone.append(seq)
-    return gone
-
-
-def retain(connection: Connection, loop: int, since: float) -> None:
-    """Delete the rows that an old snapshot stands for, the loop's new base.
-
-    No rollback after the base leads to a row before it. Decisions stay whose rewards come later.
-    """
-    back = [
-        (seq, json.loads(body)["version"])
-        for seq, body in connection.rows(
-            "SELECT seq, body FROM events WHERE loop = ? AND kind = 'rollback'", loop
-        )
-    ]
-    for (base,) in connection.rows(
-        "SELECT seq FROM snapshots WHERE loop = ? AND at < ? ORDER BY seq DESC", loop, since
-    ):
-        if all(seq is not None and (seq <= base or version >= base) for seq, version in back):
-            connection.change(
-                "DELETE FROM events WHERE loop = ? AND seq <= ? AND NOT (kind = 'decide' AND EXISTS"
-                " (SELECT 1 FROM events later WHERE later.loop = events.loop AND later.event_id = "
-                "events.event_id AND (later.seq > ? OR later.seq IS NULL)))",
-                loop, base, base,
-            )  # fmt: skip
-            connection.change("DELETE FROM snapshots WHERE loop = ? AND seq < ?", loop, base)
-            connection.change("UPDATE loops SET base = ? WHERE id = ?", base, loop)
-            return
