@@ -7,7 +7,8 @@ from inspect import getdoc
 from catalogue import Written, grid
 from sphinx.application import Sphinx
 
-from noisewise.service.api import CODES, Needed, application
+from noisewise.service.answers import CODES
+from noisewise.service.api import Needed, application
 from noisewise.service.engine import Engine
 from noisewise.service.events import DecideBody, RewardBody
 from noisewise.service.loops import Settings

@@ -13,7 +13,9 @@ the state is a function of the numbered rows (`learner.py`), in every process an
     upkeep       waits that end, snapshots, and rows that go
     tokens       who may do what
     limits       how much a client may ask for
-    api          the routes
+    api          the routes, and who may ask for them
+    answers      answers and errors as HTTP has them
+    meter        counts of requests, and how long decisions took
     reading      what is known of a loop, for routes and the page
     transfer     past decisions in, the log out
     demo         a simulated shop of known truth

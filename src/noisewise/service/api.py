@@ -1,4 +1,4 @@
-"""The routes: JSON in, JSON out, and an error that says what is wrong and where."""
+"""The routes, and who may ask for them."""
 
 from __future__ import annotations
 
@@ -11,27 +11,21 @@ from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 from fastapi import Body, Depends, FastAPI, Query, Request
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
-from pydantic import BaseModel, Field, ValidationError
-from starlette.exceptions import HTTPException
+from pydantic import Field, ValidationError
 
 from .. import __version__
 from . import reading
+from .answers import Failure, Refused, answer_errors, item, refusal, refusing, response
 from .engine import Engine
 from .events import Answer, DecideBody, Identity, RewardBody
 from .learner import Learner
 from .limits import Allowance, Gate, Limits
-from .loops import Name, NameTaken, Settings, Strict, dumped
-from .store import Unavailable
+from .loops import Name, Settings, Strict, dumped
+from .meter import Meter
 from .tokens import find
 
 LOCAL = {"127.0.0.1", "localhost", "[::1]"}
-CODES = {400: "bad_request", 401: "no_token", 403: "forbidden", 404: "not_found",
-         405: "method_not_allowed", 409: "conflict", 413: "body_too_large", 422: "invalid",
-         429: "too_many", 503: "unavailable"}  # fmt: skip
-AGAIN = {"retry-after": "1"}
-LATENCIES = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 
 
 class NewLoop(Strict):
@@ -51,69 +45,6 @@ class RewardItem(RewardBody):
     """A reward in a batch."""
 
     event_id: Identity
-
-
-class Cause(BaseModel):
-    """What was wrong, and where."""
-
-    code: str
-    message: str
-    where: str
-
-
-class Failure(BaseModel):
-    """The body of every error."""
-
-    error: Cause
-
-
-class Refused(Exception):
-    """An answer that is an error."""
-
-    def __init__(self, status: int, message: str, where: str = "", code: str = "") -> None:
-        super().__init__(message)
-        self.status, self.message, self.where = status, message, where
-        self.code = code or CODES.get(status, "error")
-
-
-class Meter:
-    """What `/metrics` shows: requests by route and status, and how long decisions took."""
-
-    def __init__(self) -> None:
-        self.requests: dict[tuple[str, int], int] = {}
-        self.seconds, self.slowest = [0] * (len(LATENCIES) + 1), 0.0
-        self.total = 0.0
-
-    def add(self, route: str, status: int) -> None:
-        """Count a request."""
-        self.requests[route, status] = self.requests.get((route, status), 0) + 1
-
-    def took(self, seconds: float) -> None:
-        """Count a decision."""
-        self.total += seconds
-        place = next((i for i, most in enumerate(LATENCIES) if seconds <= most), len(LATENCIES))
-        self.seconds[place] += 1
-
-    def text(self, engine: Engine) -> str:
-        """Return all as Prometheus reads it."""
-        lines = ["# TYPE noisewise_requests_total counter"]
-        lines += [
-            f'noisewise_requests_total{{route="{route}",status="{status}"}} {count}'
-            for (route, status), count in sorted(self.requests.items())
-        ]
-        lines.append("# TYPE noisewise_decide_seconds histogram")
-        sofar = 0
-        for most, count in zip([*LATENCIES, "+Inf"], self.seconds, strict=True):
-            sofar += count
-            lines.append(f'noisewise_decide_seconds_bucket{{le="{most}"}} {sofar}')
-        lines += [f"noisewise_decide_seconds_sum {self.total}",
-                  f"noisewise_decide_seconds_count {sofar}"]  # fmt: skip
-        for what in ("learnt", "pending", "version", "restarts", "refused"):
-            lines.append(f"# TYPE noisewise_{what} gauge")
-            for name in reading.names(engine):
-                value = reading.loop_state(engine, name)[what]
-                lines.append(f'noisewise_{what}{{loop="{name}"}} {value}')
-        return "\n".join(lines) + "\n"
 
 
 class Needed:
@@ -187,61 +118,16 @@ def application(engine: Engine, limits: Limits = Limits()) -> FastAPI:  # noqa: 
     app.state.engine, app.state.limits, app.state.meter = engine, limits, Meter()
     app.state.allowance = Allowance(limits.decisions)
     app.add_middleware(Gate, limits=limits, meter=app.state.meter)
-    _errors(app)
+    answer_errors(app)
     _decisions(app, engine)
     _loops(app, engine)
     _reads(app, engine)
     return app
 
 
-def _errors(app: FastAPI) -> None:
-    async def answer(_: Request, error: Any) -> Response:
-        headers = None
-        if isinstance(error, RequestValidationError):
-            first = error.errors()[0]
-            status = 400 if first["type"] == "json_invalid" else 422
-            error = Refused(status, first["msg"], _where(first["loc"]))
-        elif isinstance(error, HTTPException):
-            headers, error = error.headers, Refused(error.status_code, str(error.detail))
-        elif isinstance(error, Unavailable):
-            error = Refused(503, f"nothing was stored; try again ({error})")
-        elif not isinstance(error, Refused):  # the log has the trace
-            error = Refused(500, "an error of the service, see its log")
-        return failure(error, headers)
-
-    for kind in (RequestValidationError, HTTPException, Unavailable, Refused, Exception):
-        app.add_exception_handler(kind, answer)
-
-
-def failure(error: Refused, headers: Any = None) -> Response:
-    """Return an error as a response."""
-    more = {401: {"www-authenticate": 'Basic realm="noisewise"'}, 429: AGAIN, 503: AGAIN}
-    return Response(
-        dumped({"error": _cause(error)}), error.status, media_type="application/json",
-        headers={**more.get(error.status, {}), **dict(headers or {})},
-    )  # fmt: skip
-
-
-def _cause(error: Refused) -> dict[str, str]:
-    return {"code": error.code, "message": error.message, "where": error.where}
-
-
-def _where(loc: Any) -> str:
-    return ".".join(str(each) for each in loc if each != "body")
-
-
 def _decisions(app: FastAPI, engine: Engine) -> None:
-    def ask(learner: Learner, body: DecideBody) -> Any:
-        try:
-            return engine.asked(learner, body)
-        except ValueError as error:
-            raise Refused(422, str(error), "context") from None
-
-    def reward(learner: Learner, event_id: str, body: RewardBody, now: float) -> Any:
-        try:
-            return engine.rewarded(learner, event_id, body, now)
-        except ValueError as error:
-            raise Refused(422, str(error), "value") from None
+    def rewarded(learner: Learner, event_id: str, body: RewardBody) -> Any:
+        return refusing("value", engine.rewarded, learner, event_id, body, time.time())
 
     async def written(events: list[Any]) -> list[Answer]:
         if not events:
@@ -262,21 +148,14 @@ def _decisions(app: FastAPI, engine: Engine) -> None:
     ) -> list[dict[str, Any]]:
         """Answer items one by one, with one write for all that can be used."""
         results: list[Any] = []
-        for item in items:
+        for each in items:
             try:
-                results.append(read(item))
-            except ValidationError as error:
-                first = error.errors(include_url=False, include_context=False)[0]
-                results.append(Refused(422, first["msg"], _where(first["loc"])))
-            except Refused as error:
-                results.append(error)
-        good = [r for r in results if not isinstance(r, Refused)]
+                results.append(read(each))
+            except (ValidationError, Refused) as error:
+                results.append(refusal(error))
+        good = [each for each in results if not isinstance(each, Refused)]
         answers = iter(await written(take(good) if good else []))
-        return [
-            {"status": each.status, "error": _cause(each)} if isinstance(each, Refused)
-            else _item(next(answers))
-            for each in results
-        ]  # fmt: skip
+        return [item(each if isinstance(each, Refused) else next(answers)) for each in results]
 
     @app.post("/v1/loops/{loop}/decide", status_code=201)
     async def decide_one(learner: This, body: DecideBody, who: Who) -> Response:
@@ -290,9 +169,10 @@ def _decisions(app: FastAPI, engine: Engine) -> None:
         """
         began = time.perf_counter()
         allow(who, 1)
-        (answer,) = await written(engine.decided(learner, [ask(learner, body)], time.time()))
+        asked = refusing("context", engine.asked, learner, body)
+        (answer,) = await written(engine.decided(learner, [asked], time.time()))
         app.state.meter.took(time.perf_counter() - began)
-        return _response(answer)
+        return response(answer)
 
     @app.post("/v1/loops/{loop}/decide:batch")
     async def decide_many(learner: This, items: Annotated[list[Any], Body()], who: Who) -> Response:
@@ -305,7 +185,9 @@ def _decisions(app: FastAPI, engine: Engine) -> None:
         allow(who, len(items))
         answers = await each(
             items,
-            lambda item: ask(learner, DecideBody.model_validate(item)),
+            lambda given: refusing(
+                "context", engine.asked, learner, DecideBody.model_validate(given)
+            ),
             lambda asked: engine.decided(learner, asked, time.time()),
         )
         app.state.meter.took(time.perf_counter() - began)
@@ -321,8 +203,8 @@ def _decisions(app: FastAPI, engine: Engine) -> None:
         204: kept. 202: kept, but it came after the wait and is not learnt. 404: there is no such
         decision. 409: the ``reward_id`` has another value.
         """
-        (answer,) = await written([reward(learner, event_id, body, time.time())])
-        return _response(answer)
+        (answer,) = await written([rewarded(learner, event_id, body)])
+        return response(answer)
 
     @app.post("/v1/loops/{loop}/reward:batch", dependencies=[needs("reward")])
     async def reward_many(learner: This, items: Annotated[list[Any], Body()]) -> Response:
@@ -331,28 +213,12 @@ def _decisions(app: FastAPI, engine: Engine) -> None:
         The answer is a list: for each item its ``status``, and an ``error`` if there is one.
         """
         check(items)
-        now = time.time()
 
-        def read(item: Any) -> Any:
-            body = RewardItem.model_validate(item)
-            return reward(learner, body.event_id, body, now)
+        def read(given: Any) -> Any:
+            body = RewardItem.model_validate(given)
+            return rewarded(learner, body.event_id, body)
 
         return Response(dumped(await each(items, read, list)), media_type="application/json")
-
-
-def _item(answer: Answer) -> dict[str, Any]:
-    if answer.code:
-        error = Refused(answer.status, answer.message, answer.where, answer.code)
-        return {"status": answer.status, "error": _cause(error)}
-    return {**(answer.body or {}), "status": answer.status}
-
-
-def _response(answer: Answer) -> Response:
-    if answer.code:
-        raise Refused(answer.status, answer.message, answer.where, answer.code)
-    if answer.body is None:
-        return Response(status_code=answer.status)
-    return Response(dumped(answer.body), answer.status, media_type="application/json")
 
 
 def _loops(app: FastAPI, engine: Engine) -> None:
@@ -361,22 +227,13 @@ def _loops(app: FastAPI, engine: Engine) -> None:
     def known(name: str) -> JSONResponse:
         return JSONResponse(reading.loop_state(engine, name))
 
-    def refusing(field: str, task: Callable[[], Any]) -> Any:
-        try:
-            return task()
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_context=False)[0]
-            raise Refused(422, first["msg"], _where(first["loc"])) from None
-        except ValueError as error:
-            raise Refused(409 if isinstance(error, NameTaken) else 422, str(error), field) from None
-
     @app.post("/v1/loops", status_code=201, dependencies=admin)
     def create(body: NewLoop) -> Response:
         """Create a loop.
 
         The answer has its settings and state. 409: another loop has the name.
         """
-        refusing("name", lambda: engine.create(body.name, body.settings))
+        refusing("name", engine.create, body.name, body.settings)
         return JSONResponse(reading.loop_state(engine, body.name), 201)
 
     @app.patch("/v1/loops/{loop}", dependencies=admin)
@@ -386,7 +243,7 @@ def _loops(app: FastAPI, engine: Engine) -> None:
         What was learnt rests on actions, context, interactions, reserve, rewards, holdout and
         baseline, so these can't be changed (422).
         """
-        refusing("settings", lambda: engine.change(learner.loop.name, settings))
+        refusing("settings", engine.change, learner.loop.name, settings)
         return known(learner.loop.name)
 
     @app.post("/v1/loops/{loop}/pause", dependencies=admin)
@@ -404,7 +261,7 @@ def _loops(app: FastAPI, engine: Engine) -> None:
     @app.post("/v1/loops/{loop}/rollback", dependencies=admin)
     def rollback(learner: This, body: Version) -> Response:
         """Let the state be again what it was after so many rows of the log."""
-        refusing("version", lambda: engine.rollback(learner.loop.name, body.version))
+        refusing("version", engine.rollback, learner.loop.name, body.version)
         return known(learner.loop.name)
 
     @app.delete("/v1/loops/{loop}", status_code=204, dependencies=admin)

@@ -296,17 +296,13 @@ def list_loops(database: str) -> None:
             click.echo(f"{loop.name:<64}{state:<9}{loop.seq:>10} rows")
 
 
-def _change(name: str, database: str, paused: bool) -> None:
-    with _connected(database) as connection:
-        _room("loops").update(connection, name, {}, paused)
-
-
 @loops.command()
 @NAME
 @DATABASE
 def pause(name: str, database: str) -> None:
     """Refuse decisions from now on; rewards are still learnt."""
-    _change(name, database, True)
+    with _connected(database) as connection:
+        _room("loops").update(connection, name, {}, paused=True)
 
 
 @loops.command()
@@ -314,7 +310,8 @@ def pause(name: str, database: str) -> None:
 @DATABASE
 def resume(name: str, database: str) -> None:
     """Take decisions again."""
-    _change(name, database, False)
+    with _connected(database) as connection:
+        _room("loops").update(connection, name, {}, paused=False)
 
 
 @loops.command()
