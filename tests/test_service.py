@@ -17,6 +17,7 @@ from noisewise.service import loops, reading, tokens, upkeep
 from noisewise.service.api import application
 from noisewise.service.engine import Engine
 from noisewise.service.limits import Limits
+from noisewise.service.owners import Fenced, Owner
 from noisewise.service.store import Store, file_system, refuse_network_share
 
 
@@ -564,6 +565,46 @@ def test_a_second_process_is_refused_and_network_shares_are(service, tmp_path):
     refuse_network_share(tmp_path / "log.db")
     with pytest.raises(ValueError, match="no folder"):
         Store(f"sqlite:///{tmp_path}/none/log.db")
+
+
+def test_an_owner_that_was_replaced_writes_nothing(tmp_path):
+    """Numbers, snapshots, ends of waits and deletions carry the fence, and fail with an old one."""
+    with Service(tmp_path) as service:
+        service.create(reward_wait=0.01, retain_days=1)
+        service.decide()
+        service.learnt(1)
+    store = Store(service.database)
+    with store.reading() as connection:
+        loop = loops.named(connection, "shop")
+        one, other = Owner(store), Owner(store)
+        for owner in (one, other):
+            owner.renew(connection, [loop.id])
+        assert other.fences[loop.id] == one.fences[loop.id] + 1
+        loops.update(connection, "shop", {})  # a row without a number
+        before = connection.rows("SELECT id, seq FROM events"), rows_in(connection)
+        writes = [
+            lambda: one.number(connection, loop.id),
+            lambda: upkeep.expire(connection, one, loop),
+            lambda: upkeep.keep(connection, one, loop, 9, "digest", b""),
+            lambda: upkeep.retain(connection, one, loop),
+        ]
+        fence = one.fences[loop.id]
+        for write in writes:
+            one.fences[loop.id] = fence
+            with pytest.raises(Fenced), connection.transaction():
+                write()
+        one.fences[loop.id] = fence
+        one.renew(connection, [loop.id])
+        assert one.fences == {}
+        assert (connection.rows("SELECT id, seq FROM events"), rows_in(connection)) == before
+        assert other.number(connection, loop.id) > 0
+    store.close()
+
+
+def rows_in(connection):
+    return [
+        connection.rows(f"SELECT count(*) FROM {name}") for name in ("events", "snapshots", "loops")
+    ]
 
 
 def test_threads_do_not_count_a_reward_twice(service):

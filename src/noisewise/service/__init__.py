@@ -8,7 +8,8 @@ the state is a function of the numbered rows (`learner.py`), in every process an
     store        connections to SQLite or PostgreSQL, and the schema
     writer       the one thread that writes, many rows per commit
     owners       who numbers the rows of a loop, and for how long
-    learner      the state as a function of the numbered log, and decisions from it
+    learner      the state as a function of the numbered log
+    choices      decisions from a state
     engine       the loops of a process, kept up with the log
     upkeep       waits that end, snapshots, and rows that go
     tokens       who may do what

@@ -17,8 +17,9 @@ import numpy as np
 
 from ..agent.reasons import reasons
 from . import loops, upkeep
+from .choices import Request, decide
 from .events import DecideBody, Decided, RewardBody, Rewarded, fingerprint
-from .learner import Learner, Request, build, decide, digest, saved
+from .learner import Learner, build, digest, saved
 from .loops import COLUMNS, Loop, Settings, loop_of
 from .owners import RENEWED, Owner
 from .store import Connection, Store, Unavailable
