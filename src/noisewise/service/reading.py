@@ -126,6 +126,13 @@ def explain(engine: Engine, name: str, event_id: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def known(engine: Engine, name: str) -> dict[str, Any]:
+    """Return what is known of a loop now: its state, gain and health."""
+    return {
+        **loop_state(engine, name), "gain": gain(engine, name), "health": health(engine, name)
+    }  # fmt: skip
+
+
 def gain(engine: Engine, name: str, delta: float = 0.05) -> dict[str, Any] | None:
     """Return whether the agent is better than its baseline, None where there is no holdout.
 
