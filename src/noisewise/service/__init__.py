@@ -14,6 +14,10 @@ the state is a function of the numbered rows (`learner.py`), in every process an
     limits       how much a client may ask for
     api          the routes
     reading      what is known of a loop, for routes and the page
+    recent       what happened in a loop of late
+    page         the page
+    sections     what its parts show
+    charts       its charts, as SVG
     transfer     past decisions in, the log out
     commands     serve, loops, tokens and replay on the command line
 """

@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, ValidationError
 from starlette.exceptions import HTTPException
 
 from .. import __version__
-from . import reading
+from . import page, reading
 from .engine import Engine
 from .events import Answer, DecideBody, Identity, RewardBody
 from .learner import Learner
@@ -182,6 +182,7 @@ def application(engine: Engine, limits: Limits = Limits()) -> FastAPI:  # noqa: 
     _decisions(app, engine)
     _loops(app, engine)
     _reads(app, engine)
+    app.include_router(page.router(engine, app.state.meter, LATENCIES, [needs("read")]))
     return app
 
 

@@ -93,7 +93,11 @@ class Engine(Thread):
 
     def asked(self, learner: Learner, body: DecideBody) -> Asked:
         """Check a request for a decision."""
-        return Asked(body, Request(learner.loop.settings, learner.agent, body))
+        try:
+            return Asked(body, Request(learner.loop.settings, learner.agent, body))
+        except ValueError:
+            learner.unusable += 1
+            raise
 
     def decided(self, learner: Learner, asked: list[Asked], now: float) -> list[Decided]:
         """Take decisions, which are yet to be written."""

@@ -58,6 +58,7 @@ class Learner:
         self.snapshots = snapshots  # whether a rollback may start from one
         self._copied = self._cost = 0.0
         self.refused = 0  # rewards that the agent can't learn
+        self.unusable = 0  # contexts that it can't use
         self.publish()
 
     def catch_up(self, connection: Connection, upto: int | None = None) -> int:
