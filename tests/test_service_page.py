@@ -4,9 +4,11 @@ import base64
 import json
 import math
 import re
+import shutil
 import time
 from collections import Counter
 from html.parser import HTMLParser
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -347,3 +349,150 @@ def test_latency_says_what_counts_say():
     assert said == "Half of 100 requests for decisions took at most 1 ms, 99 % more than 10 ms."
     assert "99 % at most 10 ms" in sections.latency((0.001, 0.01), [0, 3, 0])["sentence"]
     assert sections.latency((0.001,), [0, 0]) is None
+
+
+TAB, ENTER = "\ue004", "\ue007"
+CONTRAST = """
+const rgb = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
+const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
+  .map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+  .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+function behind(e) {
+  for (; e; e = e.parentElement) {
+    const c = rgb(getComputedStyle(e).backgroundColor);
+    if (c.length === 3 || c[3] === 1) return c;
+  }
+  return [255, 255, 255];
+}
+let worst = [99, ""];
+for (const e of document.querySelectorAll("body *")) {
+  const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+  if (!own || !e.checkVisibility() || e.closest("desc, title")) continue;
+  const style = getComputedStyle(e);
+  const [a, b] = [light(rgb(e.closest("svg") ? style.fill : style.color)), light(behind(e))];
+  const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  if (ratio < worst[0]) worst = [ratio, e.outerHTML.slice(0, 200)];
+}
+return worst;
+"""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """Debian's Chromium."""
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    where = {name: shutil.which(name) for name in ("chromium", "chromedriver")}
+    if missing := [name for name, path in where.items() if path is None]:
+        pytest.skip(f"{missing[0]} is not installed")
+    options = webdriver.ChromeOptions()
+    options.binary_location = where["chromium"]
+    for each in ("headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run",
+                 "disable-background-networking", "disable-component-update", "disable-sync",
+                 f"user-data-dir={tmp_path_factory.mktemp('profile')}"):  # fmt: skip
+        options.add_argument(f"--{each}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    found = webdriver.Chrome(options, webdriver.ChromeService(where["chromedriver"]))
+    yield found
+    found.quit()
+
+
+def wide(browser, width):
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": False},
+    )
+
+
+def prefer(browser, **features):
+    named = [{"name": f"prefers-{k.replace('_', '-')}", "value": v} for k, v in features.items()]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": named})
+
+
+def text_of(browser, part):
+    return browser.execute_script("return document.getElementById(arguments[0]).innerText", part)
+
+
+def test_the_page_lives_in_a_browser_and_talks_to_nobody_else(service, browser):
+    """Loaded with a token, it follows the rewards, until updates are paused or it is read."""
+    service.create()
+    with service.engine.store.reading() as connection:
+        token = tokens.create(connection, "all", [*tokens.SCOPES])
+    service.app.state.tokens._read = -2.0
+    service.running.client.headers["authorization"] = f"Bearer {token}"
+    played(service, 100, lambda action: float(action == "offer"))
+    host = f"127.0.0.1:{service.running.port}"
+    browser.get_log("performance")  # of what the browser does when it starts
+    browser.get(f"http://me:{token}@{host}/loops/shop")
+    before = text_of(browser, "gain")
+    played(service, 100, lambda action: float(action == "offer"), start=100)
+    wait_until(lambda: text_of(browser, "gain") != before, 10)
+    assert "200 in all" in text_of(browser, "traffic")
+
+    browser.find_element("css selector", "#decisions summary").click()
+    opened = text_of(browser, "decisions")
+    assert "Probability" in opened
+    played(service, 50, lambda action: 1.0, start=200)
+    wait_until(lambda: "250 in all" in text_of(browser, "traffic"), 10)
+    assert "Probability" in text_of(browser, "decisions")  # stands still while it is read
+
+    browser.find_element("id", "pause").click()
+    assert text_of(browser, "status") == "Paused"
+    played(service, 50, lambda action: 1.0, start=250)
+    time.sleep(3)
+    assert "250 in all" in text_of(browser, "traffic")
+    browser.find_element("id", "pause").click()
+    wait_until(lambda: "300 in all" in text_of(browser, "traffic"), 10)
+
+    browser.get(f"http://{host}/")
+    browser.find_element("link text", "shop").click()
+    wait_until(lambda: browser.title == "shop · noisewise", 10)
+    assert browser.get_log("browser") == []
+    sent = [json.loads(each["message"])["message"] for each in browser.get_log("performance")]
+    asked = {each["params"]["request"]["url"] for each in sent
+             if each["method"] == "Network.requestWillBeSent"}  # fmt: skip
+    hosts = [urlsplit(url).netloc.rpartition("@")[2] for url in asked
+             if not url.startswith(("data:", "chrome"))]  # fmt: skip
+    assert len(hosts) >= 5  # two pages, script, style sheet and icon
+    assert {*hosts} == {host}
+
+
+def test_every_control_is_reached_by_the_tab_key_and_works_by_enter(service, browser):
+    service.create()
+    played(service, 100, lambda action: float(action == "offer"))
+    browser.get(f"http://127.0.0.1:{service.running.port}/loops/shop")
+    controls = "a[href], button:not([hidden]), summary, [tabindex='0']"
+    count = len(browser.find_elements("css selector", controls))
+    assert count == 3 + 1 + 4 + 10  # above, the list, spans of time, decisions
+    mark = "const e = document.activeElement, all = document.querySelectorAll(arguments[0]); "
+    mark += "return [[...all].indexOf(e), parseFloat(getComputedStyle(e).outlineWidth)]"
+    for place in range(count):
+        browser.switch_to.active_element.send_keys(TAB)
+        assert browser.execute_script(mark, controls) == [place, 2]
+    browser.switch_to.active_element.send_keys(ENTER)
+    assert browser.execute_script("return document.activeElement.parentElement.open")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_a_phone_and_can_be_read_in_the_dark(service, browser, scheme):
+    """No scrolling to the side at 390 px, contrast of at least 4.5, and nothing that moves."""
+    service.create(actions=[*EVIL, "nothing"], context={"x" * 60: ["y" * 60, "z"]})
+    service.create("n" * 63, explore=0)
+
+    def given(i):
+        return {"x" * 60: ["y" * 60, "z"][i % 2]}
+
+    played(service, 200, lambda action: float(action == EVIL[1]), given=given)
+    prefer(browser, color_scheme=scheme, reduced_motion="reduce")
+    wide(browser, 390)
+    for path in ("/", "/loops/shop", f"/loops/{'n' * 63}", "/loops/none"):
+        browser.get(f"http://127.0.0.1:{service.running.port}{path}")
+        for each in browser.find_elements("css selector", "summary")[:2]:
+            each.click()
+        sizes = "const e = document.documentElement; return [e.scrollWidth, e.clientWidth]"
+        needed, there = browser.execute_script(sizes)
+        assert needed <= there <= 390, path
+        ratio, where = browser.execute_script(CONTRAST)
+        assert ratio >= 4.5, where
+        assert browser.execute_script("return document.getAnimations().length") == 0
+    shade = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+    assert (max(map(int, re.findall(r"\d+", shade)[:3])) < 60) == (scheme == "dark")
