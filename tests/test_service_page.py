@@ -209,7 +209,7 @@ def test_recent_counts_are_those_of_the_log(service):
     service.learnt(len(rows))
     decided = [json.loads(row[4]) for row in rows if row[1] == "decide"]
     later = Page(service.engine, None, ())
-    for found in (Recent(service.engine.find("shop")), later.seen("shop")[0]):
+    for found in (Recent(service.engine.find("shop")), later.seen("shop")):
         found.refresh(service.engine)
         for name in WINDOWS:
             buckets = [bucket for _, bucket in found.window(name, time.time())]
@@ -227,10 +227,10 @@ def test_recent_counts_are_those_of_the_log(service):
 
 
 class Fixed:
-    """A learner as `Recent` needs it, of a loop created at 1000."""
+    """A learner as `Recent` needs it, of a loop created at 1004."""
 
     class loop:
-        id, created = 1, 1000.0
+        id, created = 1, 1004.0
 
     version = 0
 
@@ -238,12 +238,12 @@ class Fixed:
 def test_windows_begin_with_the_loop_and_end_now():
     recent = Recent(Fixed())
     row = {"chosen": ["a"], "group": "agent", "context": [], "ranking": [["a", 0, 0.2, 0.5, 1]]}
-    for at in (1001.0, 1018.0, 1019.0):
+    for at in (1005.0, 1018.0, 1019.0):
         recent._add("decide", f"e{at}", at, row)
     recent._add("decide", "old", 1019.0, {**row, "group": "import"})
     recent._add("reward", "old", 1019.0, {"late": False})
     window = recent.window("10m", 1023.0)
-    assert [seconds for seconds, _ in window] == [10, 10, 3]
+    assert [seconds for seconds, _ in window] == [6, 10, 3]
     assert [bucket.decisions for _, bucket in window] == [1, 2, 0]
     assert window[1][1].width == pytest.approx(0.6)
     assert len(recent.window("10m", 5000.0)) == 60
@@ -257,7 +257,7 @@ def test_windows_begin_with_the_loop_and_end_now():
 def test_the_curve_keeps_few_points():
     recent = Recent(Fixed())
     for at in range(10_000):
-        recent.keep({"lower": 0.1}, float(at))
+        recent._keep({"lower": 0.1}, float(at))
     times = [at for at, _ in recent.gains]
     assert len(times) <= 240
     assert times[0] == 0.0

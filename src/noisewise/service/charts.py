@@ -213,7 +213,7 @@ def _notes(notes: Sequence[str]) -> Markup:
 
 
 def number(value: float | None, sign: str = "", size: float = 0.0) -> str:
-    """Return three digits, those of what numbers beside it vary by if that is given.
+    """Return three digits, or those that matter beside numbers that vary by ``size``.
 
     >>> number(1234.5), number(0.12345), number(-0.5, "+"), number(0.5, "", 0.27), number(None)
     ('1,234', '0.123', '−0.5', '0.500', '–')
@@ -221,7 +221,7 @@ def number(value: float | None, sign: str = "", size: float = 0.0) -> str:
     if value is None:
         return "–"
     if size > 0:
-        form = f"{value:{sign},.{min(max(2 - math.floor(math.log10(size)), 0), 9)}f}"
+        form = f"{value:{sign},.{min(max(1 - math.floor(math.log10(size / 4)), 0), 9)}f}"
     else:
         form = f"{value:{sign},.0f}" if 1000 <= abs(value) < 1e9 else f"{value:{sign}.3g}"
     return form.replace("-", "−")

@@ -109,25 +109,22 @@ class Page:
         for gone in {*self.recent} - there:
             self.recent.pop(gone, None)
 
-    def seen(self, name: str) -> tuple[Recent, dict[str, Any] | None]:
-        """Return what happened in a loop up to now, and its gain."""
+    def seen(self, name: str) -> Recent:
+        """Return what happened in a loop up to now."""
         learner = self.engine.find(name)
         recent = self.recent.setdefault(learner.loop.id, Recent(learner))
         recent.refresh(self.engine)
-        gain = reading.gain(self.engine, name)
-        if gain is not None and gain["difference"] is not None:
-            recent.keep(gain, time.time())
-        return recent, gain
+        return recent
 
     def loops(self) -> list[dict[str, Any]]:
         """Return what the list shows of each loop."""
         found, now = [], time.time()
         for name in reading.names(self.engine):
             with suppress(LookupError):
-                recent, gain = self.seen(name)
+                recent = self.seen(name)
                 hour = recent.window("1h", now)
                 found.append({
-                    "state": reading.loop_state(self.engine, name), "gain": gain,
+                    "state": reading.loop_state(self.engine, name), "gain": recent.gain,
                     "decisions": sum(bucket.decisions for _, bucket in hour),
                     "rewards": sum(bucket.rewards for _, bucket in hour),
                     "odd": sum(bool(each["advice"]) for each in self.health(name, recent)),
@@ -152,15 +149,14 @@ class Page:
     def loop(self, name: str, over: str, base: str) -> dict[str, Any]:
         """Return what the page of a loop shows; LookupError where there is none."""
         state = reading.loop_state(self.engine, name)
-        recent, gain = self.seen(name)
-        now = time.time()
+        recent, now = self.seen(name), time.time()
         over = over if over in WINDOWS else recent.usual(now)
         window, last = recent.window(over, now), [*reversed(recent.events)]
         names = sections.most_played(window, [*state["settings"]["actions"]])
         found = reading.effects(self.engine, name, [*recent.contexts], names)
         return {
             "name": name, "state": state, "settings": state["settings"], "base": base,
-            "gain": gain, "curve": sections.curve(recent, gain, now), "spans": SPANS, "over": over,
+            "gain": recent.gain, "curve": sections.curve(recent, now), "spans": SPANS, "over": over,
             "traffic": sections.traffic(window, over), "widths": sections.widths(window, over),
             "shares": sections.shares(window, over, names), "effects": sections.effects(found),
             "health": self.health(name, recent),

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
+from . import reading
 from .engine import Engine
 from .learner import Learner
 
 WINDOWS = {"10m": (600, 10), "1h": (3600, 60), "1d": (86_400, 1800), "30d": (2_592_000, 43_200)}
 MOST = 50_000  # rows of the log that are read when a process starts
 PAGE = 2000
+SLOW, SHARE = 0.02, 0.05  # seconds that a comparison may take, and else its share of the time
 CONTEXTS, DECISIONS, POINTS = 1000, 10, 240  # that are kept
 ROWS = (
     "SELECT seq, kind, event_id, at, body FROM events WHERE loop = ? AND seq > ? AND seq <= ? "
@@ -59,8 +61,10 @@ class Recent:
         For each window the bucket that began at a time, in seconds since 1970.
     contexts, events : deque
         The last contexts, as tuples of values, and the identities of the last decisions.
+    gain : dict or None
+        What `reading.gain` said last.
     gains : list of (float, dict)
-        Times and what `reading.gain` said then, evenly spaced since this process started.
+        Times and what it said then, evenly spaced since this process started.
     """
 
     def __init__(self, learner: Learner) -> None:
@@ -69,10 +73,12 @@ class Recent:
         self.contexts: deque[tuple[Any, ...]] = deque(maxlen=CONTEXTS)
         self.events: deque[str] = deque(maxlen=DECISIONS)
         self.gains: list[tuple[float, dict[str, Any]]] = []
+        self.gain: dict[str, Any] | None = None
         self._every, self._imported = 2.0, ""
+        self._compared, self._due = -1, 0.0
 
     def refresh(self, engine: Engine) -> None:
-        """Count the rows that are new; of very many only the last."""
+        """Count the rows that are new, of very many only the last, and compare again."""
         with self._lock, engine.store.reading() as connection:
             loop, upto = self.learner.loop.id, self.learner.version
             self._seq = max(self._seq, upto - MOST)
@@ -85,6 +91,7 @@ class Recent:
                 held = self.buckets[name]
                 for began in [each for each in held if each < now - 2 * span]:
                     del held[began]
+            self._compare(engine, now)
 
     def _add(self, kind: str, event_id: str, at: float, body: dict[str, Any]) -> None:
         if kind == "decide" and body["group"] == "import":
@@ -97,14 +104,23 @@ class Recent:
             self.contexts.append(tuple(body["context"]))
             self.events.append(event_id)
 
-    def keep(self, gain: dict[str, Any], now: float) -> None:
+    def _compare(self, engine: Engine, now: float) -> None:
+        """Compare with the holdout where rows are new; where that is slow, not too often."""
+        version, began = self.learner.version, time.thread_time()
+        if version != self._compared and now >= self._due:
+            self.gain, self._compared = reading.gain(engine, self.learner.loop.name), version
+            cost = time.thread_time() - began
+            self._due = now + (cost / SHARE if cost > SLOW else 0.0)
+        if self.gain is not None and self.gain["difference"] is not None:
+            self._keep(self.gain, now)
+
+    def _keep(self, gain: dict[str, Any], now: float) -> None:
         """Keep a point of the curve, unless the last one is as good; thin them when many."""
-        with self._lock:
-            if self.gains and now - self.gains[-1][0] < self._every:
-                return
-            self.gains.append((now, gain))
-            if len(self.gains) > POINTS:
-                self.gains, self._every = self.gains[::2], 2 * self._every
+        if self.gains and now - self.gains[-1][0] < self._every:
+            return
+        self.gains.append((now, gain))
+        if len(self.gains) > POINTS:
+            self.gains, self._every = self.gains[::2], 2 * self._every
 
     def window(self, name: str, now: float) -> list[tuple[float, Bucket]]:
         """Return the buckets of a window, oldest first: for how many seconds each is, and counts.
@@ -113,12 +129,13 @@ class Recent:
         """
         span, step = WINDOWS[name]
         last = int(now // step) * step
-        first = max(last - span + step, int(self.learner.loop.created // step) * step)
+        created = min(self.learner.loop.created, now)
+        first = max(last - span + step, int(created // step) * step)
         with self._lock:
             held = self.buckets[name]
             return [
-                (min(step, now - began), held.get(began, Bucket()))
-                for began in range(min(first, last), last + step, step)
+                (min(began + step, now) - max(began, created), held.get(began, Bucket()))
+                for began in range(first, last + step, step)
             ]
 
     def usual(self, now: float) -> str:

@@ -68,8 +68,9 @@ def _notes(window: Window, over: str, words: Any) -> list[str]:
     return [f"{ago(step * (count - 1 - i))}: {words(each)}" for i, each in enumerate(window)]
 
 
-def curve(recent: Recent, gain: dict[str, Any] | None, now: float) -> Markup | None:
+def curve(recent: Recent, now: float) -> Markup | None:
     """Return the difference to the baseline over time, within three widths of its interval."""
+    gain = recent.gain
     points = [each for each in recent.gains if each[1]["lower"] is not None]
     if gain is None or gain["lower"] is None or len(points) < 2:
         return None
