@@ -16,6 +16,7 @@ from .recent import WINDOWS, Bucket, Recent
 
 EFFECTS = 10  # that are shown
 COLOURS = 7  # of actions; those less often played are one more together
+UNITS = (86_400, "days"), (3600, "h"), (60, "min")
 Window = list[tuple[float, Bucket]]
 
 
@@ -53,9 +54,20 @@ def most_played(window: Window, actions: Sequence[str]) -> list[str]:
     return sorted((each for each, _ in most.most_common(COLOURS)), key=order.__getitem__)
 
 
-def _ends(window: Window) -> tuple[str, ...]:
-    span = sum(seconds for seconds, _ in window)
-    return ago(span), ago(span / 2), "now"
+def _ends(span: float) -> tuple[str, ...]:
+    """Return what stands below a chart of so many seconds up to now.
+
+    >>> _ends(210.0)
+    ('3.5 min ago', '1.8 min ago', 'now')
+    """
+    size, unit = next((each for each in UNITS if span >= 2 * each[0]), (1, "s"))
+    parts = (f"{n:.1f}".removesuffix(".0") if n < 10 else f"{n:.0f}"
+             for n in (span / size, span / size / 2))  # fmt: skip
+    return (*(f"{part} {unit} ago" for part in parts), "now")
+
+
+def _seconds(window: Window) -> float:
+    return sum(seconds for seconds, _ in window)
 
 
 def _places(count: int) -> list[float]:
@@ -81,7 +93,7 @@ def curve(recent: Recent, now: float) -> Markup | None:
     places = [(at - began) / (now - began) for at, _ in points]
     return charts.lines(
         "Mean reward of the agent less that of the baseline, over time", gain["sentence"], shown,
-        (ago(now - began), ago((now - began) / 2), "now"), [Line("s0", places, *values)],
+        _ends(now - began), [Line("s0", places, *values)],
     )  # fmt: skip
 
 
@@ -105,7 +117,7 @@ def traffic(window: Window, over: str) -> dict[str, Any] | None:
                    f"{each[1].rewards:,} rewards")  # fmt: skip
     return {"totals": totals, "chart": charts.lines(
         "Decisions and rewards per minute", f"In all {words}.", axis(0.0, most or 1.0),
-        _ends(window), series, notes,
+        _ends(_seconds(window)), series, notes,
     )}  # fmt: skip
 
 
@@ -127,7 +139,7 @@ def shares(window: Window, over: str, names: list[str]) -> dict[str, Any] | None
         f"{name} {count:,}" for name, count in each[1].actions.most_common(COLOURS)
     ) or "no decisions")  # fmt: skip
     return {"legend": legend, "chart": charts.stacks(
-        "Share of each action over time", said, _ends(window), columns, notes
+        "Share of each action over time", said, _ends(_seconds(window)), columns, notes
     )}  # fmt: skip
 
 
@@ -141,7 +153,7 @@ def widths(window: Window, over: str) -> dict[str, Any] | None:
     line = Line("s0", _places(len(window)), values)
     return {"first": known[0], "last": known[-1], "chart": charts.lines(
         "Mean width of the interval of the action that was played, over time", said,
-        axis(0.0, max(known)), _ends(window), [line],
+        axis(0.0, max(known)), _ends(_seconds(window)), [line],
     )}  # fmt: skip
 
 
@@ -170,7 +182,7 @@ def ago(seconds: float) -> str:
     """
     if seconds < 1:
         return "now"
-    for size, unit in ((86_400, "days"), (3600, "h"), (60, "min")):
+    for size, unit in UNITS:
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit} ago"
     return f"{seconds:.0f} s ago"
