@@ -264,6 +264,25 @@ def test_the_curve_keeps_few_points():
     assert len(set(np.diff(times[:-1]))) == 1
 
 
+def test_a_slow_comparison_is_made_seldom(service, monkeypatch):
+    service.create()
+    calls = []
+
+    def gain(*_):
+        calls.append(ends := time.thread_time() + 0.03)
+        while time.thread_time() < ends:
+            pass
+
+    recent = Recent(service.engine.find("shop"))
+    monkeypatch.setattr(reading, "gain", gain)
+    for row in range(4):
+        recent.refresh(service.engine)
+        recent.refresh(service.engine)
+        assert len(calls) == min(row + 1, 2)
+        service.decide()
+        service.learnt(row + 1)
+
+
 def test_effects_are_those_that_explain_gives(service):
     """Once nothing is pending: estimates and intervals in two contexts."""
     service.create(context={"age": "number", "country": ["de", "fr"], "page": 3})

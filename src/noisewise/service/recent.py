@@ -75,7 +75,7 @@ class Recent:
         self.gains: list[tuple[float, dict[str, Any]]] = []
         self.gain: dict[str, Any] | None = None
         self._every, self._imported = 2.0, ""
-        self._compared, self._due = -1, 0.0
+        self._compared, self._due, self._cost = -1, 0.0, 0.0
 
     def refresh(self, engine: Engine) -> None:
         """Count the rows that are new, of very many only the last, and compare again."""
@@ -109,8 +109,9 @@ class Recent:
         version, began = self.learner.version, time.thread_time()
         if version != self._compared and now >= self._due:
             self.gain, self._compared = reading.gain(engine, self.learner.loop.name), version
-            cost = time.thread_time() - began
-            self._due = now + (cost / SHARE if cost > SLOW else 0.0)
+            before, self._cost = self._cost, time.thread_time() - began
+            slow = min(before, self._cost) > SLOW  # the first one imports what it needs
+            self._due = now + (self._cost / SHARE if slow else 0.0)
         if self.gain is not None and self.gain["difference"] is not None:
             self._keep(self.gain, now)
 
