@@ -380,13 +380,13 @@ def outside(sums, truth):
     for a, b, difference in ((1, 0, truth), (0, 1, -truth)):
         up, down = sums.up[a], sums.down[b]
         if sums.least:
-            won = [mean_bounds.log_wealth(up + down, sums.count, difference, sums.least)]
+            won = [log_wealth_of_sums(up + down, sums.count, difference, sums.least)]
         else:
             m = np.linspace(max(0.0, -difference), min(1.0, 1 - difference), 201)
             likely = sums.totals[b, 3] / max(n[b], 1)
             won = (
-                mean_bounds.log_wealth(up, n[a], each + difference)
-                + mean_bounds.log_wealth(down, n[b], 1 - each)
+                log_wealth_of_sums(up, n[a], each + difference)
+                + log_wealth_of_sums(down, n[b], 1 - each)
                 for each in sorted(m.tolist(), key=lambda each: abs(each - likely))
             )
         if all(each >= limit for each in won):

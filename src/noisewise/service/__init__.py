@@ -18,6 +18,10 @@ the state is a function of the numbered rows (`learner.py`), in every process an
     answers      answers and errors as HTTP has them
     meter        counts of requests, and how long decisions took
     reading      what is known of a loop, for routes and the page
+    recent       what happened in a loop of late
+    page         the page
+    sections     what its parts show
+    charts       its charts, as SVG
     transfer     past decisions in, the log out
     demo         a simulated shop of known truth
     commands     serve, loops, tokens, replay and demo on the command line

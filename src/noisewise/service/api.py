@@ -15,7 +15,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from pydantic import Field, ValidationError
 
 from .. import __version__
-from . import reading
+from . import page, reading
 from .answers import Failure, Refused, answer_errors, item, refusal, refusing, response
 from .engine import Engine
 from .events import Answer, DecideBody, Identity, RewardBody
@@ -122,6 +122,7 @@ def application(engine: Engine, limits: Limits = Limits()) -> FastAPI:  # noqa: 
     _decisions(app, engine)
     _loops(app, engine)
     _reads(app, engine)
+    app.include_router(page.router(engine, app.state.meter, [needs("read")]))
     return app
 
 
