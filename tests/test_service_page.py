@@ -182,7 +182,7 @@ def test_the_page_asks_for_a_token_that_may_read(service):
     service.create()
     with service.engine.store.reading() as connection:
         held = {scope: tokens.create(connection, scope, [scope]) for scope in ("read", "decide")}
-    service.app.state.tokens._read = -2.0
+    wait_until(lambda: len(service.engine.tokens) == len(held), 20)
 
     def asked(path, token=None):
         mark = base64.b64encode(f"anyone:{token}".encode()).decode()
@@ -208,7 +208,7 @@ def test_recent_counts_are_those_of_the_log(service):
     rows = rows_of(service.database, "shop")
     service.learnt(len(rows))
     decided = [json.loads(row[4]) for row in rows if row[1] == "decide"]
-    later = Page(service.engine, None, ())
+    later = Page(service.engine, service.app.state.meter)
     for found in (Recent(service.engine.find("shop")), later.seen("shop")):
         found.refresh(service.engine)
         for name in WINDOWS:
@@ -436,7 +436,7 @@ def test_the_page_lives_in_a_browser_and_talks_to_nobody_else(service, browser):
     service.create()
     with service.engine.store.reading() as connection:
         token = tokens.create(connection, "all", [*tokens.SCOPES])
-    service.app.state.tokens._read = -2.0
+    wait_until(lambda: service.engine.tokens, 20)
     service.running.client.headers["authorization"] = f"Bearer {token}"
     played(service, 100, lambda action: float(action == "offer"))
     host = f"127.0.0.1:{service.running.port}"
