@@ -32,6 +32,13 @@ def loop_state(engine: Engine, name: str, digest: bool = False) -> dict[str, Any
     }  # fmt: skip
 
 
+def known(engine: Engine, name: str) -> dict[str, Any]:
+    """Return what is known of a loop now: its state, gain and health."""
+    return {
+        **loop_state(engine, name), "gain": gain(engine, name), "health": health(engine, name)
+    }  # fmt: skip
+
+
 def names(engine: Engine) -> list[str]:
     """Return the names of all loops."""
     return sorted(engine.learners)
@@ -123,13 +130,6 @@ def explain(engine: Engine, name: str, event_id: str) -> dict[str, Any]:
             {"at": at, **{k: v for k, v in json.loads(body).items() if k != "learn"}}
             for kind, at, body in rows if kind == "reward"
         ],
-    }  # fmt: skip
-
-
-def known(engine: Engine, name: str) -> dict[str, Any]:
-    """Return what is known of a loop now: its state, gain and health."""
-    return {
-        **loop_state(engine, name), "gain": gain(engine, name), "health": health(engine, name)
     }  # fmt: skip
 
 
