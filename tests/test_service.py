@@ -689,7 +689,7 @@ def test_an_export_is_what_evaluate_reads(service, tmp_path):
     frame = pandas.read_csv(out)
     assert {"slot", "group", "probabilities"} <= {*frame.columns}
     found = nw.off_policy_value(frame, context=["age", "country"])
-    assert found.of("played").value == pytest.approx(frame["reward"].mean())
+    assert found.of("played", "mean").value == pytest.approx(frame["reward"].mean())
 
 
 def test_an_agent_adopts_what_another_chose():

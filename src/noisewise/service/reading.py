@@ -51,6 +51,13 @@ def loop_state(engine: Engine, name: str, digest: bool = False) -> dict[str, Any
     }  # fmt: skip
 
 
+def known(engine: Engine, name: str) -> dict[str, Any]:
+    """Return what is known of a loop now: its state, gain and health."""
+    return {
+        **loop_state(engine, name), "gain": gain(engine, name), "health": health(engine, name)
+    }  # fmt: skip
+
+
 def names(engine: Engine) -> list[str]:
     """Return the names of all loops."""
     return sorted(engine.learners)
@@ -118,13 +125,6 @@ def _explained(event_id: str, at: float, held: dict[str, Any], fields: list[str]
         "context": dict(zip(fields, held["context"], strict=True)),
         "ranking": [dict(zip(columns, each, strict=True)) for each in held["ranking"]],
         "sentence": _why(held), "rewards": [],
-    }  # fmt: skip
-
-
-def known(engine: Engine, name: str) -> dict[str, Any]:
-    """Return what is known of a loop now: its state, gain and health."""
-    return {
-        **loop_state(engine, name), "gain": gain(engine, name), "health": health(engine, name)
     }  # fmt: skip
 
 
