@@ -85,7 +85,7 @@ def stacks(
     for i, column in enumerate(columns):
         foot = 0.0
         for k, share in enumerate(column):
-            if share > 0:
+            if share > 1e-9:
                 top = shown.y(foot + share)
                 bars += Markup(
                     '<rect class="s{}" x="{:.3f}%" width="{:.3f}%" y="{:.1f}" height="{:.1f}"/>'

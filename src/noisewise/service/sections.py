@@ -80,6 +80,11 @@ def _notes(window: Window, over: str, words: Any) -> list[str]:
     return [f"{ago(step * (count - 1 - i))}: {words(each)}" for i, each in enumerate(window)]
 
 
+def _full(window: Window, over: str) -> list[bool]:
+    """Whether buckets are at least half over: less says nothing, unless there is no more."""
+    return [len(window) == 1 or seconds >= WINDOWS[over][1] / 2 for seconds, _ in window]
+
+
 def curve(recent: Recent, now: float) -> Markup | None:
     """Return the difference to the baseline over time, within three widths of its interval."""
     gain = recent.gain
@@ -102,9 +107,9 @@ def traffic(window: Window, over: str) -> dict[str, Any] | None:
     totals, series, most = [], [], 0.0
     for k, what in enumerate(("decisions", "rewards")):
         counts = [getattr(bucket, what) for _, bucket in window]
-        rates = [  # too little of the last minute says nothing
-            60 * n / seconds if seconds >= WINDOWS[over][1] / 2 else None
-            for n, (seconds, _) in zip(counts, window, strict=True)
+        rates = [
+            60 * n / max(seconds, 1.0) if full else None
+            for n, (seconds, _), full in zip(counts, window, _full(window, over), strict=True)
         ]
         series.append(Line(f"s{k}", _places(len(window)), rates))
         known = [rate for rate in rates if rate is not None]
@@ -130,10 +135,10 @@ def shares(window: Window, over: str, names: list[str]) -> dict[str, Any] | None
     legend = [(name, most[name] / total) for name in names]
     legend += [(f"{len(most) - len(names)} others", rest / total)] if rest else []
     columns = []
-    for _, bucket in window:
-        n = sum(bucket.actions.values()) or 1
-        column = [bucket.actions[name] / n for name in names]
-        columns.append([*column, sum(bucket.actions.values()) / n - sum(column)])
+    for (_, bucket), full in zip(window, _full(window, over), strict=True):
+        n = sum(bucket.actions.values())
+        column = [bucket.actions[name] / n for name in names] if n and full else []
+        columns.append([*column, 1 - sum(column)] if column else [])
     said = ", ".join(f"{name} {100 * share:.0f} %" for name, share in legend)
     notes = _notes(window, over, lambda each: ", ".join(
         f"{name} {count:,}" for name, count in each[1].actions.most_common(COLOURS)
@@ -145,7 +150,10 @@ def shares(window: Window, over: str, names: list[str]) -> dict[str, Any] | None
 
 def widths(window: Window, over: str) -> dict[str, Any] | None:
     """Return how wide the interval of the action that was played is on average, over time."""
-    values = [bucket.width / bucket.known if bucket.known else None for _, bucket in window]
+    values = [
+        bucket.width / bucket.known if bucket.known and full else None
+        for (_, bucket), full in zip(window, _full(window, over), strict=True)
+    ]
     known = [value for value in values if value is not None]
     if not known:
         return None
