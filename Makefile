@@ -7,7 +7,7 @@ PERSONALITIES ?= host nehalem prescott
 RELEASED ?= python3.11 python3.12 python3.13
 
 .PHONY: help venv reproduce reproduce-portable test test-slow test-all test-portable test-lowest test-pythons check docs \
-  pictures field bench lock release clean
+  pictures field demo bench lock release clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} \
@@ -97,6 +97,10 @@ field: venv  ## every policy in every world, for its page of the site; about fou
 
 docs: venv  ## the site, into site/index.html; a warning is an error
 	$(BIN)/sphinx-build -q -W --keep-going -E -a -d .sphinx_cache docs site
+
+##@ Decision service
+demo: venv  ## a simulated shop on http://127.0.0.1:8000, with the page that shows it learn
+	$(BIN)/noisewise demo
 
 ##@ Speed
 bench: .venv-bench/stamp  ## speed against peers and the limit

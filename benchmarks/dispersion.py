@@ -19,7 +19,7 @@ from scipy.special import expit
 
 import noisewise as nw
 from noisewise.regression import curved_intervals
-from noisewise.regression.intervals import PRECISION, anytime_half_width
+from noisewise.theory.mixtures import PRECISION, half_width
 
 DELTA = 0.05
 SHOWN = 105, 245, 1000
@@ -145,7 +145,7 @@ def likelihood_width(fit, z):
     scales = np.where(sums.scales > 0, sums.scales, 1.0)
     unit = float(fit.fit.design.link.slope(np.zeros(1))[0])
     phi = PRECISION * unit / (a * a / scales).sum(axis=1)
-    return 2 * anytime_half_width(v, phi, math.inf, DELTA)
+    return 2 * half_width(v, math.inf, DELTA, phi)
 
 
 def play(world, rng):

@@ -16,7 +16,8 @@ import numpy as np
 from scipy.special import expit, ndtri, softmax
 
 import noisewise as nw
-from noisewise.evaluation import betting, estimates
+from noisewise.evaluation import estimates
+from noisewise.theory import betting
 
 RNG = np.random.default_rng
 SIZE = 4096  # contexts of a world

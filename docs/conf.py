@@ -18,6 +18,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "catalogue",
     "mathml",
+    "routes",
     "standings",
 ]
 myst_enable_extensions = ["deflist", "dollarmath"]

@@ -94,7 +94,8 @@ class Units:
 class Twin:
     """What `SelfTunedUCB` does, for one family and shape of arms."""
 
-    def __init__(self, family, dim, blocks=0, context=0, shared=False):
+    def __init__(self, family, dim, blocks=0, context=0, shared=False, forget_after=None):
+        self.lasting = forget_after
         self.blocks, self.context, self.shared = blocks, context, shared
         self.e = dim - blocks * (context + 1)
         self.heads = self.e + np.arange(blocks) * (context + 1)
@@ -102,7 +103,7 @@ class Twin:
         self.apart, self.together = np.ones(context + 1), np.ones(context + 1)
         self.binomial, self.d, self.D = family == "binomial", dim, dim + 1
         self.window = max(30.0, 3.0 * dim)
-        self.full = Learner(self.D, 1.0)
+        self.full = Learner(self.D, 1 - 1 / forget_after if forget_after else 1.0)
         self.recent = Learner(self.D, 1 - 1 / self.window)
         self.M, self.residuals, self.residual_count = np.zeros((self.D, self.D)), 0.0, 0.0
         self.rows, self.rewards, self.weights, self.arms, self.log_rows = [], [], [], [], []
@@ -110,7 +111,8 @@ class Twin:
         self.pending, self.novel, self.novelty = [], 0.0, 0.0
         self.phi, self.b, self.typical = 0.0, 0.0, 1.0
         self.ridge, self.intercept = 1.0, 1.0
-        self.next = self.since = self.restarts = self.recent_rows = 0
+        self.since = self.restarts = self.recent_rows = 0
+        self.next = 2
         self.evidence, self.origin, self.slopes = 0.0, 0.0, []
         self.residual_pairs = []  # of both learners, standardised, since the last restart
 
@@ -218,7 +220,12 @@ class Twin:
 
     def history(self):
         """Arms, rewards, given weights and what they count, of the rows."""
-        return [np.array(each) for each in zip(*self.rows, strict=True)]
+        x, y, given, f = (np.array(each) for each in zip(*self.rows, strict=True))
+        return x, y, given, f * self.ages()
+
+    def ages(self):
+        """What rows count by their age."""
+        return self.full.gamma ** np.arange(len(self.rows) - 1.0, -1, -1)
 
     def choose_ridge(self):
         if self.binomial:
@@ -295,12 +302,13 @@ class Twin:
         if self.blocks:
             self.renew_recent()
         n = len(self.rows)
-        self.next = self.count - n + max(n + 1, math.ceil(1.1 * n))
+        due = max(n + 1, math.ceil(1.1 * n)) - n
+        self.next = self.count + (min(due, math.ceil(self.lasting / 4)) if self.lasting else due)
 
     def solve_history(self):
         """Newton's method, steps halved while the loss grows."""
-        x, y, n, _ = self.history()
-        z = self.features(x)
+        x, y, n, counted = self.history()
+        z, n = self.features(x), n * counted
         best, part, step = math.inf, 1.0, np.zeros(self.D)
         for _ in range(30):
             loss = self.full.theta @ self.R @ self.full.theta / 2
@@ -363,11 +371,11 @@ class Twin:
         z = self.features([x])[0]
         w, W = self.trusted(given), self.full.W
         r, q, square = self.full.learn_gaussian(z, y, w, math.inf if trusting else self.most())
-        self.rows.append((x, y, given, (self.full.W - W) / w))
+        self.rows.append((x, y, given, (self.full.W - self.full.gamma * W) / w))
         self.residuals += square
         self.residual_count += 1
         if all(w == 1 for w in self.weights):
-            self.M += square * np.outer(z, z)
+            self.M = self.full.gamma * self.M + square * np.outer(z, z)
         return r, q, square
 
     def update(self, x, y, sigma=1.0):
@@ -384,10 +392,11 @@ class Twin:
         self.since += 1
         W = self.full.W
         L = self.binomial_round(x, y, w) if self.binomial else self.gaussian_round(x, y, w)
-        self.slopes.append((self.full.W - W) / w if self.binomial else self.rows[-1][3])
+        own = (self.full.W - self.full.gamma * W) / w if self.binomial else self.rows[-1][3]
+        self.slopes.append(own)
         self.evidence = (self.evidence + 1) * L
         enough = (3e4 if self.binomial else 1e5) * max(self.since / 3000, 1) ** 2
-        if self.evidence > enough and self.since > self.D:
+        if self.evidence > enough and self.since > self.D and not self.lasting:
             self.restart()
         elif self.count >= self.next:
             self.renew()
@@ -476,7 +485,9 @@ class Twin:
         if share == 0.8:
             phi = np.maximum(phi, (f / own + own * phi) / (1 + own))
         spread = phi * h
-        slopes = np.array(self.slopes)
+        slopes = np.array(self.slopes) * self.full.gamma ** np.arange(
+            len(self.slopes) - 1.0, -1, -1
+        )
         n = slopes.sum() ** 2 / (slopes @ slopes) if self.slopes else 0
         late = np.log(max(n / 3000, 1)) * u / (1 + u)
         bonus = np.sqrt(spread * (2 + share * (np.log1p(u) + np.log1p(far * u)) + late))

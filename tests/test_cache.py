@@ -315,7 +315,7 @@ def test_a_process_without_any_place_for_code_works_and_warns_once(tmp_path):
 def test_warm_up_compiles_once_and_says_where(tmp_path):
     """One kernel is left in the room: all take half a minute."""
     others = ("step", "optimism", "self_tuned", "factor", "arms", "mirror", "normal")
-    others += ("constant_width", "dense", "change_evidence", "multinomial", "safe_mixture")
+    others += ("dense", "change_evidence", "multinomial", "safe_mixture")
     others += ("learner", "matrices", "passes")  # of the other room
     ignored = shutil.ignore_patterns("__pycache__", *(f"{name}*.py" for name in others))
     package = Path(shutil.copytree(PACKAGE, tmp_path / "src" / "noisewise", ignore=ignored))

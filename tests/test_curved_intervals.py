@@ -19,7 +19,7 @@ from noisewise.regression import (
     new_labels,
     replay,
 )
-from noisewise.regression.linear_intervals import GRID
+from noisewise.theory.mixtures import GRID
 
 RNG = np.random.default_rng
 FAMILIES = "binomial", "poisson"
@@ -200,7 +200,7 @@ def test_two_parameters_by_direct_integration(family):
     x, y, _ = world(family, 150, 1, 9)
     fit = fitted(family, x, y)
     design, unit = fit.fit.design, 0.25 if family == "binomial" else 1.0
-    m, J, D = fit.fit.beta, np.linalg.inv(fit.fit.inverse), design.prior
+    m, J, D = fit.fit.beta, np.linalg.inv(fit.fit.inverse), design.mixture
     c, growth = math.log(4 / 0.05), candidate_mixture._growth(fit.fit, 1.0)
     root = np.linalg.inv(np.linalg.cholesky(J)).T
     steps = np.linspace(-9, 9, 120)

@@ -15,12 +15,12 @@ from scipy.special import expit
 import noisewise as nw
 from noisewise.estimators import curved_model
 from noisewise.regression import (
-    collinearity,
     curved_intervals,
     dispersion,
     linear_intervals,
     new_labels,
     quadratic_intervals,
+    span,
 )
 
 RNG = np.random.default_rng
@@ -352,6 +352,14 @@ def test_collinear_columns_are_named_and_what_is_not_known_is_infinite():
         assert np.isfinite(model.predict_interval(along, anytime=False)).all()
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_constant_column_does_not_make_others_collinear(seed):
+    x = RNG(seed).normal(size=(60, 3)) * [1.0, 10.0, 0.0] + 3.0
+    for family in ("gaussian", "poisson"):
+        model = nw.OnlineGLM(family).fit(x, RNG(9).poisson(2.0, size=60))
+        assert "the same" not in " ".join(model.summary().notes)
+
+
 def test_small_differences_are_known_where_rows_are_kept():
     """Sums of squares lose a difference of 1e-7, rows do not; one of 1e-3 is not worth a word."""
     for gap, said in ((1e-7, True), (1e-3, False)):
@@ -519,12 +527,12 @@ def test_every_sentence_of_a_summary_is_said():
     assert "nan" not in repr(quiet)
     assert np.isinf(quiet.textbook.lower).all()
     for tie in (
-        collinearity.Tie((0, 1), 1e-6, True),
-        collinearity.Tie((0, 1), 1e-5, False),
-        collinearity.Tie((0, 1, 2), 0.0, True),
-        collinearity.Tie(tuple(range(6)), 0.0, False),
+        span.Tie((0, 1), 1e-6, True),
+        span.Tie((0, 1), 1e-5, False),
+        span.Tie((0, 1, 2), 0.0, True),
+        span.Tie(tuple(range(6)), 0.0, False),
     ):
-        words = collinearity.words(tie, [*"abcdef"])
+        words = span.words(tie, [*"abcdef"])
         assert words.startswith("columns 'a'")
         assert ("infinite" in words) == tie.dropped
     assert "3 others" in words

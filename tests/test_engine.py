@@ -37,10 +37,10 @@ class History:
         self.learners = Learners(self.memory, d)
         self.s, self.learners.unit[:] = self.learners.numbers, penalty**-0.5
 
-    def learn(self, last):
+    def learn(self, last, again=False):
         scores = np.empty((len(self.memory), last - self.n))
         learner.learn(
-            self.memory, self.x, self.labels, self.curvature, self.n, last, scores
+            self.memory, self.x, self.labels, self.curvature, self.n, last, scores, again
         )  # fmt: skip
         self.n = last
         return scores
@@ -149,7 +149,7 @@ def test_other_penalties_are_as_if_they_had_been_there_from_the_start(calibrated
     )
     moved.learn(150)
     moved.learners.move(moved.learners.theta, penalty**-0.5)
-    moved.call(passes.rebuild, True)
+    moved.learn(150, again=True)
     fresh.learn(200)
     moved.learn(200)
     for each in (moved, fresh):

@@ -116,7 +116,7 @@ def test_newton_ends_when_classes_are_separated():
     x = np.r_[-np.ones(5), np.ones(5)][:, None]
     y, w, sums = 1.0 * (x[:, 0] > 0), np.ones(10), NormalEquations.start(1, True)
     sums.update(x, y, w)
-    found = maximise(Design(families.model("binomial").link, sums, x, y, w))
+    found = maximise(Design.of(families.model("binomial").link, sums, x, y, w))
     assert not found.exists
     assert np.isfinite(found.beta).all()
     assert found.scores[-1] - found.scores[0] > 10

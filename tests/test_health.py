@@ -119,6 +119,22 @@ def test_exploration_and_odd_contexts_are_seen_in_samples():
     assert any(shop.watch.clipped[count:])
 
 
+def test_decisions_drawn_by_chance_are_not_laid_to_the_bonus():
+    agent = nw.Agent(nw.Greedy(nw.GLM()), 2, randomise=1.0, among="all")
+    for t in range(20 * EVERY):
+        agent.learn(np.eye(2)[agent.choose(np.eye(2), t)], 0.5 - t % 2 * 0.1)
+        agent.forget(t)
+    assert len({*agent.watch.recent}) == 2
+    assert not any(agent.watch.explored)
+    slates = nw.Agent(nw.Greedy(nw.GLM()), 4, baseline="uniform", holdout=0.9)
+    slates.learn(np.eye(4)[0], 0.5)
+    for t in range(20 * EVERY):
+        slates.choose(np.eye(4), t, top=2)
+        slates.forget(t)
+    assert slates.watch.explored
+    assert not any(slates.watch.explored)
+
+
 @pytest.mark.parametrize("policy", [nw.Uniform(), nw.LinearThompson(), nw.FTRLUCB()], ids=repr)
 def test_other_policies_are_watched(policy):
     agent = nw.Agent(policy, 2)

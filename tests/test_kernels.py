@@ -206,5 +206,5 @@ def test_a_second_process_finds_the_cache_and_rounds_alike(tmp_path):
         counts.append([tuple(map(int, line.split())) for line in lines])
     assert all(misses == 1 for _, misses in counts[0])
     assert all(pair == (1, 0) for pair in counts[1])
-    assert counts[2] == [(1, 0), (0, 1), *[(1, 0)] * 5]
+    assert counts[2] == [(1, 0), (0, 1), (1, 0), (1, 0)]
     assert answers[1:] == answers[:-1]

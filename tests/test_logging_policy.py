@@ -148,7 +148,7 @@ def test_intervals_cover_with_estimated_probabilities():
                 )
             truths = {"policy": TRUTH, "gain": TRUTH - PLAYED}
             truths |= {str(k): mean for k, mean in enumerate(SINGLES)}
-            for each in (e for e in (*found.estimates, found.gain) if e.policy in truths):
+            for each in (e for e in found.estimates if e.policy in truths):
                 if each.reliable:
                     key = each.policy, each.estimator, known
                     hit = each.lower <= truths[each.policy] <= each.upper

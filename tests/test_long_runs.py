@@ -13,15 +13,19 @@ import noisewise as nw
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["gaussian", "binomial"])
 def test_regret_of_long_runs_flattens(family, monkeypatch):
-    """Twenty seeds, worlds in turn: regret is no straight line, and the best arm is found."""
+    """A hundred runs, worlds in turn: regret is no straight line, and the best arm is found.
+
+    The ratio of halves was 1.16 in 200 other runs of continuous rewards. That of a hundred has a
+    standard deviation of 0.14 there, and would be above the limit with probability 0.002.
+    """
     monkeypatch.syspath_prepend(ROOT)
     runs = import_module("benchmarks.long_runs")
     names = list(runs.WORLDS[family])
-    found = [runs.play(family, names[i % len(names)], 100_000, 100 + i) for i in range(20)]
+    found = [runs.play(family, names[i % len(names)], 100_000, 100 + i) for i in range(100)]
     print(runs.line(family, found))
     _, second, half, worse, _ = np.transpose(found)
     assert second.mean() < 1 or half.mean() <= 1.6 * second.mean()
-    assert (worse > runs.WORSE).sum() <= 1
+    assert (worse > runs.WORSE).sum() <= 5
 
 
 def squared_bonuses(policy, state):

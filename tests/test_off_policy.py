@@ -13,10 +13,11 @@ from click.testing import CliRunner
 from scipy.stats import binom
 
 import noisewise as nw
-from noisewise.agent.mean_bounds import STAKES
 from noisewise.cli import main
-from noisewise.evaluation import betting, differences
+from noisewise.evaluation import differences
 from noisewise.experiments import datasets
+from noisewise.theory import betting
+from noisewise.theory.betting import STAKES
 
 RNG = np.random.default_rng
 BITS = np.array([[i >> b & 1 for b in range(3)] for i in range(8)], dtype=float)

@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 import noisewise as nw
 from noisewise.checks.comparison import same
 from noisewise.regression import condensed_sets, newton
+from noisewise.regression.sets import adaptive_level
 from noisewise.regression.sums import Sums, added
 from noisewise.theory import radii
 
@@ -179,8 +180,7 @@ def test_adaptive_sets_of_a_summary_are_those_of_the_rows_made_wider(noise):
         G, _ = condensed_sets.curvature(glm, state, glm.self_concordance)
         true = newton.visit(glm, 0.7, whole.blocks(), state.theta).curvature
         assert np.linalg.eigvalsh(true - G)[0] >= -1e-9 * np.trace(true)
-        level = radii.adaptive_level(2.0, constant, ridge=0.7, excess=np.inf, delta=0.05,
-                                     mixture=exact)  # fmt: skip
+        level = adaptive_level(2.0, constant, ridge=0.7, excess=np.inf, delta=0.05, mixture=exact)
         assert sets[0].radius >= (1 - 1e-6) * np.sqrt(2 * level)
         ratios.append([found - exact, sets[0].radius / np.sqrt(2 * level)])
         assert len(sets) == 2

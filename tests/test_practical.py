@@ -12,7 +12,6 @@ import noisewise as nw
 from noisewise import environments as env
 from noisewise.experiments import agent_lineup, agents, fixed_settings, gallery, labelled_data
 from noisewise.experiments.fixed_settings import SETTINGS, FixedSetting
-from noisewise.kernels import constant_width
 
 ALL = env.PRACTICAL | UNSEEN
 
@@ -147,7 +146,6 @@ def test_without_delay_the_loop_is_that_of_choices_and_an_agent_plays_as_its_pol
 @pytest.mark.parametrize("late", [env.Late(), env.Late(batch=7), env.Late(mean_delay=9.0)])
 @pytest.mark.parametrize("fixed", [True, False])
 def test_a_setting_is_linucb(fixed, late):
-    """The compiled loop against LinUCB of this library, played by the readable one."""
     world = drawn(env.PracticalLinear(rounds=400, fixed=fixed, late=late))
     for width in (1.0, 0.3):
         ours = FixedSetting(width).choices(world, np.random.default_rng(0))
@@ -165,18 +163,13 @@ def test_a_weighted_setting_is_weighted_thompson_without_its_draw():
 def test_the_draw_of_thompson_has_its_covariance():
     rng = np.random.default_rng(0)
     x, V = rng.normal(size=(9, 4)), np.eye(4)
-    L, theta = np.eye(4), np.empty(4)
-    add, draw = (
-        getattr(each, "py_func", each) for each in (constant_width.add_to_factor,
-                                                    constant_width.set_draw)
-    )  # fmt: skip
+    setting = FixedSetting(scale=0.3, weighted=True)
+    state = setting.start(4)
     for row, w in zip(x, rng.uniform(0.1, 9.0, size=9), strict=True):
-        add(L, row, w)
+        setting.update(state, row, rng.normal(), w**-0.5)
         V += w * np.outer(row, row)
-    np.testing.assert_allclose(L, np.linalg.cholesky(V), atol=1e-12)
-    z, m = rng.normal(size=4), rng.normal(size=4)
-    draw(L, m, 0.3, z, theta)
-    assert theta == pytest.approx(m + 0.3 * np.linalg.solve(L.T, z), abs=1e-12)
+    root = np.stack([fixed_settings.drawn_error(state, z) for z in np.eye(4)], axis=1)
+    np.testing.assert_allclose(root @ root.T, np.linalg.inv(V), atol=1e-12)
 
 
 def test_a_logistic_setting_takes_the_mode_after_each_reward():

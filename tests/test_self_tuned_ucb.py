@@ -52,10 +52,12 @@ def offered(rng, shape, t):
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("case", ["gaussian", "gaussian with sds", "wrong sds", "binomial"])
-def test_kernels_equal_the_readable_twin(case, shape):
+@pytest.mark.parametrize("lasting", [None, 100])
+def test_kernels_equal_the_readable_twin(lasting, case, shape):
     """Estimates, index, ridges, dispersion and restarts, through a change of the world."""
     family, rng, (dim, given) = case.split()[0].replace("wrong", "gaussian"), RNG(5), SHAPES[shape]
-    policy, twin = nw.SelfTunedUCB(family, **given), Twin(family, dim, **given)
+    policy = nw.SelfTunedUCB(family, **given, forget_after=lasting or "auto")
+    twin = Twin(family, dim, **given, forget_after=lasting)
     change = 560 if given else 250  # units are taken from 512 rows
     state, theta, pending = policy.start(dim), 2 * sphere(rng, 1, dim)[0], []
     if given:
@@ -74,7 +76,7 @@ def test_kernels_equal_the_readable_twin(case, shape):
             sigma *= float(np.exp(rng.normal(0, 1.5))) if case == "wrong sds" else 1.0
         policy.update(state, x, y, sigma)
         twin.update(x, y, sigma)
-        if given and t % 9 == 0:
+        if given and not lasting and t % 9 == 0:
             pending.append(arms[0])
             for each in (twin, policy):
                 each.expect(*([] if each is twin else [state]), arms[0], 0.5)
@@ -86,7 +88,8 @@ def test_kernels_equal_the_readable_twin(case, shape):
             theta = -theta
         if t % 7 == 0 or t > change + 90:
             close(policy.index(state, arms), twin.index(arms), 1e-6)
-    assert state.restarts == twin.restarts >= (case != "wrong sds")
+    assert state.restarts == twin.restarts >= (not lasting and case != "wrong sds")
+    assert not (lasting and state.restarts)
     close([2 * state.ridge, state.dispersion], [twin.ridge, twin.phi], 1e-6)
     close(state.vector.theta, twin.full.theta, 1e-6)
     close(state.matrix.penalty, twin.R, 1e-6)

@@ -6,6 +6,7 @@ import random
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -243,6 +244,58 @@ def test_rows_that_commit_late_are_learnt(address):
     process.stderr.close()
     store.close()
     other.close()
+
+
+def test_a_full_disk(tmp_path):
+    """A file system of its own: 503 while there is no room, and all goes on when there is."""
+    mount = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(tmp_path)]
+    if subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("only root may mount a file system")
+    try:
+        database, port = f"sqlite:///{tmp_path}/log.db", free_port()
+        process = start(database, port)
+        create(port)
+        client, kept, statuses = Client(f"http://127.0.0.1:{port}"), [], []
+        for i in range(400):
+            items = [{"context": context(i), "event_id": f"e{i}-{j}"} for j in range(20)]
+            statuses.append(client.ask("POST", "/v1/loops/shop/decide:batch", items)[0])
+            if statuses[-1] == 200:
+                kept += [each["event_id"] for each in items]
+            if statuses[-5:] == [503] * 5:
+                break
+        assert {*statuses} == {200, 503}
+        assert {row[2] for row in rows_of(database, "shop")} >= {*kept}
+        subprocess.run(["mount", "-o", "remount,size=40m", str(tmp_path)], check=True)
+        rewards = [{"event_id": name, "value": 1} for name in kept[-500:]]
+        status, found = client.ask("POST", "/v1/loops/shop/reward:batch", rewards)
+        assert (status, {each["status"] for each in found}) == (200, {204})
+        assert recovered(database, port) == replayed(database, "shop")
+        decided = [row[2] for row in rows_of(database, "shop") if row[1] == "decide"]
+        assert sorted(decided) == sorted(kept)
+        client.connection.close()
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+        process.stderr.close()
+        print(f"{len(kept)} decisions kept before the disk was full, none lost")
+    finally:
+        subprocess.run(["umount", "-l", str(tmp_path)], check=True)
+
+
+def test_a_process_whose_thread_fails_ends(tmp_path):
+    """A row that is no JSON: the process ends with an error, so that it is started again."""
+    database, port = f"sqlite:///{tmp_path}/log.db", free_port()
+    process = start(database, port)
+    create(port)
+    client = Client(f"http://127.0.0.1:{port}")
+    client.ask("POST", "/v1/loops/shop/decide", {"context": context(0), "event_id": "one"})
+    with sqlite3.connect(tmp_path / "log.db") as raw:
+        raw.execute("UPDATE events SET body = 'x'")
+    raw.close()
+    with pytest.raises((HTTPException, OSError)):
+        client.ask("POST", "/v1/loops/shop/events/one/reward", {"value": 1})
+    assert process.wait(30) == 70
+    assert "a thread has failed" in process.stderr.read()
+    process.stderr.close()
 
 
 def test_the_log_is_on_the_disk_before_an_answer_leaves(tmp_path):

@@ -34,8 +34,7 @@ class Ellipsoid(OneLine):
     def width(self, x: ArrayLike) -> FloatOrArray:
         """Return half the range of the score ``x . mu`` over the set."""
         x, single = features(x, len(self.centre))
-        variance = np.einsum("ij,ij->i", matmul(x, self.inverse), x)
-        half = self.radius * np.sqrt(np.maximum(variance, 0.0))
+        half = self.radius * np.sqrt(linalg.forms(x, self.inverse))
         return float(half[0]) if single else half
 
     def upper(self, x: ArrayLike) -> FloatOrArray:

@@ -118,7 +118,7 @@ def one_of(name: str, value: object, allowed: tuple[str, ...]) -> str:
     return str(value)
 
 
-def numbers(name: str, value: ArrayLike, *, check: bool = True) -> Array:
+def numbers(name: str, value: object, *, check: bool = True) -> Array:
     """Return ``value`` as a float array; ``check`` that it holds no NaN or infinity."""
     if type(value) is float or type(value) is np.float64:
         value = np.asarray(value)

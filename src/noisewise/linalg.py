@@ -95,6 +95,11 @@ def norm(v: Array, M: Array) -> float:
     return float(np.sqrt(max(float(matmul(v, M) @ v), 0.0)))
 
 
+def forms(x: Array, M: Array) -> Array:
+    """Return x'Mx of each row, at least 0."""
+    return np.maximum(np.einsum("ij,ij->i", matmul(x, M), x), 0.0)
+
+
 @one_thread_beyond(SMALL)
 def largest_eigenvalue_bound(P: Array) -> float:
     """Return an upper bound of the largest eigenvalue of ``P``, within d^(1/16) of it.

@@ -178,6 +178,7 @@ class Agent(Learning, Comparing):
         record: int | None = None,
         capacity: int = 10_000,
         keep_rows: int = 50_000,
+        forget_after: float | str = "auto",
         baseline: object = None,
         holdout: float = 0.0,
         guaranteed: bool = False,
@@ -190,12 +191,18 @@ class Agent(Learning, Comparing):
         ``guaranteed`` the policy is logistic `FTRLUCB`, which explores more and has one, for arms
         of norm at most ``feature_bound`` and a parameter of norm at most ``parameter_bound``; these
         bounds are not used otherwise. At most ``keep_rows`` rewards are kept, older ones as sums.
-        `for_means` is the same function: there each reward is the mean of ``trials`` rewards 0 or
-        1, and a share of n trials counts n times. The other arguments are those of `Agent`.
+        By default the agent starts over when it notices that the world has changed. If you know how
+        fast it drifts, pass a number as ``forget_after``: older rewards then count less and less,
+        so that all together count as that many. `for_means` is the same function: there each reward
+        is the mean of ``trials`` rewards 0 or 1, and a share of n trials counts n times. The other
+        arguments are those of `Agent`.
         """
         glm = GLM("logistic", feature_bound, parameter_bound)
-        policy: Policy[Any] = SelfTunedUCB("binomial", keep_rows=keep_rows)
+        policy: Policy[Any] = SelfTunedUCB(
+            "binomial", keep_rows=keep_rows, forget_after=forget_after
+        )
         if guaranteed:
+            _refuse_forgetting(forget_after)
             policy = import_module("noisewise.bandits.ftrl_ucb").FTRLUCB(glm, "likelihood")
         return cls(
             policy, dim, seed, rewards=(0.0, 1.0), arms=arms, randomise=randomise, among=among,
@@ -216,6 +223,7 @@ class Agent(Learning, Comparing):
         record: int | None = None,
         capacity: int = 10_000,
         keep_rows: int = 50_000,
+        forget_after: float | str = "auto",
         baseline: object = None,
         holdout: float = 0.0,
         guaranteed: bool = False,
@@ -231,12 +239,16 @@ class Agent(Learning, Comparing):
         parameter of norm at most ``parameter_bound`` (pass it unless rewards are of size 1). There
         a running standard deviation of residuals replaces one that is not given, and `explain` says
         so. The bounds are not used otherwise. At most ``keep_rows`` rewards are kept, older ones as
-        sums. The other arguments are those of `Agent`.
+        sums; ``forget_after`` is as for `for_binary_rewards`. The other arguments are those of
+        `Agent`.
         """
         glm = GLM("identity", feature_bound, parameter_bound)
-        policy: Policy[Any] = SelfTunedUCB("gaussian", keep_rows=keep_rows)
+        policy: Policy[Any] = SelfTunedUCB(
+            "gaussian", keep_rows=keep_rows, forget_after=forget_after
+        )
         size = glm.score_bound
         if guaranteed:
+            _refuse_forgetting(forget_after)
             kind, ridge = import_module("noisewise.bandits.ftrl_ucb").FTRLUCB, glm.ridge
             policy = kind(glm, noise_floor=0.05 * size, ridge=ridge / glm.parameter_bound**2)
         agent = cls(
@@ -250,7 +262,7 @@ class Agent(Learning, Comparing):
 
     def choose(
         self,
-        arms: Any,
+        arms: Any = None,
         key: Key = None,
         sigma: ArrayLike | None = None,
         *,
@@ -262,7 +274,8 @@ class Agent(Learning, Comparing):
         """Return the index of the arm to play, and remember its features under ``key``.
 
         ``arms`` is (K, dim) and may be another set every time; or a context where the agent has
-        `Arms`, and an action's name is returned, of those in ``actions`` or of all. Without a key
+        `Arms` (nothing where there is none), and an action's name is returned, of those in
+        ``actions`` or of all. Without a key
         only the last decision is remembered, under None. ``sigma``, (K,), is the standard deviation
         of each arm's reward, for policies that need it. ``with_probabilities`` adds the probability
         of each arm. ``subject`` says who the decision is for, a string or an integer: with a
@@ -277,6 +290,8 @@ class Agent(Learning, Comparing):
         a context beyond 2^53 (about 9e15).
         """
         key = None if key is None else checked_key(key, self.dim)
+        if self.arms is None and arms is None:
+            raise ValueError("arms is None; pass the arms to choose from")
         offer = None
         if self.arms or actions:
             try:
@@ -380,6 +395,7 @@ class Agent(Learning, Comparing):
         """Return the arm to play, and probabilities where these are recorded or to be ``told``."""
         self._announce(x, key)
         k, p = self.policy.select(self.state, x, self.rng, sigma), None
+        preferred = k
         if self.randomisation.share or self.holdout.share or self.record.capacity or told:
             k, p = self.randomisation.draw(self.policy, self.state, x, k, self.rng)
         own, held = p, False
@@ -391,17 +407,19 @@ class Agent(Learning, Comparing):
         if len(self._pending.arms) >= self.capacity:
             self._drop()
         self._pending.add(key, x[k].copy())
-        self._note(key, x, offer, [k])
+        self._note(key, x, offer, [k], preferred)
         if p is not None:
             self._write_down([key], offer or Offer(x), [k], [p])
         if self.experiment is not None:
             self._note_decision(key, offer, k, own, subject, held)
         return k, p
 
-    def _note(self, key: Key, x: Array, offer: Offer | None, chosen: list[int]) -> None:
-        """Remember for `health` what was chosen."""
+    def _note(
+        self, key: Key, x: Array, offer: Offer | None, chosen: list[int], preferred: int
+    ) -> None:
+        """Remember for `health` what was chosen, and what the policy preferred."""
         if self.watch.note(key, offer.called(chosen) if offer else chosen):
-            self.watch.look(self.policy, self.state, offer or Offer(x), chosen[0])
+            self.watch.look(self.policy, self.state, offer or Offer(x), preferred)
         self.watch.forget_all_but(self._pending.arms)
 
     def _write_down(self, keys: list[Any], offer: Offer, chosen: list[int], p: Any) -> None:
@@ -425,7 +443,7 @@ class Agent(Learning, Comparing):
         size = slates.size_of(top, len(x), self.capacity)
         self._announce(x, key)
         best = slates.ranked(self.policy, self.state, x, size, self.rng, sigma)
-        p, held = None, False
+        preferred, p, held = best[0], None, False
         if self.randomisation.share or self.holdout.share or self.record.capacity or told:
             best, p = slates.draw(self.randomisation, self.policy, self.state, x, best, self.rng)
         if self.holdout.share and p is not None:
@@ -437,7 +455,7 @@ class Agent(Learning, Comparing):
             self._drop()
         called = offer.called(best) if offer else best
         self._pending.add_slate(key, tuple(called), [x[k].copy() for k in best])
-        self._note(key, x, offer, best)
+        self._note(key, x, offer, best, preferred)
         if p is not None:
             self._write_down([*self._pending.newest], offer or Offer(x), best, p)
         for slot in self._pending.newest:
@@ -477,7 +495,7 @@ class Agent(Learning, Comparing):
             if len(self._pending.arms) >= self.capacity:
                 self._drop()
             self._pending.add(key, offer.x[0].copy())
-            self._note(key, offer.x, offer, [0])
+            self._note(key, offer.x, offer, [0], 0)
             if baseline is not None:
                 self._note_decision(key, None, 0, None, who, baseline)
             self._announce(offer.x)
@@ -649,3 +667,11 @@ class Agent(Learning, Comparing):
             )
         self.dropped += 1
         self._give_up(owner(next(iter(self._pending.arms))))
+
+
+def _refuse_forgetting(forget_after: float | str) -> None:
+    if forget_after != "auto":
+        raise ValueError(
+            f"forget_after is {forget_after!r} for a guaranteed agent, whose bounds hold where "
+            "nothing changes; leave one of them out"
+        )

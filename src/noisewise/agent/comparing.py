@@ -17,6 +17,7 @@ from .experiment import AGENT, BASELINE, Decision, Experiment
 from .group_rewards import Bounds
 from .holdout import Holdout
 from .offers import Offer
+from .randomisation import Randomisation
 
 DRAWN = "the random draw of decisions"
 STEADY = "each action earning the same on average at all times"
@@ -34,6 +35,7 @@ class Comparing:
     rewards: tuple[float, float] | None
     holdout: Holdout
     experiment: Experiment | None
+    randomisation: Randomisation
     _lock: RLock
 
     def gain(self, delta: float = 0.05) -> Difference:
@@ -98,10 +100,11 @@ class Comparing:
         steady : bool, optional
             Whether what each action earns on average stays the same, as it may without a context.
             Then the interval comes from the actions' own rewards; this is the default without a
-            context. If not, it comes from rewards divided by the probabilities with which actions
-            were drawn, and is of the average difference over the decisions so far, whatever
-            contexts and rates do. The agent must draw ``among="all"`` for that. It is wider where
-            the agent prefers one action for a while and then another.
+            context, unless all decisions are drawn at random, as in an A/B test. If not, it comes
+            from rewards divided by the probabilities with which actions were drawn, and is of the
+            average difference over the decisions so far, whatever contexts and rates do. The agent
+            must draw ``among="all"`` for that. It is wider where the agent prefers one action for a
+            while and then another.
         delta : float, in (0, 1)
             The probability that the interval ever misses.
 
@@ -123,7 +126,8 @@ class Comparing:
         """
         delta = probability("delta", delta)
         kept = self._compared(steady)
-        steady = kept.plain is not None if steady is None else steady
+        if steady is None:
+            steady = kept.plain is not None and (kept.drawn is None or self.randomisation.share < 1)
         a, b = self._position("first", first), self._position("second", second)
         if a == b:
             raise ValueError(f"second is {shown(second)}, as first is; pass another action")
@@ -132,7 +136,7 @@ class Comparing:
             partial = "" if steady else _partial(kept.partial)
             notes = notes_of(kept.waiting, kept.given_up, partial)
         promise, rests = _words(STEADY if steady else DRAWN, self.rewards)
-        names = word("first", first), word("second", second)
+        names = repr(word("first", first)), repr(word("second", second))
         counted = [("decisions", _pair(counts))]
         return _difference(names, found, counted, delta, promise, rests, notes)
 

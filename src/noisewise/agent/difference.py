@@ -48,21 +48,31 @@ class Difference:
 
     @property
     def sentence(self) -> str:
-        """The finding in words."""
+        """The finding in words, numbers to the third digit of the width of the interval."""
         a, b = self.names
         if math.isnan(self.value):
             return f"There are no rewards yet of {' and '.join(self._without())}."
-        first, second = map(_number, self.means)
+        first, second = map(self._rounded, self.means)
         found = f"{a[0].upper()}{a[1:]} earned {first} per decision and {b} {second}"
         if math.isinf(self.lower):
             return f"{found}; too few for an interval of the difference."
         level = f"{100 * (1 - self.delta):g} % interval"
-        ends = f"from {_number(self.lower, '+')} to {_number(self.upper, '+')}"
+        ends = f"from {self._rounded(self.lower, '+')} to {self._rounded(self.upper, '+')}"
         if self.lower > 0 or self.upper < 0:
             verdict = f"{a} earns {'more' if self.lower > 0 else 'less'} than {b}"
         else:
             verdict = "it contains 0, so it is open which of them earns more"
-        return f"{found}: a difference of {_number(self.value, '+')}, {level} {ends}; {verdict}."
+        return (
+            f"{found}: a difference of {self._rounded(self.value, '+')}, {level} {ends}; {verdict}."
+        )
+
+    def _rounded(self, value: float, sign: str = "") -> str:
+        """Return a number to the third digit of the width of the interval."""
+        width = self.upper - self.lower
+        if not 0 < width < math.inf:
+            return _number(value, sign)
+        digits = 2 - math.floor(math.log10(width))
+        return f"{round(value, digits):{sign},.{max(digits, 0)}f}"
 
     def _without(self) -> list[str]:
         return [n for n, mean in zip(self.names, self.means, strict=True) if math.isnan(mean)]
@@ -71,7 +81,11 @@ class Difference:
         """Return the table as words, heads first."""
         heads = ("group", *(name for name, _ in self.counts), "mean reward")
         lines = [
-            (clean(name), *(f"{each[i]:,}" for _, each in self.counts), _number(self.means[i]))
+            (
+                clean(name),
+                *(f"{each[i]:,}" for _, each in self.counts),
+                self._rounded(self.means[i]),
+            )
             for i, name in enumerate(self.names)
         ]
         return [heads, *lines]

@@ -3,7 +3,7 @@ r"""Mean rewards of groups of decisions, and their differences, from sums that d
 Groups are drawn with probabilities p of at least ``least``. With a centre q, the mean of the
 rewards before, :math:`x_t = (r_t - q_t)/p_t` of a decision for A, and less that of one for B, has
 the difference of what A and B earn as its mean, given the past, whatever contexts and rates do.
-So the bounds of `mean_bounds` hold for the average difference so far. As no decision is for both,
+So the bounds of `betting` hold for the average difference so far. As no decision is for both,
 :math:`\log(1 + \beta(x^A - x^B))` is a sum over the two: each group has its own, for all pairs.
 
 Where groups are not drawn (``least`` = 0), each group's own rewards are taken, and what each earns
@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from ..printing import OneLine
 from ..protocols import Array
 from ..states import check_fields
-from . import mean_bounds
-from .mean_bounds import STAKES
+from ..theory.betting import STAKES, difference_bound, lower_bound_of_sums
+from ..theory.mixtures import asymptotic_half_width
 from .observations import limits_of
 
 ENOUGH = 50.0  # effective decisions of a group before means are about normal
@@ -131,9 +131,9 @@ class GroupRewards(OneLine):
     def _lower(self, a: int, b: int, delta: float) -> float:
         if self.least:
             sums = self.up[a] + self.down[b]
-            return mean_bounds.lower_bound(sums, self.count, delta, self.least)
+            return lower_bound_of_sums(sums, self.count, delta, self.least)
         n, k = self.totals[[a, b], COUNT].tolist()
-        return mean_bounds.difference_bound(self.up[a], n, self.down[b], k, delta)
+        return difference_bound(self.up[a], n, self.down[b], k, delta)
 
     def _half_width(self, a: int, b: int, delta: float) -> float:
         """Return half the width of an approximate interval, infinite for too few rewards."""
@@ -153,4 +153,4 @@ def _half_width(n: float, powers: Array, delta: float) -> float:
     m = one / n
     squares = max(two - n * m * m, 0.0)
     fourths = four - 4 * m * three + 6 * m * m * two - 3 * n * m**4
-    return mean_bounds.asymptotic_half_width(n, squares, fourths, delta)
+    return asymptotic_half_width(n, squares, fourths, delta)

@@ -66,8 +66,8 @@ class Watch:
     """What an agent remembers of its decisions beside those that are pending.
 
     ``taken`` counts actions; ``since`` has, by key, how many were taken before a pending one.
-    ``explored`` and ``clipped`` are of samples: whether the action was not the one of the highest
-    estimate, and whether the context was beyond what the policy has seen.
+    ``explored`` and ``clipped`` are of samples: whether the policy preferred another action than
+    that of the highest estimate, and whether the context was beyond what the policy has seen.
     """
 
     taken: int = 0
@@ -123,7 +123,7 @@ class Watch:
         return self.taken // every > before // every
 
     def look(self, policy: Policy[Any], state: Any, offer: Offer, k: int) -> None:
-        """Remember whether a decision was made to learn, and whether its context was odd."""
+        """Remember whether arm ``k`` is preferred to learn, and whether its context is odd."""
         estimates = means(policy, state, offer.x) if hasattr(state, "dim") else None
         if estimates is None:
             return
@@ -200,8 +200,8 @@ def health(
         share, late = sum(watch.explored) / len(watch.explored), count > 10 * state.dim + ENOUGH
         found.append(Finding(
             "exploration", share,
-            f"The bonus decided {100 * share:.0f} % of recent decisions: they were not those of "
-            "the highest estimate.",
+            f"The bonus decided {100 * share:.0f} % of recent decisions: without it another action "
+            "would have been preferred.",
             "Rewards are few for so many features: leave some out, use interactions='shared', or "
             "hash words into fewer columns." if late and share > EXPLORING else "",
         ))  # fmt: skip

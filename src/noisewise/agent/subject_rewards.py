@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..printing import OneLine
 from ..protocols import Array
 from ..states import check_array, check_fields
-from . import mean_bounds
+from ..theory.mixtures import asymptotic_half_width
 from .group_rewards import ENOUGH, Bounds
 
 MOST = 100_000  # subjects whose sums are kept apart; those not seen for longest are closed
@@ -100,7 +100,7 @@ class SubjectRewards(OneLine):
             signs = np.array([m**4, -4 * m**3, 6 * m**2, -4 * m, 1.0])
             fourths += float(signs @ own[6:]) / count**4
         k = float(size.sum())  # of terms whose mean is the error
-        half = mean_bounds.asymptotic_half_width(k, k * k * squares, k**4 * fourths, delta)
+        half = asymptotic_half_width(k, k * k * squares, k**4 * fourths, delta)
         value = float(mu[0] - mu[1])
         return Bounds((a, b), value - half, value + half)
 

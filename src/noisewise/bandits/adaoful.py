@@ -51,7 +51,7 @@ class AdaOFULState(LinearState):
 
 
 @dataclass(frozen=True)
-class AdaOFUL(LinearUCB):
+class AdaOFUL(LinearUCB[AdaOFULState]):
     r"""Optimism around an adaptive pseudo-Huber estimate.
 
     .. math:: \hat\theta = \arg\min_{\|\theta\|\le S} \lambda\|\theta\|^2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Generic, TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -52,7 +52,10 @@ class GLMUCBState(OneLine):
         return self.estimate.theta
 
 
-class Designed:
+State = TypeVar("State", bound=GLMUCBState)
+
+
+class Designed(Generic[State]):
     """An `FTRL` in which all rewards weigh the same; a policy says how it chooses."""
 
     glm: GLM
@@ -78,7 +81,7 @@ class Designed:
         return GLMUCBState(self.ftrl.start(dim), ridge.start(dim, self.ridge))
 
     @writes
-    def update(self, state: Any, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+    def update(self, state: State, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward; all weigh the same."""
         x, y, _ = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
         ridge.refuse_overflow(x, y, 1.0)

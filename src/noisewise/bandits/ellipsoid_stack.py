@@ -6,6 +6,7 @@ import numpy as np
 
 from ..blas import matmul
 from ..confidence import Ellipsoid
+from ..linalg import forms
 from ..printing import OneLine
 from ..protocols import Array
 from ..states import check_array, check_layout, check_rows, check_type
@@ -53,8 +54,7 @@ class EllipsoidStack(OneLine):
         """Return the upper bound by each ellipsoid (n, rows), infinite where it is not known."""
         bounds = np.full((len(self.radii), len(x)), np.inf)
         for i in np.flatnonzero(np.isfinite(self.radii)):
-            square = np.einsum("ij,ij->i", matmul(x, self.inverses[i]), x)
-            reach = scale * self.radii[i] * np.sqrt(np.maximum(square, 0.0))
+            reach = scale * self.radii[i] * np.sqrt(forms(x, self.inverses[i]))
             bounds[i] = matmul(x, self.centres[i]) + reach
         return bounds
 

@@ -20,7 +20,7 @@ from .designs import Designed, GLMUCBState
 
 
 @dataclass(frozen=True)
-class GLMUCB(Designed):
+class GLMUCB(Designed[GLMUCBState]):
     r"""Play :math:`\arg\max_x \varphi(x\cdot\hat\theta) + \rho_t\|x\|_{M^{-1}}`.
 
     .. math:: M = 2\lambda I + \sum x x^\top,

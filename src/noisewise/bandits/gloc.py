@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from numpy.typing import ArrayLike
 
@@ -42,7 +42,7 @@ class GLOCState(LinearState):
 
 
 @dataclass(frozen=True)
-class GLOC(LinearUCB):
+class GLOC(LinearUCB[GLOCState]):
     r"""Optimism around a regression on the scores that an online Newton step predicted.
 
     With :math:`z_s = x_s\cdot\theta_s` the learner's scores before each reward,
@@ -110,7 +110,7 @@ class GLOC(LinearUCB):
         fresh = ridge.start(dim, self.ridge)
         return GLOCState(**vars(fresh), learner=self.learner.start(dim), regret=first)
 
-    def radius(self, state: Any, scale: float = 1.0) -> float:
+    def radius(self, state: GLOCState, scale: float = 1.0) -> float:
         """Return the radius times ``scale``."""
         q = score_error(state.regret, self.sigma, self.glm.min_slope, self.delta)
         left = state.squares - float(matmul(state.b, state.inverse) @ state.b)

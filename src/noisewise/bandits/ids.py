@@ -20,7 +20,7 @@ from .ridge import LinearState
 
 
 @dataclass(frozen=True)
-class IDS(ConfidenceBounds):
+class IDS(ConfidenceBounds[LinearState]):
     r"""Play the arm of least squared regret per unit of information, at the noise of each arm.
 
     .. math:: \Psi(x) = \frac{D(x)^2}{I(x)},\qquad D(x) = \max_{x'} u(x') - l(x)

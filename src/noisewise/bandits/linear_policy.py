@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.random import Generator
@@ -17,8 +16,10 @@ from . import ridge
 from .arms import candidates, first_best, observation
 from .ridge import LinearState
 
+State = TypeVar("State", bound=LinearState)
 
-class LinearPolicy:
+
+class LinearPolicy(Generic[State]):
     """Ridge regression: a policy says how it selects and how a reward is weighted."""
 
     ridge: float
@@ -27,12 +28,12 @@ class LinearPolicy:
         """Make the state of a fresh learner."""
         return ridge.start(dim, self.ridge)
 
-    def weight(self, state: LinearState, x: Array, sigma: float) -> float:
+    def weight(self, state: State, x: Array, sigma: float) -> float:
         """Return the weight of a reward of arm ``x``."""
         return 1.0
 
     @writes
-    def update(self, state: Any, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+    def update(self, state: State, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward."""
         x, y, s = observation(arm, reward, sigma, state.dim, self._longest)
         ridge.learn(state, x, y, self.weight(state, x, s))
@@ -42,17 +43,17 @@ class LinearPolicy:
         return trait(self, "feature_bound", np.inf)
 
 
-class IndexPolicy(LinearPolicy, ABC):
+class IndexPolicy(LinearPolicy[State], ABC):
     """A linear policy that selects the arm of the largest index."""
 
     def select(
-        self, state: LinearState, arms: ArrayLike, rng: Generator, sigma: ArrayLike | None = None
+        self, state: State, arms: ArrayLike, rng: Generator, sigma: ArrayLike | None = None
     ) -> int:
         """Return the arm of the largest index; nothing is random."""
         return first_best(self.index(state, candidates(arms, state.dim, self._longest)))
 
     @abstractmethod
-    def index(self, state: LinearState, x: Array) -> Array:
+    def index(self, state: State, x: Array) -> Array:
         """Return the index of every arm."""
 
 
@@ -60,8 +61,3 @@ def check_optimism(policy: object) -> None:
     """Check the numbers that all policies with upper confidence bounds have."""
     coerce_positive(policy, "delta", by=probability)
     coerce_positive(policy, "radius_scale", zero=True)
-
-
-def self_normalised(state: LinearState, delta: float) -> float:
-    r"""Return :math:`\sqrt{2\log(1/\delta) + \log\det(V/2\lambda)}`."""
-    return math.sqrt(2 * math.log(1 / delta) + state.log_det)

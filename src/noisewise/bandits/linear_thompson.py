@@ -18,7 +18,7 @@ from .ridge import LinearState
 
 
 @dataclass(frozen=True)
-class LinearThompson(LinearPolicy):
+class LinearThompson(LinearPolicy[LinearState]):
     r"""Play the best arm of one drawn parameter, :math:`\arg\max_x x\cdot\tilde\theta`.
 
     .. math:: \tilde\theta \sim N(\hat\theta, \text{scale}^2\,V^{-1}),\quad

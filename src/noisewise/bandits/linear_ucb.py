@@ -9,11 +9,10 @@ from ..confidence import Ellipsoid
 from ..inputs import coerce_positive
 from ..protocols import Array
 from . import ridge
-from .linear_policy import IndexPolicy, LinearPolicy, check_optimism, self_normalised
-from .ridge import LinearState
+from .linear_policy import IndexPolicy, LinearPolicy, State, check_optimism
 
 
-class ConfidenceBounds(LinearPolicy):
+class ConfidenceBounds(LinearPolicy[State]):
     r"""The ellipsoid of radius :math:`\beta = \text{noise} + \sqrt{2\lambda}\,S`.
 
     The noise part is that of standardised rewards unless a policy says otherwise.
@@ -23,29 +22,29 @@ class ConfidenceBounds(LinearPolicy):
     radius_scale: float
     parameter_bound: float
 
-    def upper(self, state: LinearState, x: Array) -> Array:
+    def upper(self, state: State, x: Array) -> Array:
         """Return the upper bound of every arm."""
         return ridge.upper_bounds(state, x, self.radius(state, self.radius_scale))
 
-    def radius(self, state: LinearState, scale: float = 1.0) -> float:
+    def radius(self, state: State, scale: float = 1.0) -> float:
         """Return the radius, its noise part times ``scale``."""
         return scale * self.noise_radius(state) + self.bias(self.parameter_bound)
 
-    def noise_radius(self, state: LinearState) -> float:
-        """Return the part of the radius that is due to noise."""
-        return self_normalised(state, self.delta)
+    def noise_radius(self, state: State) -> float:
+        r"""Return what is due to noise, :math:`\sqrt{2\log(1/\delta) + \log\det(V/2\lambda)}`."""
+        return math.sqrt(2 * math.log(1 / self.delta) + state.log_det)
 
     def bias(self, parameter_bound: float) -> float:
         r"""Return :math:`\sqrt{2\lambda} S`, what the ridge adds to a radius."""
         return math.sqrt(2 * self.ridge) * parameter_bound
 
-    def confidence(self, state: LinearState) -> tuple[Ellipsoid]:
+    def confidence(self, state: State) -> tuple[Ellipsoid]:
         """Return the set of the theorem, whatever ``radius_scale``."""
         return (Ellipsoid(state.theta, state.inverse.copy(), self.radius(state)),)
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinearUCB(ConfidenceBounds, IndexPolicy):
+class LinearUCB(ConfidenceBounds[State], IndexPolicy[State]):
     r"""Play :math:`\arg\max_x x\cdot\hat\theta + \beta\|x\|_{V^{-1}}`.
 
     Parameters
@@ -66,6 +65,6 @@ class LinearUCB(ConfidenceBounds, IndexPolicy):
         coerce_positive(self, "ridge")
         check_optimism(self)
 
-    def index(self, state: LinearState, x: Array) -> Array:
+    def index(self, state: State, x: Array) -> Array:
         """Return the upper bound of every arm."""
         return self.upper(state, x)

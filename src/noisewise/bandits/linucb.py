@@ -12,7 +12,7 @@ from .ridge import LinearState, upper_bounds
 
 
 @dataclass(frozen=True)
-class LinUCB(IndexPolicy):
+class LinUCB(IndexPolicy[LinearState]):
     r"""Play :math:`\arg\max_x x\cdot\hat\theta + \alpha\|x\|_{V^{-1}}` with a constant width.
 
     By default :math:`\alpha = 1 + \sqrt{\log(2/\delta)/2}`, recalled from the paper and not

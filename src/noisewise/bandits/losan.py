@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from numpy.typing import ArrayLike
 
@@ -30,7 +30,7 @@ class LOSANState(LinearState):
 
 
 @dataclass(frozen=True)
-class LOSAN(LinearUCB):
+class LOSAN(LinearUCB[LOSANState]):
     r"""Optimism whose set shrinks with the noise seen; ``sigma`` need only be an upper bound.
 
     .. math:: w = \min(1, \|x\|_{V^{-1}}^{-1})^2,\qquad
@@ -86,7 +86,7 @@ class LOSAN(LinearUCB):
         """Make the state of a fresh learner."""
         return LOSANState(**vars(ridge.start(dim, self.ridge)))
 
-    def radius(self, state: Any, scale: float = 1.0) -> float:
+    def radius(self, state: LOSANState, scale: float = 1.0) -> float:
         """Return the radius, its noise part times ``scale``."""
         noise = 2 * self.sigma**2 * math.log(1 / self.delta) + state.excess
         return math.hypot(scale * math.sqrt(noise), self.bias(self.parameter_bound))

@@ -10,7 +10,7 @@ from .ridge import LinearState
 
 
 @dataclass(frozen=True)
-class OFUL(LinearUCB):
+class OFUL(LinearUCB[LinearState]):
     r"""Optimism for noise of one known scale; given standard deviations are not used.
 
     .. math:: \beta = \sigma\sqrt{2\log(1/\delta) + \log\det(V/2\lambda)} + \sqrt{2\lambda}\,S

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .. import linalg
 from ..blas import matmul
 from ..glm import GLM
 from ..inputs import dimension
@@ -87,5 +88,5 @@ class PracticalIndex(GuaranteedIndex):
 def bonus(glm: GLM, gain: float, state: OptimismState, x: Array) -> Array:
     """Return what the practical index adds to the estimated score of every arm."""
     P = curvature_inverse(glm, state.layers[0])
-    h = np.maximum(np.einsum("ij,ij->i", matmul(x, P), x), 0.0)
+    h = linalg.forms(x, P)
     return np.sqrt(gain * h * (3 + np.log1p(state.curvature * h)))

@@ -6,8 +6,9 @@ import numpy as np
 
 from ..blas import matmul
 from ..kernels.self_tuned_ucb_numbers import GAUSSIAN, clear_correlation
-from ..linalg import factor, invert
+from ..linalg import factor, forms, invert
 from ..protocols import Array
+from ..theory.mixtures import half_width
 from .self_tuned_ucb_state import SelfTunedUCBState
 
 CHUNK = 4096  # rows at a time
@@ -29,7 +30,7 @@ def score_bounds(state: SelfTunedUCBState, x: Array, delta: float) -> tuple[Arra
     z = state.features(x)
     score, gaussian = matmul(z, state.vector.theta), s.family == GAUSSIAN
     score = score + s.origin
-    h = _forms(z, state.matrix.inverse)
+    h = forms(z, state.matrix.inverse)
     common = s.dispersion if gaussian else 1.0
     if state.count == 0 or not common > 0:
         half = np.full(len(x), math.inf if gaussian else 0.0) + _mixed(h, 1.0, 1.0, delta)
@@ -45,43 +46,41 @@ def score_bounds(state: SelfTunedUCBState, x: Array, delta: float) -> tuple[Arra
     if sure and s.novelty > 0:
         novel = s.novel_residuals / s.novelty
         phi = common + max(novel - common, 0.0) * u / (1 + u)
-        own = np.divide(_forms(z, state.matrix.sandwich), h, np.zeros_like(h), where=h > 0)
+        own = np.divide(forms(z, state.matrix.sandwich), h, np.zeros_like(h), where=h > 0)
         phi = np.maximum(phi, (own + h * phi) / (1 + h))
-    half = _mixed(h, more * phi, s.information / max(len(parts) + s.condensed, 1), delta)
+    half = _mixed(h, more * phi, s.information / max(state.effective_count, 1), delta)
     return score - half, score + half
 
 
 def _plain_fit(state: SelfTunedUCBState, z: Array) -> tuple[Array, Array, Array]:
     """Return score, h and phi of each arm with all rewards that are kept counted in full.
 
-    phi is the larger of the mean squared residual and the arm's own, by a sandwich.
+    phi is the larger of the mean squared residual and the arm's own, by a sandwich. Older rewards
+    count less where they are discounted.
     """
-    n, penalty = int(state.number.stored), state.matrix.penalty
+    n, penalty, count = state.stored, state.matrix.penalty, 0.0
     gram, moment, noise, total = penalty.copy(), np.zeros(len(penalty)), np.zeros_like(penalty), 0.0
     for first in range(0, n, CHUNK):
         a, y = state.history(first, first + CHUNK)
-        gram, moment = gram + matmul(a.T, a), moment + matmul(a.T, y)
+        w = state.counted(first, first + CHUNK)
+        gram, moment = gram + matmul(a.T * w, a), moment + matmul(a.T * w, y)
     inverse = invert(factor(gram))
     theta = matmul(inverse, moment)
     for first in range(0, n, CHUNK):
         a, y = state.history(first, first + CHUNK)
-        square = (y - matmul(a, theta)) ** 2
-        noise, total = noise + matmul(a.T * square, a), total + square.sum()
-    h, pz = _forms(z, inverse), matmul(z, inverse)
-    own = np.divide(_forms(pz, noise), h, np.zeros_like(h), where=h > 0)
-    phi = np.maximum(total / (n - 1), own)
+        w = state.counted(first, first + CHUNK)
+        square = w * (y - matmul(a, theta)) ** 2
+        noise, total = noise + matmul(a.T * (w * square), a), total + square.sum()
+        count += w.sum()
+    h, pz = forms(z, inverse), matmul(z, inverse)
+    own = np.divide(forms(pz, noise), h, np.zeros_like(h), where=h > 0)
+    phi = np.maximum(total / (count - 1), own)
     return matmul(z, theta) + state.number.origin, h, phi
 
 
-def _forms(z: Array, matrix: Array) -> Array:
-    """Return z'Az of each row, at least 0."""
-    return np.maximum(np.einsum("ij,ij->i", matmul(z, matrix), z), 0.0)
-
-
 def _mixed(h: Array, phi: float | Array, w: float, delta: float) -> Array:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        square = phi * h * (1 + w * h) * (np.log1p(1 / (w * h)) + 2 * math.log(1 / delta))
-    return np.sqrt(np.where(h > 0, square, 0.0))
+    with np.errstate(divide="ignore"):
+        return half_width(phi * h, math.inf, delta, w / phi)
 
 
 def learnt(state: SelfTunedUCBState) -> dict[str, float]:
@@ -96,6 +95,8 @@ def learnt(state: SelfTunedUCBState) -> dict[str, float]:
         known["last restart, after reward"] = state.last_restart
     if s.condensed:
         known["rewards condensed"] = int(s.condensed)
+    if s.forget_after:
+        known["rewards count together as"] = round(state.effective_count, 1)
     if s.arms > 0 and not s.blocks:
         known["typical norm of an arm"] = math.sqrt(s.norms / s.arms)
     if s.family == GAUSSIAN and state.dispersion > 0:

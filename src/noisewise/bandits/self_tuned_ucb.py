@@ -14,16 +14,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..blas import matmul
 from ..confidence import Interval
-from ..inputs import flag, generator, integer, one_of, positive, probability
+from ..inputs import finite, flag, generator, integer, one_of, positive, probability
 from ..kernels.self_tuned_ucb_numbers import TIE
 from ..links import LINKS
 from ..ownership import writes_at_once
 from ..protocols import Array
 from .arms import best_first, block, candidates, in_form, observation
 from .self_tuned_diagnostics import learnt, score_bounds
-from .self_tuned_ucb_state import LEAST_KEPT, SelfTunedUCBState, start
+from .self_tuned_ucb_state import LEAST_KEPT, LEAST_LASTING, SelfTunedUCBState, start
 
 FAMILIES = ("gaussian", "binomial")
+LIVES = 8.0  # of them whose rows are kept
 SMALLEST, LARGEST = 1e-20, 1e100  # sd, and products, that can be computed with
 Places = NDArray[np.int64]
 
@@ -114,6 +115,11 @@ class SelfTunedUCB:
         Whether heads of blocks are features of actions.
     keep_rows : int >= 100
         How many rewards are kept.
+    forget_after : float >= 10, or "auto"
+        "auto" looks for changes of the world, see above. A number discounts older rewards instead,
+        for drift whose speed is known: one counts :math:`(1 - 1/n)^a` once a more have come, n the
+        number, so that all together count as n at most, and W, H and M are such sums. Ridges are
+        then chosen again at least four times in n rewards, and at most 8 n rewards are kept.
 
     Examples
     --------
@@ -141,6 +147,7 @@ class SelfTunedUCB:
     context: int = 0
     shared: bool = False
     keep_rows: int = 50_000
+    forget_after: float | str = "auto"
 
     def __post_init__(self) -> None:
         one_of("family", self.family, FAMILIES)
@@ -148,6 +155,10 @@ class SelfTunedUCB:
         integer("context", self.context, least=0)
         integer("keep_rows", self.keep_rows, least=LEAST_KEPT)
         flag("shared", self.shared)
+        if self.forget_after != "auto":
+            least = f'a number of rewards, at least {LEAST_LASTING:g}, or "auto"'
+            if finite("forget_after", self.forget_after, least) < LEAST_LASTING:
+                raise ValueError(f"forget_after is {self.forget_after!r}; pass {least}")
         if (self.blocks == 0) != (self.context == 0):
             raise ValueError(
                 f"blocks is {self.blocks} and context {self.context}; pass both, or neither"
@@ -163,15 +174,24 @@ class SelfTunedUCB:
         """The family as kernels have it."""
         return FAMILIES.index(self.family)
 
+    @property
+    def _layout(self) -> tuple[int, int, int, bool, int, float]:
+        """What the state has to know. Rows of old rewards that hardly count are condensed."""
+        lasting, kept = 0.0, self.keep_rows
+        if not isinstance(self.forget_after, str):
+            lasting = float(self.forget_after)
+            kept = min(kept, max(LEAST_KEPT, math.ceil(LIVES * lasting)))
+        return self._kind, self.blocks, self.context, self.shared, kept, lasting
+
     def start(self, dim: int) -> SelfTunedUCBState:
         """Make the state of a fresh learner."""
-        return start(dim, self._kind, self.blocks, self.context, self.shared, self.keep_rows)
+        return start(dim, *self._layout)
 
     def check_state(self, state: SelfTunedUCBState) -> None:
         """Raise unless the state is of this family, with these blocks."""
         s = state.number
-        own = self._kind, self.blocks, self.context, self.shared, self.keep_rows
-        if own != (s.family, s.blocks, s.context, s.shared, s.keep_rows):
+        known = s.family, s.blocks, s.context, s.shared, s.keep_rows, s.forget_after
+        if self._layout != known:
             raise ValueError(f"the policy is {self}, and the state is of another")
 
     def select(
@@ -182,28 +202,35 @@ class SelfTunedUCB:
         sigma: ArrayLike | None = None,
     ) -> int:
         """Return the arm of the largest index; of equal ones any, drawn from ``rng``."""
-        if block(arms, state.dim):
-            best: int = kernels().choose(state.numbers, state.vectors, state.matrices, arms)
-            if best >= 0:
-                return best
-        index = self.index(state, candidates(arms, state.dim))
-        top = float(index.max())
-        ties = np.flatnonzero(index >= top - TIE * abs(top))
-        if len(ties) == 1:
-            return int(ties[0])
+        best, index = self._rank(state, arms, 1)
+        if best is not None:
+            return int(best[0])
         generator(rng)
-        return int(rng.choice(ties))
+        top = float(index.max())
+        return int(rng.choice(np.flatnonzero(index >= top - TIE * abs(top))))
 
     def select_top(
         self, state: SelfTunedUCBState, arms: ArrayLike, rng: np.random.Generator, top: int
     ) -> NDArray[np.intp]:
         """Return the ``top`` arms by index, best first, for little more than `select` costs."""
-        if block(arms, state.dim) and top <= len(arms):
-            best = np.empty(top, dtype=np.int64)
-            if kernels().choose_top(state.numbers, state.vectors, state.matrices, arms, best):
-                return best
+        best, index = self._rank(state, arms, top)
+        if best is not None:
+            return best
         generator(rng)
-        return best_first(self.index(state, candidates(arms, state.dim)), top, rng)
+        return best_first(index, top, rng)
+
+    def _rank(
+        self, state: SelfTunedUCBState, arms: ArrayLike, top: int
+    ) -> tuple[Places | None, Array]:
+        """Return the ``top`` arms by index, None where some are equal, and all indices."""
+        x = arms if block(arms, state.dim) else candidates(arms, state.dim)
+        if top <= len(x):
+            best, index = np.empty(top, dtype=np.int64), np.empty(len(x))
+            arrays = state.numbers, state.vectors, state.matrices
+            found = kernels().choose(*arrays, x, best, index)
+            if found >= 0:
+                return best if found else None, index
+        return None, self.index(state, candidates(x, state.dim))
 
     def index(self, state: SelfTunedUCBState, x: Array) -> Array:
         """Return the index of every arm, a score."""

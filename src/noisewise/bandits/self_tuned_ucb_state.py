@@ -22,6 +22,7 @@ from ..protocols import Array
 from ..states import check_fields, check_rows, check_semidefinite, check_type, restore_writable
 
 LEAST_KEPT = 100  # rows of history
+LEAST_LASTING = 10.0  # rewards that count, where older ones are discounted
 ROOM = 256  # rows of history, and of pending decisions, at first
 
 
@@ -74,6 +75,7 @@ class SelfTunedUCBState(OneLine):
             or s.distrust > 1
             or s.stored > room
             or s.keep_rows < LEAST_KEPT
+            or 0 < s.forget_after < LEAST_LASTING
             or s.shared > 1
             or s.pending > places
             or self.decisions[:, d].min(initial=0.0) < 0
@@ -86,6 +88,7 @@ class SelfTunedUCBState(OneLine):
 
     __setstate__ = restore_writable
     count = _whole("count", "The number of rewards learnt.")
+    stored = _whole("stored", "The number of rows of history.")
     pending = _whole("pending", "The number of decisions whose rewards are pending.")
     restarts = _whole("restarts", "How often the past was given up.")
     last_restart = _whole("last_restart", "The count when the past was last given up, or 0.")
@@ -154,6 +157,23 @@ class SelfTunedUCBState(OneLine):
         arms = np.hstack([rows[:, :e], given.reshape(len(rows), -1)])
         return self.features(arms), rows[:, -3]
 
+    def counted(self, first: int, last: int) -> Array:
+        """Return what each of these rows counts: less than 1 where older ones are discounted."""
+        last = min(last, self.stored)
+        ages = np.arange(self.stored - 1 - first, self.stored - 1 - last, -1.0)
+        return self._discount**ages
+
+    @property
+    def effective_count(self) -> float:
+        """What the rewards since the last change count together."""
+        n = self.number.stored + self.number.condensed
+        return (1 - self._discount**n) * self.number.forget_after or n
+
+    @property
+    def _discount(self) -> float:
+        lasting = self.number.forget_after
+        return 1 - 1 / lasting if lasting else 1.0
+
     @property
     def average_context(self) -> Array:
         """The mean of each column of contexts, without outliers."""
@@ -207,8 +227,9 @@ def doubled(room: int, least: int, most: int = 2**53) -> int:
 
 
 def start(
-    dim: int, family: int, blocks: int, context: int, shared: bool, keep_rows: int
-) -> SelfTunedUCBState:
+    dim: int, family: int, blocks: int, context: int, shared: bool, keep_rows: int,
+    forget_after: float,
+) -> SelfTunedUCBState:  # fmt: skip
     """Return the state before the first reward."""
     D = dimension(dim) + 1
     plain = dim - blocks * (context + 1)
@@ -218,13 +239,8 @@ def start(
         )
     numbers, vectors, matrices = np.zeros(SIZE), np.zeros((len(V), D)), np.zeros((len(M), D, D))
     s = KnownNumbers(numbers)
-    s.family, s.blocks, s.context, s.shared, s.keep_rows = (
-        family,
-        blocks,
-        context,
-        shared,
-        keep_rows,
-    )
+    s.family, s.blocks, s.context, s.shared = family, blocks, context, shared
+    s.keep_rows, s.forget_after = keep_rows, forget_after
     s.plain_ridge = s.intercept_ridge = s.typical_weight = 1.0
     vectors[[V.scale, V.apart, V.together]] = 1.0
     matrices[[M.inverse, M.bonus, M.recent_inverse, M.penalty]] = np.eye(D)

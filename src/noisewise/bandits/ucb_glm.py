@@ -36,7 +36,7 @@ class UCBGLMState(GLMUCBState):
 
 
 @dataclass(frozen=True)
-class UCBGLM(Designed):
+class UCBGLM(Designed[UCBGLMState]):
     r"""Play at random until the arms span, then :math:`\arg\max x\cdot\hat\theta +
     \alpha\|x\|_{V^{-1}}`.
 

@@ -11,7 +11,7 @@ from .ridge import LinearState
 
 
 @dataclass(frozen=True)
-class WeightedLeastSquaresUCB(LinearUCB):
+class WeightedLeastSquaresUCB(LinearUCB[LinearState]):
     r"""Optimism with rewards weighed by the inverse of their variance.
 
     .. math:: w = \max(\sigma, \text{floor})^{-2},\qquad

@@ -16,7 +16,7 @@ from .ridge import LinearState, learn
 
 
 @dataclass(frozen=True)
-class WeightedOFUL(LinearUCB):
+class WeightedOFUL(LinearUCB[LinearState]):
     r"""Optimism with variance weights and a Bernstein radius.
 
     .. math:: w = \max(\sigma, R/\sqrt d)^{-2},\qquad \ell = \log(4t^2/\delta),

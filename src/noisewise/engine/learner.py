@@ -6,13 +6,13 @@ change of P stays pending and is applied in the next round's product with x: P i
 """
 
 import numpy as np
-from numba import int64, njit, void
+from numba import boolean, int64, njit, void
 
 from ..kernels.compile_options import PART, entry
 from ..kernels.layout import ANCHOR, FINE, ROW, STEP, UNIT
 from ..kernels.links import extended
 from ..kernels.rounds import change, finish, note_row, numbers_of
-from .passes import Rows, place, refresh
+from .passes import Rows, begin_again, place, refresh
 
 
 @njit(**PART)
@@ -42,13 +42,19 @@ def add(s, a, d, x, w, pull):
     return xm + xu, c
 
 
-@entry(void(Rows, Rows, Rows, Rows, int64, int64, Rows))
-def learn(memory, X, labels, curvature, first, last, scores):
-    """Learn rows of the history from ``first`` to ``last``; set the score of each before."""
+@entry(void(Rows, Rows, Rows, Rows, int64, int64, Rows, boolean))
+def learn(memory, X, labels, curvature, first, last, scores, again):
+    """Learn rows of the history from ``first`` to ``last``; set the score of each before.
+
+    What learners know of the rows before may be computed ``again``, from their anchors, units and
+    ridges: with two kernels for these the parts of both would be compiled twice.
+    """
     d = X.shape[1]
     for e in range(memory.shape[0]):
         a = memory[e]
         s = numbers_of(a)
+        if again:
+            begin_again(s, a, d, X, labels, curvature[e], first, True)
         for t in range(first, last):
             scores[e, t - first], curvature[e, t] = add(s, a, d, X[t], labels[0, t], labels[1, t])
             if s.due != FINE:

@@ -53,7 +53,7 @@ class Learners:
         return np.asarray(self.unit * self.estimate)
 
     def move(self, theta: Array, unit: Array) -> None:
-        """Set coefficients and units; the rest is that of before until `passes.rebuild`."""
+        """Set coefficients and units; the rest is that of before until they learn `again`."""
         known = np.broadcast_to(unit > 0, theta.shape)
         self.unit[:] = unit
         self.anchor[:] = np.divide(theta, self.unit, out=np.zeros(theta.shape), where=known)

@@ -276,7 +276,9 @@ def move(s, a, d, X, labels, old, fresh, n):
 @njit(**PART)
 def renew(s, a, d, X, old, fresh, n):
     """Form H from the curvatures that a pass has noted, invert it, and step; return the inverse."""
-    unit, H, chunk = vector(a, UNIT, d), s.ridge * np.eye(d), together(d)
+    unit, H, chunk = vector(a, UNIT, d), np.zeros((d, d)), together(d)
+    for j in range(d):
+        H[j, j] = s.ridge
     for first in range(0, n, chunk):
         m = min(chunk, n - first)
         roots = np.empty((m, d))
@@ -335,15 +337,12 @@ def begin_again(s, a, d, X, labels, old, n, measured):
         refresh(s, a, d, X, labels, old, n, False)
 
 
-@entry(void(Rows, Rows, Rows, Rows, int64, boolean))
-def rebuild(memory, X, labels, curvature, n, measured):
-    """Compute what learners know of n rows again, from their anchors, units and ridges.
-
-    What is known of the sizes of rows and labels stays, if they are not to be ``measured``.
-    """
+@entry(void(Rows, Rows, Rows, Rows, int64))
+def rebuild(memory, X, labels, curvature, n):
+    """Compute what learners know of n rows again, but for the sizes of rows and labels."""
     for e in range(memory.shape[0]):
         a = memory[e]
-        begin_again(numbers_of(a), a, X.shape[1], X, labels, curvature[e], n, measured)
+        begin_again(numbers_of(a), a, X.shape[1], X, labels, curvature[e], n, False)
 
 
 @entry(void(Rows, Rows, Rows, Rows, int64, boolean))

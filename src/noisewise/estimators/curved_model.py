@@ -14,12 +14,12 @@ from ..printing import OneLine
 from ..protocols import Array
 from ..regression import curved_intervals
 from ..regression.batch_mixture import fit_batch
-from ..regression.collinearity import Tie
 from ..regression.nonlinear_learners import CAUTION, NonlinearLearners
 from ..regression.replay import kept_rows
 from ..regression.ridge_mixture import LIGHTEST, RidgeMixture
 from ..regression.ridge_mixture_state import RidgeMixtureState
 from ..regression.safe_mixture import SafeMixture
+from ..regression.span import Tie
 from ..regression.unregularised import KINDS
 from ..states import check_type
 

@@ -13,7 +13,6 @@ from ..noise import SubGaussian
 from ..printing import OneLine, count_of
 from ..protocols import Array
 from ..regression.batch_linear import batch_state, check_sums, count_rows
-from ..regression.collinearity import Tie
 from ..regression.history import History
 from ..regression.joint_test import JointTest
 from ..regression.linear_intervals import LeastSquares, solve
@@ -21,6 +20,7 @@ from ..regression.nonlinear_learners import CAUTION, NonlinearLearners
 from ..regression.normal_equations import NormalEquations
 from ..regression.safe_mixture import SafeMixture
 from ..regression.self_tuned import SelfTuned, SelfTunedState
+from ..regression.span import Tie
 from ..states import NONNEGATIVE, check_fields, check_type
 
 STEADY = 0.95  # measured on the half "open" of benchmarks/real_tasks.py

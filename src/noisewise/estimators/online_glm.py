@@ -15,12 +15,12 @@ from ..confidence import Interval
 from ..forking import Inside
 from ..inputs import flag, numbers, one_of, probability, shown
 from ..noise import Likelihood, SubGaussian
-from ..partitions.sources import blocks_in_turn
+from ..partitions.sources import Collection, blocks_in_turn
 from ..printing import count_of
 from ..protocols import Array
-from ..regression.collinearity import words as tie_words
 from ..regression.joint_test import JointTest
 from ..regression.linear_intervals import OUTSIDE as ROWS_OUTSIDE
+from ..regression.span import words as tie_words
 from .estimator_state import EstimatorState
 from .linear_model import LinearModel
 from .models import AnyModel, least_label, start_model
@@ -162,7 +162,7 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         frames are computed and taken in block by block, with the same result.
         """
         fresh, given = self._fresh(), (X, y, sample_weight, offset)
-        for block in blocks_in_turn(*given) if hasattr(X, "to_delayed") else [given]:
+        for block in blocks_in_turn(*given) if isinstance(X, Collection) else [given]:
             fitted, rows = fresh._take(*block, batch=True)
             fitted.models[0].gather(*rows)
             fresh._fitted = fitted

@@ -11,7 +11,7 @@ import numpy as np
 from ..confidence import Interval
 from ..inputs import probability
 from ..printing import clean
-from ..regression.collinearity import words
+from ..regression.span import words
 from .models import AnyModel
 
 HEADS = "", "estimate", "std. error", "anytime", "textbook", "prediction"

@@ -1,6 +1,6 @@
 """A log of decisions, read from columns and checked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -26,7 +26,7 @@ CLOSE = 0.01  # share by which probabilities may differ, having been rounded
 class Recorded(Protocol):
     """An agent that keeps its decisions."""
 
-    def log(self) -> dict[str, Any]:
+    def log(self) -> Mapping[str, object]:
         """Return its decisions as columns."""
 
 
@@ -43,7 +43,7 @@ class DecisionTable:
     reward: Array
     probability: Array
     probabilities: Array | None
-    context: dict[str, list[Any]]
+    context: dict[str, list[object]]
     arms: list[Array] | None
 
     def __len__(self) -> int:
@@ -59,7 +59,7 @@ class DecisionTable:
             arms=None if self.arms is None else self.arms[start:],
         )  # fmt: skip
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, object]]:
         """Return the context of each decision as a dictionary."""
         names, columns = list(self.context), list(self.context.values())
         if not columns:
@@ -188,7 +188,7 @@ def _numbers(name: str, column: ArrayLike) -> Array:
     return found
 
 
-def _listed(column: Any) -> list[Any]:
+def _listed(column: Iterable[object]) -> list[object]:
     return column.tolist() if isinstance(column, np.ndarray) else list(column)
 
 

@@ -1,7 +1,7 @@
 r"""What one policy earns more than another, from weighted rewards of the same decisions.
 
 With :math:`v = \pi_1 - \pi_2` and w and u the weights of both, each estimate is the difference of
-two. At all times, for rewards in [0, 1], the bets of `agent.mean_bounds` are on
+two. At all times, for rewards in [0, 1], the bets of `theory.betting` are on
 
 .. math:: z(q) = \sum_b v(b)q(b) + (w - u)(r - q(a)),
 
@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..agent import mean_bounds
-from ..agent.mean_bounds import STAKES
 from ..protocols import Array
+from ..theory import betting
+from ..theory.betting import STAKES
 from . import estimates
 from .decision_table import DecisionTable
 from .estimates import ANYTIME, BOUNDED, CONTRADICTED, LATER, START, Estimate, Judged, Limits
@@ -75,7 +75,7 @@ def lines(
         ]
     n, size_of = len(shares), high - low
     lower, upper = (
-        sign * mean_bounds.lower_bound(each, n, delta / 2)
+        sign * betting.lower_bound_of_sums(each, n, delta / 2)
         for sign, each in zip((1, -1), sums, strict=True)
     )
     words = f"{estimates.RECORDED}; {BOUNDED_ONLY.format(*limits)}"

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..agent.mean_bounds import asymptotic_half_width
 from ..protocols import Array
-from ..regression.intervals import quantile
-from . import betting, reliability
+from ..theory import betting
+from ..theory.mixtures import asymptotic_half_width, quantile
+from . import reliability
 from .decision_table import DecisionTable
 
 Limits = tuple[float, float] | None
@@ -223,10 +223,6 @@ def _hall(x: float, skewness: float) -> float:
 
 
 def sequence(terms: Array, delta: float) -> float:
-    """Return half the width of an asymptotic confidence sequence, infinite for too few terms.
-
-    Of the degrees of freedom that the kurtosis gives only half are used, against skewness.
-    Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2024), Time-uniform central limit theory.
-    """
+    """Return `asymptotic_half_width` of the mean of terms."""
     d = terms - terms.mean()
     return asymptotic_half_width(len(terms), float((d**2).sum()), float((d**4).sum()), delta)

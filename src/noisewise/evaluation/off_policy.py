@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +19,6 @@ from .estimates import Limits
 from .target_policy import target
 from .value_table import OffPolicyValue
 
-Names = Sequence[Any] | None
 Predictions = ArrayLike | None
 PLAYED, GREEDY, ASKED, AGAINST = "played", "greedy", "policy", "against"
 
@@ -30,11 +28,11 @@ def off_policy_value(
     policy: object = None,
     *,
     against: object = None,
-    context: Names = None,
+    context: Sequence[str] | None = None,
     action: str = "action",
     reward: str = "reward",
     probability: str = "probability",
-    actions: Names = None,
+    actions: Sequence[object] | None = None,
     greedy: bool = False,
     predictions: Predictions = None,
     regressor: AnyRegressor | None = None,

@@ -1,7 +1,6 @@
 """Rewards predicted before they are seen, for every action, by a regressor that learns online."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -19,13 +18,14 @@ class RewardModel:
         self.table, self.regressor = table, regressor or SelfTuned(forgetting=1.0)
         self.K = len(table.actions)
         self.sum, self.count = 0.0, 0
+        self.learnt = np.zeros(self.K, dtype=np.int64)
         if table.arms is None:
             x = table.features()
             self.x = x if x.shape[1] else np.zeros((len(table), 1))
-            self.states: list[Any] = [self.regressor.start(self.x.shape[1]) for _ in range(self.K)]
-            self.learnt = np.zeros(self.K, dtype=np.int64)
+            count, dim = self.K, self.x.shape[1]
         else:
-            self.states = [self.regressor.start(table.arms[0].shape[1])]
+            count, dim = 1, table.arms[0].shape[1]
+        self.states = [self.regressor.start(dim) for _ in range(count)]
 
     def predict(self, rows: slice) -> Array:
         """Return the reward expected of every action, (n, K), from what was learnt so far."""

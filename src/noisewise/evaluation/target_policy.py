@@ -2,14 +2,13 @@
 
 import copy
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
 from ..agent import context_fields
 from ..agent.agent import Agent
 from ..inputs import numbers, shown
-from ..protocols import Array, Policy
+from ..protocols import Array, Policy, State
 from .decision_table import DecisionTable
 
 KINDS = (
@@ -32,8 +31,8 @@ def target(policy: object, table: DecisionTable) -> Array:
     return _checked(policy, n, K)
 
 
-def _checked(policy: Any, n: int, K: int) -> Array:
-    if isinstance(policy, Mapping) or np.ndim(policy) not in (1, 2):
+def _checked(policy: object, n: int, K: int) -> Array:
+    if isinstance(policy, Mapping) or np.ndim(policy) not in (1, 2):  # type: ignore[arg-type]
         raise ValueError(f"policy is {shown(policy)}; {KINDS}")
     p = numbers("policy", policy)
     if p.shape not in ((K,), (n, K)):
@@ -57,7 +56,7 @@ def _place(action: object, table: DecisionTable) -> int:
     return table.actions.index(name)
 
 
-def _answers(policy: Callable[[Any], object], table: DecisionTable) -> Array:
+def _answers(policy: Callable[..., object], table: DecisionTable) -> Array:
     """Ask a function at every decision."""
     K = len(table.actions)
     p = np.zeros((len(table), K))
@@ -70,7 +69,7 @@ def _answers(policy: Callable[[Any], object], table: DecisionTable) -> Array:
         elif isinstance(answer, str) or np.ndim(answer) == 0:  # type: ignore[arg-type]
             row[_place(answer, table)] = 1.0
         else:
-            row[:] = numbers("what policy returned", answer)  # type: ignore[arg-type]
+            row[:] = numbers("what policy returned", answer)
     return _checked(p, len(table), K)
 
 
@@ -87,8 +86,8 @@ def _choices(agent: Agent, table: DecisionTable) -> list[int]:
 
 
 def _selected(
-    policy: Policy[Any],
-    state: Any,
+    policy: Policy[State],
+    state: State,
     table: DecisionTable,
     rng: np.random.Generator | None = None,
 ) -> list[int]:

@@ -92,7 +92,7 @@ class Textbook:
         x, y, w = (np.concatenate(parts) for parts in zip(*self.rows, strict=True))
         self.rows = [(x, y, w)]
         before = None if self.theta is None else matmul(sums.directions(x), self.theta)
-        design = Design(model(self.family).link, sums, x, y, w)
+        design = Design.of(model(self.family).link, sums, x, y, w)
         found = maximise(design, before)
         self.theta = design.C.T @ (design.lift @ found.beta) if found.exists else None
 

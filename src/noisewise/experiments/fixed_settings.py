@@ -1,12 +1,23 @@
 """Settings of other packages, each one fixed number, as practitioners pick them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import solve_triangular
+from scipy.optimize import brentq
+from scipy.special import expit
 
+from .. import linalg
+from ..bandits import ridge
+from ..bandits.arms import candidates, first_best, observation
+from ..bandits.ridge import LinearState
+from ..blas import matmul
 from ..environments.practical import Deliveries
 from ..protocols import Array
+from . import gallery
+
+LEAST_SLOPE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -34,6 +45,37 @@ class FixedSetting:
     weighted: bool = False
     logistic: bool = False
 
+    def start(self, dim: int) -> LinearState:
+        """Return the posterior before the first reward."""
+        return ridge.start(dim, 0.5)
+
+    def select(
+        self,
+        state: LinearState,
+        arms: ArrayLike,
+        rng: np.random.Generator,
+        sigma: ArrayLike | None = None,
+    ) -> int:
+        """Return the arm of the largest index."""
+        x = candidates(arms, state.dim)
+        theta = state.theta
+        if self.scale:
+            theta = theta + self.scale * drawn_error(state, rng.standard_normal(state.dim))
+        index = matmul(x, theta)
+        return first_best(index + self.width * ridge.widths(state, x) if self.width else index)
+
+    def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+        """Learn a reward: by a logistic model as the label whose linear fit is the mode."""
+        x, reward, sigma = observation(arm, reward, sigma, state.dim)
+        w = sigma**-2.0 if self.weighted else 1.0
+        if self.logistic:
+            score, form = float(x @ state.theta), float(linalg.forms(x[None], state.inverse)[0])
+            shift = mode(score, form, reward, w)
+            p = expit(score + shift * form)
+            w = max(float(w * p * (1 - p)), LEAST_SLOPE)
+            reward = score + shift * (1 + w * form) / w
+        ridge.learn(state, x, reward, w)
+
     def choices(self, drawn: Deliveries, rng: np.random.Generator) -> NDArray[np.int64]:
         """Return the arms played, (T,)."""
         return self.played(drawn, rng)[0]
@@ -42,24 +84,22 @@ class FixedSetting:
         self, drawn: Deliveries, rng: np.random.Generator
     ) -> tuple[NDArray[np.int64], Array]:
         """Return the arms played and the posterior mean at the end."""
-        from ..kernels.constant_width import play
+        policy = replace(self, logistic=self.logistic and drawn.family == "binomial")
+        seat = gallery.PolicySeat(policy, drawn.rounds.arms.shape[-1], rng)
+        return gallery.play(seat, drawn), seat.state.theta
 
-        table = drawn.rounds
-        T, d = len(table.means), table.arms.shape[-1]
-        weights = table.sigma**-2.0 if self.weighted and drawn.sd_given else np.ones(T)
-        normals = rng.standard_normal((T, d)) if self.scale else np.empty((0, d))
-        due, queue = (
-            np.array(each, dtype=np.float64)
-            for each in (drawn.arrival, np.argsort(drawn.arrival, kind="stable"))
-        )
-        arms = np.ascontiguousarray(table.arms if table.arms.ndim == 3 else table.arms[None])
-        logistic = self.logistic and drawn.family == "binomial"
-        mean, played = np.zeros(d), np.empty(T)
-        play(
-            arms, table.rewards, weights, due, queue, normals, self.width, self.scale, logistic,
-            mean, played,
-        )  # fmt: skip
-        return played.astype(np.int64), mean
+
+def drawn_error(state: LinearState, z: Array) -> Array:
+    """Return a draw with the covariance of the posterior, from independent normal numbers."""
+    return np.asarray(solve_triangular(linalg.factor(state.V), z, lower=True, trans=1))
+
+
+def mode(score: float, form: float, y: float, w: float) -> float:
+    """Return c with c + w (p(score + c form) - y) = 0, p logistic and y in [0, 1].
+
+    The mode of w labels times the Gaussian before lies at m + c P x.
+    """
+    return float(brentq(lambda c: c + w * (expit(score + c * form) - y), -w, w, xtol=1e-14 * w))
 
 
 # normal quantiles .68 and .95

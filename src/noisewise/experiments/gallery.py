@@ -57,13 +57,15 @@ def choices(
     player: AnyPolicy | Agent, drawn: Deliveries, rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """Return the arms played, (T,), by a policy started afresh or by a fresh agent."""
+    if isinstance(player, Agent):
+        return play(AgentSeat(player), drawn)
+    return play(PolicySeat(player, drawn.rounds.arms.shape[-1], rng), drawn)
+
+
+def play(seat: AgentSeat | PolicySeat, drawn: Deliveries) -> NDArray[np.int64]:
+    """Return the arms played, (T,), each reward learnt when it arrives."""
     table = drawn.rounds
     T, fixed = len(table.means), table.arms.ndim == 2
-    seat: AgentSeat | PolicySeat
-    if isinstance(player, Agent):
-        seat = AgentSeat(player)
-    else:
-        seat = PolicySeat(player, table.arms.shape[-1], rng)
     queue = np.argsort(drawn.arrival, kind="stable").tolist()
     due, reported, first = drawn.arrival.tolist(), table.sigma.tolist(), 0
     played = np.empty(T, dtype=np.int64)

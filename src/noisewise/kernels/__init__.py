@@ -29,6 +29,7 @@ The default agent's policy, `SelfTunedUCB`
     self_tuned_ucb          choice, rewards and pending decisions
     self_tuned_ucb_numbers  what it knows, by name
     self_tuned_learner      a learner, whose past may be discounted
+    self_tuned_fading       older rewards discounted as fast as the user says
     self_tuned_history      rewards since the last change, and solving for them
     self_tuned_contexts     contexts in units of their own
     self_tuned_prior        how strongly coefficients are drawn to 0 and together
@@ -42,7 +43,6 @@ Other policies
     policy_params   what they know, by name
     normal          arms without features
     mirror          roots of `GLBOMD`'s exact step
-    constant_width  whole worlds of a Gaussian posterior and a constant width, for a study
 
 How kernels are compiled
     compile_options  entries that Python calls, and the parts compiled into them

@@ -10,7 +10,7 @@ import numpy as np
 from numba import float64, int64, njit, void
 
 from .compile_options import INNER, PART, entry
-from .dense import add_outer, times, update_inverse
+from .dense import add_outer, dot, times, update_inverse
 
 TIE = 1e-12
 SIDE = np.uint64(64)  # arms side by side
@@ -33,12 +33,12 @@ def first_best(index):
 
 
 @njit(**INNER)
-def dot(v, arms, row):
-    """Return the product of ``v`` with one row of ``arms``."""
-    total = 0.0
-    for j in range(arms.shape[1]):
-        total += v[j] * arms[row, j]
-    return total
+def are_within(arms, limit):
+    """Whether all arms are finite, and their squared lengths at most ``limit``."""
+    within = True
+    for k in range(arms.shape[0]):
+        within = within and dot(arms[k], arms[k]) <= limit  # NaN fails it too
+    return within
 
 
 @entry(float64(float64[:, ::1]))
@@ -46,9 +46,7 @@ def longest(rows):
     """Return the largest squared length of a row, NaN or infinite where a row is."""
     most = 0.0
     for i in range(rows.shape[0]):
-        square = 0.0
-        for j in range(rows.shape[1]):
-            square += rows[i, j] * rows[i, j]
+        square = dot(rows[i], rows[i])
         if not square <= most:
             most = square
             if not most < math.inf:
@@ -106,7 +104,7 @@ def best_score(arms, theta):
     """Return the first arm of the largest product with ``theta``."""
     scores = np.empty(arms.shape[0])
     for i in range(arms.shape[0]):
-        scores[i] = dot(theta, arms, i)
+        scores[i] = dot(theta, arms[i])
     return first_best(scores)
 
 

@@ -15,19 +15,47 @@ LOST = 1e-14  # a pivot below this share of its diagonal entry is lifted to it
 
 
 @njit(**INNER)
-def dot(a, b):
-    """Return a.b, where b may be longer."""
+def dot_to(a, b, n):
+    """Return the product of the first n numbers of a and b."""
     total = 0.0
-    for i in range(a.shape[0]):
+    for i in range(n):
         total += a[i] * b[i]
     return total
 
 
 @njit(**INNER)
+def dot(a, b):
+    """Return a.b, where b may be longer."""
+    return dot_to(a, b, a.shape[0])
+
+
+@njit(**INNER)
+def largest(a):
+    """Return the largest number."""
+    most = -math.inf
+    for i in range(a.shape[0]):
+        most = max(most, a[i])
+    return most
+
+
+@njit(**INNER)
+def softmax(a, depth, out):
+    """Set shares proportional to the exponentials of numbers, at most ``depth`` below the largest.
+
+    ``out`` may be ``a``.
+    """
+    most, total = largest(a), 0.0
+    for k in range(a.shape[0]):
+        out[k] = math.exp(max(a[k] - most, -depth))
+        total += out[k]
+    for k in range(a.shape[0]):
+        out[k] /= total
+
+
+@njit(**INNER)
 def log_sum_exp(a):
     """Return the logarithm of the sum of exponentials."""
-    most = a.max()
-    total = 0.0
+    most, total = largest(a), 0.0
     for i in range(a.shape[0]):
         total += math.exp(a[i] - most)
     return most + math.log(total)
@@ -54,6 +82,14 @@ def clear(A):
     for i in range(A.shape[0]):
         for j in range(A.shape[1]):
             A[i, j] = 0.0
+
+
+@njit(**INNER)
+def symmetrise(A):
+    """Set the upper half of a matrix to the lower one."""
+    for i in range(A.shape[0]):
+        for j in range(i):
+            A[j, i] = A[i, j]
 
 
 @njit(**PART)
@@ -105,8 +141,8 @@ def inverse_factor(A, M):
     L = np.empty((D, D))
     for i in range(D):
         for j in range(i):
-            L[i, j] = (A[i, j] - dot(L[j, :j], L[i])) / L[j, j]
-        pivot = max(A[i, i] - dot(L[i, :i], L[i]), LOST * A[i, i])
+            L[i, j] = (A[i, j] - dot_to(L[j], L[i], j)) / L[j, j]
+        pivot = max(A[i, i] - dot_to(L[i], L[i], i), LOST * A[i, i])
         L[i, i] = math.sqrt(pivot)
         for k in range(D):
             M[i, k] = 0.0
@@ -127,9 +163,7 @@ def set_inverse(M, out):
             f = M[i, j]
             for k in range(j + 1):
                 out[j, k] += f * M[i, k]
-    for i in range(D):
-        for j in range(i):
-            out[j, i] = out[i, j]
+    symmetrise(out)
 
 
 @njit(**PART)
@@ -139,7 +173,7 @@ def solve(M, b, out):
     for i in range(D):
         out[i] = 0.0
     for i in range(D):
-        c = dot(M[i, : i + 1], b)
+        c = dot_to(M[i], b, i + 1)
         for j in range(i + 1):
             out[j] += c * M[i, j]
 

@@ -58,7 +58,8 @@ def add_gram(a, gram, room):
     row, ld = at.rows, at.width
     left = np.uint64(s.buffered)
     features = np.zeros(ld * CHUNK)
-    room[:] = 0.0
+    for i in range(room.shape[0]):
+        room[i] = 0.0
     while left >= FEW:
         count = min(left, CHUNK)
         for i in range(d):

@@ -8,7 +8,7 @@ which a sweep needs to be fast.
 
 import math
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
+from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
 
@@ -209,11 +209,6 @@ class Header(Numbers):
         """Return the numbers as they are now, for formulas that read many."""
         numbers = zip(FIELDS, self.array[:COUNT].tolist(), strict=True)
         return cast(Header, SimpleNamespace(**dict(numbers)))
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> float: ...
-        def __setattr__(self, name: str, value: float | Array) -> None: ...
 
 
 class Views:

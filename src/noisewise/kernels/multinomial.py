@@ -10,24 +10,12 @@ import numpy as np
 from numba import float64, int64, njit, void
 
 from .compile_options import INNER, PART, entry
-from .dense import dot, log_sum_exp, times, update_inverse
+from .dense import dot, log_sum_exp, softmax, times, update_inverse
 
 DEEPEST = 15.0  # scores this far below the largest are as good as any below
 STEPS, HALVINGS = 40, 40
 SOLVABLE = 1e12  # the largest product of a weight and a variance of scores
 EXACT = 1e-11  # relative step at which the solution is taken
-
-
-@njit(**INNER)
-def softmax(s, depth, out):
-    """Set probabilities, of scores at most ``depth`` below the largest."""
-    most = s.max()
-    total = 0.0
-    for k in range(s.shape[0]):
-        out[k] = math.exp(max(s[k] - most, -depth))
-        total += out[k]
-    for k in range(s.shape[0]):
-        out[k] /= total
 
 
 @njit(**PART)
@@ -177,25 +165,25 @@ def learn_by_bound(theta, P, x, s0, label, w):
     update_inverse(P, v, q, 0.5 * w, 1.0)
 
 
-@njit(**INNER)
-def scores(theta, x, s):
-    """Set the score of each class."""
-    for k in range(theta.shape[0]):
-        s[k] = dot(x, theta[k])
+@njit(**PART)
+def mix(x, theta, log_priors, losses, heaviest, s, share, out):
+    """Set scores and probabilities of each expert at a row, and those of the mixture.
 
-
-@njit(**INNER)
-def weigh(log_priors, losses, heaviest, out):
-    """Set the weights of experts, at rate 1, or one over the largest weight of a row above that."""
-    rate, most, total = 1.0 / max(1.0, heaviest), -math.inf, 0.0
-    for e in range(out.shape[0]):
-        out[e] = log_priors[e] - rate * losses[e]
-        most = max(most, out[e])
-    for e in range(out.shape[0]):
-        out[e] = math.exp(out[e] - most)
-        total += out[e]
-    for e in range(out.shape[0]):
-        out[e] /= total
+    Experts have weights at rate 1, or one over the largest weight of a row above that.
+    """
+    E, K, _ = theta.shape
+    rate, weights = 1.0 / max(1.0, heaviest), np.empty(E)
+    for e in range(E):
+        weights[e] = log_priors[e] - rate * losses[e]
+    softmax(weights, math.inf, weights)
+    for k in range(K):
+        out[k] = 0.0
+    for e in range(E):
+        for k in range(K):
+            s[e, k] = dot(x, theta[e, k])
+        softmax(s[e], DEEPEST, share[e])
+        for k in range(K):
+            out[k] += weights[e] * share[e, k]
 
 
 LINE, TABLE, STACK = float64[::1], float64[:, ::1], float64[:, :, ::1]
@@ -205,16 +193,9 @@ LINE, TABLE, STACK = float64[::1], float64[:, ::1], float64[:, :, ::1]
 def learn(x, labels, w, theta, inverse, log_priors, losses, heaviest, out):
     """Learn rows in order; set the probabilities given to classes before each."""
     E, K, p = theta.shape
-    weights, share, s = np.empty(E), np.empty((E, K)), np.empty((E, K))
+    s, share = np.empty((E, K)), np.empty((E, K))
     for t in range(x.shape[0]):
-        weigh(log_priors, losses, heaviest[0], weights)
-        for k in range(K):
-            out[t, k] = 0.0
-        for e in range(E):
-            scores(theta[e], x[t], s[e])
-            softmax(s[e], DEEPEST, share[e])
-            for k in range(K):
-                out[t, k] += weights[e] * share[e, k]
+        mix(x[t], theta, log_priors, losses, heaviest[0], s, share, out[t])
         heaviest[0] = max(heaviest[0], w[t])
         for e in range(E):
             losses[e] -= w[t] * math.log(share[e, labels[t]])
@@ -228,13 +209,6 @@ def learn(x, labels, w, theta, inverse, log_priors, losses, heaviest, out):
 def predict(x, theta, log_priors, losses, heaviest, out):
     """Set the probabilities of classes at each row; the state is only read."""
     E, K, _ = theta.shape
-    weights, share, s = np.empty(E), np.empty(K), np.empty(K)
-    weigh(log_priors, losses, heaviest[0], weights)
+    s, share = np.empty((E, K)), np.empty((E, K))
     for t in range(x.shape[0]):
-        for k in range(K):
-            out[t, k] = 0.0
-        for e in range(E):
-            scores(theta[e], x[t], s)
-            softmax(s, DEEPEST, share)
-            for k in range(K):
-                out[t, k] += weights[e] * share[k]
+        mix(x[t], theta, log_priors, losses, heaviest[0], s, share, out[t])

@@ -10,9 +10,10 @@ import numpy as np
 from numba import float64, int64, njit
 
 from . import adaptive_set
-from .arms import LARGEST, TIE, dot, first_best, set_forms
+from .arms import LARGEST, TIE, are_within, first_best, set_forms
 from .certificate import CANCELS
 from .compile_options import INNER, PART, entry
+from .dense import dot, largest, set_line, times, update_inverse
 from .policy_params import COUNTS, GROWTH, MIXTURE, OWN_MATRIX, PARAMS, PLAYED_ALONE, UNKNOWN
 from .rounds import BUFFER, chord, numbers_of, offsets
 from .step import ZERO, learn
@@ -41,7 +42,7 @@ def params_of(row):
 def lower(quads, arms, k, share):
     """Subtract share (x.k)^2 from the quadratic form of every arm."""
     for i in range(arms.shape[0]):
-        inner = dot(k, arms, i)
+        inner = dot(arms[i], k)
         quads[i] = max(quads[i] - share * inner * inner, 0.0)
 
 
@@ -51,20 +52,16 @@ def largest_upper(centres, quads, radii, p, arms):
 
     Ellipsoids of infinite radius are left out; where all are, the longest arm is best.
     """
-    K, d = arms.shape
-    index = np.empty(K)
-    for k in range(K):
-        length2 = 0.0
-        for j in range(d):
-            length2 += arms[k, j] * arms[k, j]
-        if not length2 <= p.limit:  # NaN fails it too
-            return -1
+    if not are_within(arms, p.limit):
+        return -1
+    index = np.empty(arms.shape[0])
+    for k in range(arms.shape[0]):
         best = math.inf
         for f in range(radii.shape[0]):
             if radii[f] < math.inf:
-                upper = dot(centres[f], arms, k) + p.scale * radii[f] * math.sqrt(quads[f, k])
+                upper = dot(arms[k], centres[f]) + p.scale * radii[f] * math.sqrt(quads[f, k])
                 best = min(best, upper)
-        index[k] = best if best < math.inf else math.sqrt(length2)
+        index[k] = best if best < math.inf else math.sqrt(dot(arms[k], arms[k]))
     return first_best(index)
 
 
@@ -93,16 +90,9 @@ def choose_upper(centres, inverses, radii, params, arms):
 @entry(float64(float64[:, ::1], float64, float64[::1]), nogil=False)
 def reach(inverse, radius, x):
     """Return how far a score can be off within an ellipsoid; NaN where ``x`` does not fit it."""
-    d = x.shape[0]
-    if inverse.shape[0] != d:
+    if inverse.shape[0] != x.shape[0]:
         return math.nan
-    total = 0.0
-    for i in range(d):
-        inner = 0.0
-        for j in range(d):
-            inner += inverse[i, j] * x[j]
-        total += inner * x[i]
-    return radius * math.sqrt(max(total, 0.0))
+    return radius * math.sqrt(max(times(inverse, x, np.empty(x.shape[0])), 0.0))
 
 
 @njit(**INNER)
@@ -113,20 +103,18 @@ def practical(score, h, p):
 
 
 @njit(**INNER)
-def most_promising(scores, quads, p):
+def most_promising(theta, arms, quads, p):
     """Return the arm of the largest practical index.
 
     One logarithm, of the largest form, bounds all indices; few arms need their own.
     """
-    widest = 0.0
-    for k in range(scores.shape[0]):
-        widest = max(widest, quads[k])
-    factor = p.gain * (3.0 + math.log1p(p.curvature * widest))
-    index = np.empty(scores.shape[0])
-    for k in range(scores.shape[0]):
+    K, top = arms.shape[0], -math.inf
+    scores, index = np.empty(K), np.empty(K)
+    factor = p.gain * (3.0 + math.log1p(p.curvature * max(largest(quads), 0.0)))
+    for k in range(K):
+        scores[k] = dot(arms[k], theta)
         index[k] = scores[k] + p.scale * math.sqrt(factor * quads[k])
-    top = -math.inf
-    for k in range(scores.shape[0]):
+    for k in range(K):
         if index[k] >= top - 2.0 * TIE * abs(top):
             index[k] = practical(scores[k], quads[k], p)
             top = max(top, index[k])
@@ -138,28 +126,17 @@ def most_promising(scores, quads, p):
 @entry(int64(float64[::1], float64[::1], float64[::1], float64[:, ::1]), nogil=False)
 def best_practical(theta, quads, params, arms):
     """Return the arm of the largest practical index, the arms having been checked."""
-    p, scores = params_of(params), np.empty(arms.shape[0])
-    for k in range(arms.shape[0]):
-        scores[k] = dot(theta, arms, k)
-    return most_promising(scores, quads, p)
+    return most_promising(theta, arms, quads, params_of(params))
 
 
 @entry(int64(float64[::1], float64[:, ::1], float64[::1], float64[:, ::1]), nogil=False)
 def choose_practical(theta, inverse, params, arms):
     """Return the arm of the largest practical index; -1 where the arms are bad."""
-    p, (K, d) = params_of(params), arms.shape
-    scores, quads = np.empty(K), np.empty(K)
-    for k in range(K):
-        length2, score = 0.0, 0.0
-        for j in range(d):
-            x = arms[k, j]
-            length2 += x * x
-            score += theta[j] * x
-        if not length2 <= p.limit:
-            return -1
-        scores[k] = score
+    p, quads = params_of(params), np.empty(arms.shape[0])
+    if not are_within(arms, p.limit):
+        return -1
     set_forms(arms, inverse, quads)
-    return most_promising(scores, quads, p)
+    return most_promising(theta, arms, quads, p)
 
 
 @njit(**INNER)
@@ -220,10 +197,20 @@ def learn_practical(a, params, theta, inverse, x, y, w, arms, quads):
     at = offsets(s)
     lower(quads, arms, a[at.pending : at.pending + at.width], s.pending)
     unfold(s, a, x.shape[0], theta, inverse)
-    length2 = 0.0
-    for i in range(x.shape[0]):
-        length2 += theta[i] * theta[i]
-    return OUTGROWN if length2 > GROWTH * GROWTH * p.norm * p.norm else DONE
+    return OUTGROWN if dot(theta, theta) > GROWTH * GROWTH * p.norm * p.norm else DONE
+
+
+@njit(**INNER)
+def learn_matrix(P, x, w, k):
+    """Add w x x' to the matrix of which P is the inverse; return w x'Px of before, NaN in doubt.
+
+    Sets ``k`` to Px of before.
+    """
+    q = times(P, x, k)
+    if not 0.0 <= w * q <= CANCELS:
+        return math.nan
+    update_inverse(P, k, q, w, 1.0)
+    return w * q
 
 
 @njit(**INNER)
@@ -233,45 +220,27 @@ def mixed(s, a, p, m, Q, x, w, theta, played):
     ``m`` holds its numbers and ``Q`` the inverse of its matrix; ``played`` is the excess of the
     played loss.
     """
-    at, d = offsets(s), x.shape[0]
+    at, d, move, form, pull = offsets(s), x.shape[0], m.prior - s.ridge, 0.0, 0.0
+    anchor = a[at.anchor : at.anchor + np.uint64(d)]
     if m.kind == OWN_MATRIX:
-        k, q = np.empty(d), 0.0
-        for i in range(d):
-            k[i] = 0.0
-            for j in range(d):
-                k[i] += Q[i, j] * x[j]
-            q += k[i] * x[i]
-        change = m.steepest * w * q
-        if not 0.0 <= change <= CANCELS:
+        g, product = np.empty(d), np.empty(d)
+        change = learn_matrix(Q, x, m.steepest * w, product)
+        if change != change:
             return math.nan
         m.log_det += math.log1p(change)
-        share = m.steepest * w / (1.0 + change)
-        for i in range(d):
-            for j in range(d):
-                Q[i, j] -= share * k[i] * k[j]
+        for i in range(np.uint64(d)):
+            g[i] = a[at.gradient + i] + move * anchor[i]  # for the identity the anchor is 0
+        form = times(Q, g, product)
+        pull = dot(theta, product)
     else:  # 1 + c q of the solver's own update
         m.log_det += math.log(last_curvature(s, a, w) / s.pending)
-    move = m.prior - s.ridge
     if s.code == 0.0:
-        pull = 0.0
-        if m.kind == OWN_MATRIX:
-            for i in range(np.uint64(d)):
-                for j in range(np.uint64(d)):
-                    pull += theta[i] * Q[i, j] * a[at.gradient + j]
         return linear_mixture(m.constant, move, pull, m.log_det)
-    square, form, log_det = 0.0, 0.0, m.log_det
-    for i in range(np.uint64(d)):
-        square += a[at.anchor + i] * a[at.anchor + i]
+    square, log_det = dot(anchor, anchor), m.log_det
     if m.kind == COUNTS:
         if square > p.parameter * p.parameter:
             return math.inf
         log_det = counts_log_det(s, m.steepest, m.prior, log_det)
-    else:
-        for i in range(np.uint64(d)):
-            inner = 0.0
-            for j in range(np.uint64(d)):
-                inner += Q[i, j] * (a[at.gradient + j] + move * a[at.anchor + j])
-            form += inner * (a[at.gradient + i] + move * a[at.anchor + i])
     return mixture(s, m.constant, m.prior, square, form, log_det, played)
 
 
@@ -302,11 +271,8 @@ def learn_guaranteed(
     if arms.shape[0] > 0:
         lower(quads[own], arms, a[at.pending : at.pending + at.width], s.pending)
     trace = unfold(s, a, d, centres[own], inverses[own])
-    length2 = 0.0
-    for i in range(d):
-        centres[f, i] = centres[own, i]
-        length2 += centres[f, i] * centres[f, i]
-    length = math.sqrt(length2)
+    set_line(centres[own], centres[f])
+    length = math.sqrt(dot(centres[f], centres[f]))
     if m.kind == UNKNOWN or not trusted(s, trace):
         return DOUBT
     if linear:
@@ -319,23 +285,12 @@ def learn_guaranteed(
         radius = math.sqrt(2.0 * level(s.ridge, p.parameter, p.price, gain))
         radii[f] = radius + linear_gap(s, length, trace)
         return DONE
-    k = np.empty(d)
-    q = 0.0
-    for i in range(d):
-        inner = 0.0
-        for j in range(d):
-            inner += inverses[f, i, j] * x[j]
-        k[i] = inner
-        q += inner * x[i]
-    change = p.slope * w * q
-    if not 0.0 <= change <= CANCELS:
+    k, slope = np.empty(d), p.slope * w
+    change = learn_matrix(inverses[f], x, slope, k)
+    if change != change:
         return DOUBT
-    share = p.slope * w / (1.0 + change)
     if arms.shape[0] > 0:
-        lower(quads[f], arms, k, share)
-    for i in range(d):
-        for j in range(d):
-            inverses[f, i, j] -= share * k[i] * k[j]
+        lower(quads[f], arms, k, slope / (1.0 + change))
     lever, bend = stretch(s), growth(s)
     gain = excess(s, bend, chord(nearness(s, lever, bend)))
     if m.kind != PLAYED_ALONE:

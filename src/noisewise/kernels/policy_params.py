@@ -1,8 +1,7 @@
 """The numbers of an optimistic policy's kernels: a row for every layer, and its mixture."""
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from ..arrays import Array
 from .named import Numbers, record
 
 GROWTH = 1.1  # how far the estimate outgrows N before the ridge moves
@@ -25,11 +24,6 @@ class Params(Numbers):
         "norm": "N of the moving ridge",
     }
     __slots__ = ()
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> float: ...
-        def __setattr__(self, name: str, value: float | Array) -> None: ...
 
 
 class Mixture(Numbers):

@@ -10,7 +10,7 @@ import numpy as np
 from numba import float64, int64, njit, void
 
 from .compile_options import INNER, PART, entry
-from .dense import log_sum_exp
+from .dense import largest, log_sum_exp
 from .safe_mixture_numbers import COUNTS, EXPERT, MARGINS, MULTIPLES, NUMBERS, SHARES, SQUARES
 
 BEGIN = 3.0  # rows after which squares are combined by their losses
@@ -60,9 +60,10 @@ def limit(kind, s, raw, t, means):
 @njit(**INNER)
 def weigh(experts, capped, rate, logs):
     """Set logarithms of prior times exp(-rate loss), losses less the least; return that."""
+    least = math.inf
     for i in range(experts.shape[0]):
         logs[i] = experts[i].capped_loss if capped else experts[i].loss
-    least = logs.min()
+        least = min(least, logs[i])
     for i in range(experts.shape[0]):
         prior = experts[i].prior
         logs[i] = (math.log(prior) if prior > 0.0 else -math.inf) - rate * (logs[i] - least)
@@ -72,7 +73,7 @@ def weigh(experts, capped, rate, logs):
 @njit(**INNER)
 def average(logs, means):
     """Return the mean of predictions by their weights."""
-    most, total, found = logs.max(), 0.0, 0.0
+    most, total, found = largest(logs), 0.0, 0.0
     for i in range(logs.shape[0]):
         w = math.exp(logs[i] - most)
         total += w
@@ -81,15 +82,12 @@ def average(logs, means):
 
 
 @njit(**INNER)
-def soft_least(logs, rate, losses):
-    """Return -ln(sum of weights times exp(-rate loss))/rate; ``logs`` are normalised."""
-    most = -math.inf
+def soft_least(logs, rate, power, means, y, scratch):
+    """Return -ln(sum of weights times exp(-rate (mean - y)^power))/rate, ``logs`` normalised."""
     for i in range(logs.shape[0]):
-        most = max(most, logs[i] - rate * losses[i])
-    total = 0.0
-    for i in range(logs.shape[0]):
-        total += math.exp(logs[i] - rate * losses[i] - most)
-    return -(most + math.log(total)) / rate
+        away = means[i] - y
+        scratch[i] = logs[i] - rate * (away if power == 1 else away * away)
+    return -log_sum_exp(scratch) / rate
 
 
 @njit(**PART)
@@ -119,13 +117,9 @@ def combine(kind, s, experts, means, logs, scratch):
     if kind == SHARES:
         return average(logs, means)
     if kind == COUNTS:
-        return soft_least(logs, rate, means)
-    for i in range(logs.shape[0]):
-        scratch[i] = (means[i] - s.high) ** 2
-    high = soft_least(logs, rate, scratch)
-    for i in range(logs.shape[0]):
-        scratch[i] = (means[i] - s.low) ** 2
-    low = soft_least(logs, rate, scratch)
+        return soft_least(logs, rate, 1, means, 0.0, scratch)
+    high = soft_least(logs, rate, 2, means, s.high, scratch)
+    low = soft_least(logs, rate, 2, means, s.low, scratch)
     found = 0.5 * (s.low + s.high) - (high - low) / (2.0 * spread)
     return min(max(found, s.low), s.high)
 

@@ -9,7 +9,7 @@ from numba import njit
 
 from . import layout
 from .compile_options import INNER, PART
-from .dense import dot
+from .dense import dot, set_line
 from .ridge_rule import INTERCEPT_RIDGE
 from .self_tuned_numbers import ROW, VECTORS
 from .vectors import sweep
@@ -86,7 +86,7 @@ def rescaled(expert, used, v, G, P, B, count, found):
     ridge, first = expert.ridge * d, VECTORS * ld
     last = int(expert.slot) * ld
     K, shares = np.empty((count, p)), np.empty(count)
-    found[:] = B
+    set_line(B, found)
     c = 0
     for j in range(d):
         if not has_moved(used, v, j) or not G[j * ld + j] > 0.0:

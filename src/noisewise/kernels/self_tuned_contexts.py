@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from .compile_options import INNER, PART
+from .dense import symmetrise
 from .self_tuned_ucb_numbers import M, V
 
 POOL = 512  # rows that units are taken from, evenly spaced
@@ -115,7 +116,7 @@ def set_units(s, v, rows):
     those of values that differ from the median, so that a rare indicator is no outlier.
     """
     e, blocks, d = shape_of(s, v.shape[1])
-    n, known = int(s.stored), 0
+    n, known = int(s.stored), np.int64(0)
     most = min(n, POOL)
     x, away, pool = np.empty(most), np.empty(most), np.empty(most, np.int64)
     for i in range(most):
@@ -123,14 +124,14 @@ def set_units(s, v, rows):
             pool[known] = i * n // most
             known += 1
     for j in range(d):
-        count = 0
+        count = np.int64(0)
         for i in range(known):
             x[count] = rows[pool[i], e + blocks + j]
             if abs(x[count]) <= LARGEST:
                 count += 1
         if count == 0:
             continue
-        middle, seen, mean, square = median(x, count), 0, 0.0, 0.0
+        middle, seen, mean, square = median(x, count), np.int64(0), 0.0, 0.0
         for i in range(count):
             if x[i] != middle:
                 away[seen] = abs(x[i] - middle)
@@ -159,18 +160,13 @@ def move_moment(s, b, factor, shift):
 @njit(**PART)
 def move_gram(s, A, factor, shift):
     """Express a sum of products of features in new units, both halves alike."""
-    e, blocks, d = shape_of(s, A.shape[0])
-    for i in range(blocks):
-        first = e + i * (d + 1)
-        for j in range(d):
-            at_ = first + 1 + j
-            for k in range(A.shape[0]):
-                A[at_, k] = factor[j] * A[at_, k] + shift[j] * A[first, k]
-    for k in range(A.shape[0]):
-        move_moment(s, A[k], factor, shift)
-    for i in range(A.shape[0]):
-        for j in range(i):
-            A[j, i] = A[i, j]
+    for _ in range(2):
+        for k in range(A.shape[0]):
+            move_moment(s, A[k], factor, shift)
+        for i in range(A.shape[0]):
+            for j in range(i):
+                A[i, j], A[j, i] = A[j, i], A[i, j]
+    symmetrise(A)
 
 
 @njit(**PART)

@@ -11,8 +11,9 @@ import numpy as np
 from numba import njit
 
 from .compile_options import PART
-from .dense import add_outer, clear, dot, invert, set_line, set_matrix, times
+from .dense import add_outer, clear, dot, invert, set_line, set_matrix, symmetrise, times
 from .self_tuned_contexts import features_of, renew_units, set_features
+from .self_tuned_fading import RENEWALS, age_weight
 from .self_tuned_learner import (
     forgetting,
     lasting,
@@ -64,11 +65,13 @@ def add_rows(s, v, rows, n, typical, b, G, moment):
         score = dot(z, theta)
         if s.family == BINOMIAL:
             p = sigmoid(score)
-            c = given * slope(p)
-            cy = c * score - given * (p - y)
-            loss -= log_likelihood(score, y, given)
+            trials = given * age_weight(s, t)
+            c = trials * slope(p)
+            cy = c * score - trials * (p - y)
+            loss -= log_likelihood(score, y, trials)
         else:
             r = y - score
+            share *= age_weight(s, t)
             c = trusted(given, typical, b) * share
             cy = c * y
             loss += c * r * r
@@ -80,9 +83,7 @@ def add_rows(s, v, rows, n, typical, b, G, moment):
                 cz = c * z[i]
                 for j in range(i + 1):
                     G[i, j] += cz * z[j]
-    for i in range(D):
-        for j in range(i):
-            G[j, i] = G[i, j]
+    symmetrise(G)
     return total, loss, before
 
 
@@ -187,7 +188,10 @@ def renew(s, v, m, rows, decisions):
         renew_recent(s, v, m)
     renew_bonus(s, v, m)
     n = s.stored + s.condensed
-    s.next_renewal = s.count - n + max(n + 1.0, math.ceil(GROWTH * n))
+    due = max(n + 1.0, math.ceil(GROWTH * n)) - n
+    if s.forget_after > 0.0:
+        due = min(due, math.ceil(s.forget_after / RENEWALS))
+    s.next_renewal = s.count + due
 
 
 @njit(**PART)

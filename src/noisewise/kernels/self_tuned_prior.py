@@ -49,7 +49,7 @@ def set_scales(s, v, first, step, count):
     towards 1 by a factor of 9, and more while arms are few: chance makes such differences. Means in
     place of the largest would be those of the arms that are played most.
     """
-    square, seen, n = 0.0, 0, s.arms
+    square, seen, n = 0.0, np.int64(0), s.arms
     alike = ALIKE * (1.0 + count / n)  # few arms have small features by chance
     logs = np.empty(count)
     for j in range(first, first + step * count, step):
@@ -72,7 +72,7 @@ def choose_plain(s, v, m, e, phi, variance, usual, early):
     trace, size, share = 0.0, 0.0, min(PRIOR_SHARE * e, MOST_SHARE)
     for i in range(e):
         trace += v[V.scale, i] * m[M.inverse, i, i]
-    square = set_scales(s, v, 0, 1, e)
+    square = set_scales(s, v, np.int64(0), np.int64(1), e)  # no literals: one kernel serves
     if not square > 0.0:
         return
     for i in range(e):

@@ -12,7 +12,7 @@ from .self_tuned_contexts import set_features
 from .self_tuned_history import drop_rows
 from .self_tuned_learner import lasting, learn_row, log_likelihood
 from .self_tuned_noise import count_noise, dispersion, largest_residual, trusted
-from .self_tuned_ucb_numbers import BINOMIAL, GAUSSIAN, M, V
+from .self_tuned_ucb_numbers import BINOMIAL, M, V
 
 REMEMBERED = 50.0  # residuals of before that count at most
 
@@ -56,7 +56,7 @@ def learn_again(s, v, m, rows):
         set_features(s, v, rows[t], z)
         y, w = rows[t, at_reward], trusted(rows[t, at_reward + 1], s.typical_weight, s.distrust)
         most = largest_residual(s) if t > 0 else math.inf
-        _, q, square, c = learn_row(learner, GAUSSIAN, z, k, y, w, 1.0, most)
+        _, q, square, c = learn_row(learner, s.family, z, k, y, w, 1.0, most)
         rows[t, at_reward + 2] = c / w
         s.information += c
         count_noise(s, m, z, k, q, c, square)

@@ -11,11 +11,12 @@ import math
 import numpy as np
 from numba import float64, int64, njit, void
 
-from .arms import set_forms
+from .arms import are_within, set_forms
 from .change_evidence import number_evidence, patience, share_evidence, shows_change, undecided
 from .compile_options import INNER, PART, entry
 from .dense import add_outer, clear, dot, set_line, set_matrix, times, update_inverse
 from .self_tuned_contexts import features_of, set_features, set_row, shape_of
+from .self_tuned_fading import discount, fade
 from .self_tuned_history import condense, renew, renew_bonus, renew_recent, store, sum_pending
 from .self_tuned_learner import (
     add_row,
@@ -95,30 +96,14 @@ def indices(s, v, m, arms, index):
 
 
 @njit(**PART)
-def best_arm(s, v, m, arms):
-    """Return the arm of the largest index; -1 where several are, or arms are bad."""
-    index = np.empty(arms.shape[0])
-    for k in range(arms.shape[0]):
-        if not dot(arms[k], arms[k]) <= LONGEST:  # NaN fails it too
-            return -1
-    indices(s, v, m, arms, index)
-    best, ties = 0, 0
-    for k in range(arms.shape[0]):
-        if index[k] > index[best]:
-            best = k
-    for k in range(arms.shape[0]):
-        if index[k] >= index[best] - TIE * abs(index[best]):
-            ties += 1
-    return best if ties == 1 else -1
+def best_arms(s, v, m, arms, best, index):
+    """Set the index of every arm, and ``best`` to the arms of the largest in order.
 
-
-@njit(**PART)
-def best_arms(s, v, m, arms, best):
-    """Set ``best`` to the arms of the largest indices in order; False on ties, or bad arms."""
-    index, order = np.empty(arms.shape[0]), np.empty(best.shape[0] + 1, dtype=np.int64)
-    for k in range(arms.shape[0]):
-        if not dot(arms[k], arms[k]) <= LONGEST:
-            return False
+    Returns 1, or 0 where some of these are equal, and -1 where arms are bad.
+    """
+    if not are_within(arms, LONGEST):
+        return -1
+    order = np.empty(best.shape[0] + 1, dtype=np.int64)
     indices(s, v, m, arms, index)
     last = -1
     for k in range(arms.shape[0]):
@@ -132,11 +117,11 @@ def best_arms(s, v, m, arms, best):
             j -= 1
         order[j] = k
     for j in range(last):
-        if index[order[j + 1]] >= index[order[j]] - TIE * abs(index[order[j]]):
-            return False
+        if not index[order[j + 1]] < index[order[j]] - TIE * abs(index[order[j]]):
+            return 0
     for j in range(best.shape[0]):
         best[j] = order[j]
-    return True
+    return 1
 
 
 @njit(**PART)
@@ -192,7 +177,9 @@ def learn_reward(s, v, m, rows, decisions, x, y, given):
     recent, recent_q, _, recent_c = learn_row(
         forgetting(v, m), s.family, z, k, y, w, 1.0 - 1.0 / window, most
     )
-    score, q, square, c = learn_row(lasting(v, m), s.family, z, k, y, w, 1.0, most)
+    score, q, square, c = learn_row(lasting(v, m), s.family, z, k, y, w, discount(s), most)
+    if s.forget_after > 0.0:
+        fade(s, v, m, k)
     s.information += c
     s.slopes += c / w
     s.slope_squares += (c / w) ** 2
@@ -200,7 +187,7 @@ def learn_reward(s, v, m, rows, decisions, x, y, given):
     store(s, rows, row, y, given, c / w if gaussian else 1.0)
     log_ratio = 0.0
     if gaussian:
-        count_noise(s, m, z, k, q, c, square)
+        count_noise(s, m, z, k, q / discount(s), c, square)
         count_residual(s, y - score, w * q, square, given)
         s.dispersion = dispersion(s)
         if phi > 0.0:
@@ -210,7 +197,7 @@ def learn_reward(s, v, m, rows, decisions, x, y, given):
         log_ratio = share_evidence(s, sigmoid(score), sigmoid(recent), y, given)
     if s.pending > 0.0:
         add_row(m[M.bonus], z, c)
-    changed = shows_change(s, math.exp(log_ratio), D)
+    changed = s.forget_after == 0.0 and shows_change(s, math.exp(log_ratio), D)
     if changed:
         restart(s, v, m, rows)
     if changed or steep or s.count >= s.next_renewal:
@@ -305,16 +292,10 @@ def set_indices(numbers, v, m, arms, index):
     indices(numbers.view(NUMBERS)[0], v, m, arms, index)
 
 
-@entry(int64(LINE, TABLE, STACK, TABLE), nogil=False)
-def choose(numbers, v, m, arms):
-    """Return the arm of the largest index; -1 where several are, or arms are bad."""
-    return best_arm(numbers.view(NUMBERS)[0], v, m, arms)
-
-
-@entry(int64(LINE, TABLE, STACK, TABLE, PLACES), nogil=False)
-def choose_top(numbers, v, m, arms, best):
-    """Set ``best`` to the arms of the largest indices; 0 where some are equal, or arms are bad."""
-    return int(best_arms(numbers.view(NUMBERS)[0], v, m, arms, best))
+@entry(int64(LINE, TABLE, STACK, TABLE, PLACES, LINE), nogil=False)
+def choose(numbers, v, m, arms, best, index):
+    """`best_arms` for Python."""
+    return best_arms(numbers.view(NUMBERS)[0], v, m, arms, best, index)
 
 
 @entry(
@@ -327,15 +308,14 @@ def choose_many(numbers, v, m, decisions, keys, arms, first, chosen, played, t, 
     Offer t has the arms from ``first[t]`` to ``first[t + 1]``. Before it is looked at, the decision
     before it is counted as pending, with weight ``w``; arms must be such that they can be counted.
     """
-    s = numbers.view(NUMBERS)[0]
+    s, index = numbers.view(NUMBERS)[0], np.empty(arms.shape[0])
     while t < chosen.shape[0]:
         if t > 0:
             add_decision(s, v, m, decisions, keys, played[t - 1], w)
-        k = best_arm(s, v, m, arms[first[t] : first[t + 1]])
-        if k < 0:
+        offer, best = arms[first[t] : first[t + 1]], chosen[t : t + 1]
+        if best_arms(s, v, m, offer, best, index[: offer.shape[0]]) < 1:
             return t
-        chosen[t] = k
-        set_line(arms[first[t] + k], played[t])
+        set_line(offer[best[0]], played[t])
         t += 1
     return t
 

@@ -70,6 +70,7 @@ class KnownNumbers(Numbers):
         "tails": "squared standardised residuals since the last restart, not capped, summed",
         "slopes": "what rewards since the last restart count, over their weights, summed",
         "slope_squares": "the same squared, summed",
+        "forget_after": "how many rewards all of them count as at most, 0 where none is discounted",
     }
 
 

@@ -71,6 +71,14 @@ def play(code, S, z, y, w):
 
 
 @njit(**INNER)
+def fits(square, y, w, limit):
+    """Whether a row of this squared length can be learnt; squares of such sizes do not overflow."""
+    size = w * (square + abs(y)) * (1.0 + square)
+    # written so that NaN fails each comparison
+    return square <= limit and w >= 0.0 and abs(y) <= LARGEST and size <= LARGEST
+
+
+@njit(**INNER)
 def learn(s, a, x, x0, y, w, limit, later):
     """Check a row, predict, learn; return whether that was done, score and mean.
 
@@ -79,9 +87,7 @@ def learn(s, a, x, x0, y, w, limit, later):
     if s.buffered >= layout.BUFFER:  # no place for it
         return False, 0.0, 0.0
     sm, su, sx = append_row(s, a, x, x0)
-    # written so that NaN fails each comparison; squares of these sizes must not overflow
-    size = w * (sx + abs(y)) * (1.0 + sx)
-    if not (sx <= limit and w >= 0.0 and abs(y) <= LARGEST and size <= LARGEST):
+    if not fits(sx, y, w, limit):
         return False, 0.0, 0.0
     code = np.int64(s.code)
     S = s.bound
@@ -186,7 +192,6 @@ def first_refused(x, y, w, limit):
     each = 0 if w.shape[0] == 1 else 1
     for i in range(y.shape[0]):
         (total,) = square(x, d, i * d)
-        size = w[each * i] * (total + abs(y[i])) * (1.0 + total)
-        if not (total <= limit and abs(y[i]) <= LARGEST and size <= LARGEST):
+        if not fits(total, y[i], w[each * i], limit):
             return i
     return -1

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -17,6 +17,25 @@ if TYPE_CHECKING:
 
     Lazy: TypeAlias = DaskArray | DataFrame | Series
 
+
+@runtime_checkable
+class Collection(Protocol):
+    """A Dask array, data frame or series."""
+
+    def to_delayed(self) -> Any:
+        """Return its blocks."""
+
+
+@runtime_checkable
+class Blocks(Collection, Protocol):
+    """A Dask array."""
+
+    chunks: tuple[tuple[int, ...], ...]
+    numblocks: tuple[int, ...]
+    ndim: int
+    rechunk: Callable[..., DaskArray]
+
+
 SUFFIXES = (".parquet", ".pq")
 
 
@@ -24,9 +43,9 @@ def sources_of(partitions: object) -> list[Source]:
     """Return the partitions in order, none of them read."""
     if isinstance(partitions, str | Path):
         return _sources(files_in(Path(partitions)))
-    if isinstance(partitions, tuple) and partitions and hasattr(partitions[0], "to_delayed"):
+    if isinstance(partitions, tuple) and partitions and isinstance(partitions[0], Collection):
         return _sources(_blocks_of_arrays(partitions))
-    if hasattr(partitions, "to_delayed"):
+    if isinstance(partitions, Collection):
         return _sources(partitions.to_delayed())
     if not isinstance(partitions, Iterable):
         raise ValueError(
@@ -72,16 +91,16 @@ def blocks_in_turn(*collections: Lazy | None) -> Iterator[list[object]]:
 
 
 def _delayed_like(x: Lazy, other: Lazy, name: str) -> list[Delayed]:
-    if not hasattr(other, "to_delayed"):
+    if not isinstance(other, Collection):
         raise ValueError(
             f"X is of Dask and {name} is a {type(other).__name__}; pass {name} as a Dask array or "
             "series of the same partitions"
         )
-    if hasattr(other, "rechunk") and hasattr(x, "chunks"):
+    if isinstance(other, Blocks) and isinstance(x, Blocks):
         chunks = {0: x.chunks[0]} | ({1: -1} if other.ndim == 2 else {})
         other = other.rechunk(chunks)
     blocks = list(np.ravel(other.to_delayed()))
-    count = x.numblocks[0] if hasattr(x, "numblocks") else x.npartitions
+    count = x.numblocks[0] if isinstance(x, Blocks) else x.npartitions
     if len(blocks) != count:
         raise ValueError(
             f"{name} has {len(blocks)} partitions and X {count}; split both alike (repartition)"
@@ -94,7 +113,7 @@ def _blocks_of_arrays(arrays: tuple[DaskArray, ...]) -> list[Delayed]:
     from dask import delayed
 
     x, *others = arrays
-    if any(not hasattr(each, "rechunk") for each in arrays) or x.ndim != 2:
+    if not all(isinstance(each, Blocks) for each in arrays) or x.ndim != 2:
         raise ValueError("partitions holds Dask arrays and others; pass all as Dask arrays (X, y)")
     x = x.rechunk({1: -1})
     if any(each.shape != x.shape[:1] for each in others):

@@ -51,7 +51,7 @@ class AnchoredNewton(CompiledSolver):
     def rebuild(self, glm: GLM, state: "FTRLState") -> None:
         """Pass over the rows where the anchor is, and renew the factor."""
         state.flush()
-        _run(_passes().rebuild, state, False)
+        _run(_passes().rebuild, state)
 
     def solve(self, glm: GLM, state: "FTRLState") -> None:
         """Move the anchor until the gap is all rounding."""
@@ -90,13 +90,13 @@ class AnchoredNewton(CompiledSolver):
 
 
 @one_thread
-def _run(kernel: Callable[..., None], state: "FTRLState", option: bool) -> None:
+def _run(kernel: Callable[..., None], state: "FTRLState", *options: bool) -> None:
     """Call a kernel on the rows of the history; a long one so that an interrupt is heard."""
     h, array, curvature = state.rows, state.array, state.rows.curvature
     if h.count * h.dim < LONG and h.dim <= WIDE:
-        kernel(array[None], h.x, h.labels, curvature, h.count, option)
+        kernel(array[None], h.x, h.labels, curvature, h.count, *options)
         return
     # the thread of an interrupted call goes on writing
     array, curvature = at.align(array.copy()), curvature.copy()
-    interruptible(kernel)(array[None], h.x, h.labels, curvature, h.count, option)
+    interruptible(kernel)(array[None], h.x, h.labels, curvature, h.count, *options)
     state.array[:], h.curvature = array, curvature

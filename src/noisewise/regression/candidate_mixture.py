@@ -64,7 +64,7 @@ import numpy as np
 from .. import linalg
 from ..blas import matmul, one_thread
 from ..protocols import Array
-from .linear_intervals import GRID
+from ..theory.mixtures import GRID
 from .maximum_likelihood import Design, Estimate
 
 NODES = {0.25: 6, 2.0: 40}  # by the sd of a score up to which a quadrature is exact to 1e-8
@@ -93,7 +93,7 @@ class Smoothed(NamedTuple):
 
 def _level(fit: Estimate, rho: float, c: float, dispersion: float, growth: "_Growth") -> float:
     """Return the level for one precision, in units of the dispersion."""
-    D = fit.design.prior
+    D = fit.design.mixture
     J = (fit.basis * (fit.values / dispersion)) @ fit.basis.T
     factor = linalg.factor(J + rho * D)
     S = linalg.invert(factor)
@@ -135,17 +135,16 @@ def _ratio(r: float) -> Array:
 
 
 def _smoothed(fit: Estimate, S: Array, dispersion: float) -> Smoothed:
-    design, D = fit.design, fit.design.prior
-    square = np.einsum("ij,ij->i", matmul(design.u, S), design.u)
+    design, D = fit.design, fit.design.mixture
+    square = linalg.forms(design.u, S)
     w = design.w / dispersion
     if design.link.name == "exponential":
         with np.errstate(over="ignore", invalid="ignore"):
-            here = float(w @ (design.link.mean(fit.scores) * np.expm1(square / 2)))
+            added = float(w @ (design.link.mean(fit.scores) * np.expm1(square / 2)))
         h = _cover(design, square / 2)
-        if h is None or not math.isfinite(here):
+        if h is None or not math.isfinite(added):
             return Smoothed(math.inf, math.inf, math.inf)
-        most = float((w * design.y) @ matmul(design.u, h))
-        return Smoothed(here, most, linalg.norm(h, D))
+        return Smoothed(added, float((w * design.y) @ matmul(design.u, h)), linalg.norm(h, D))
     K = float(design.link.slope(np.zeros(1))[0])  # the largest slope
     most, sd, least = 0.5 * K * square, np.sqrt(square), -1.0
     here = most.copy()
@@ -212,7 +211,7 @@ class _Growth:
 
 def _growth(fit: Estimate, dispersion: float) -> _Growth:
     """Return Omega as a function of |e|_D, which |e|_J exceeds by the root of lambda at least."""
-    c = linalg.factor(fit.design.prior)
+    c = linalg.factor(fit.design.mixture)
     half = np.linalg.solve(c, (fit.basis * np.sqrt(fit.values / dispersion)))
     least = max(float(np.linalg.eigvalsh(half @ half.T)[0]), 0.0)
     return growth(fit, dispersion, math.sqrt(least))
@@ -222,7 +221,7 @@ def growth(fit: Estimate, dispersion: float = 1.0, root: float = 1.0) -> _Growth
     """Return Omega of ``root`` |e|_J, of the rows of largest leverage that sum to 1."""
     design = fit.design
     a = design.w * design.link.slope(fit.scores) / dispersion
-    eta = np.sqrt(dispersion * np.einsum("ij,ij->i", matmul(design.u, fit.inverse), design.u))
+    eta = np.sqrt(dispersion * linalg.forms(design.u, fit.inverse))
     order = np.argsort(-eta, kind="stable")
     a, eta = a[order], eta[order]
     total = np.cumsum(a * eta * eta)

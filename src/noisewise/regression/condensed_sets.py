@@ -15,7 +15,6 @@ import math
 import numpy as np
 
 from .. import linalg
-from ..blas import one_thread
 from ..confidence import Ellipsoid
 from ..glm import GLM
 from ..protocols import Array
@@ -30,26 +29,6 @@ def serves(glm: GLM) -> bool:
     return glm.link.family is None or glm.link.family.name != "poisson"
 
 
-@one_thread
-def adaptive(
-    glm: GLM, state: FTRLState, constant: float, delta: float, local: bool, bound: float | None
-) -> tuple[Ellipsoid, ...]:
-    """Return the global ellipsoid and, if asked for and there is one, the local form."""
-    inverse, theta = state.solver.uniform(glm, state)[0], state.theta
-    level = radii.adaptive_level(
-        glm.parameter_bound if bound is None else bound,
-        constant,
-        ridge=state.ridge,
-        excess=math.inf,
-        delta=delta,
-        mixture=mixture(glm, state, constant),
-    )
-    whole = Ellipsoid(theta, inverse, math.sqrt(2 * level) + state.gap)
-    if not local or glm.self_concordance is None or state.gap == math.inf:
-        return (whole,)
-    return whole, _local(glm, state, level, whole, glm.self_concordance)
-
-
 def mixture(glm: GLM, state: FTRLState, constant: float) -> float:
     """Return an upper bound of the mixture's loss less the minimum of F, over all rows."""
     found, theta = state.solver.prior(glm, state, constant), state.theta
@@ -62,7 +41,11 @@ def mixture(glm: GLM, state: FTRLState, constant: float) -> float:
     return 0.5 * s * s + square - 0.5 * form + 0.5 * constant * found.log_det
 
 
-def _local(glm: GLM, state: FTRLState, level: float, whole: Ellipsoid, M: float) -> Ellipsoid:
+def local(glm: GLM, state: FTRLState, level: float, whole: Ellipsoid) -> Ellipsoid | None:
+    """Return the local form of the set, where there is one."""
+    M = glm.self_concordance
+    if M is None or state.gap == math.inf:
+        return None
     G, worn = curvature(glm, state, M)
     R, smallest = state.head.longest, 1 / linalg.largest_eigenvalue_bound(whole.inverse)
     far = glm.parameter_bound + float(np.linalg.norm(whole.centre))

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import linalg
 from ..blas import matmul, one_thread
 from ..confidence import Interval, noted
 from ..inputs import numbers, one_of, probability
@@ -21,10 +22,11 @@ from ..noise import Likelihood
 from ..ownership import Owned
 from ..printing import count_of
 from ..protocols import Array
+from ..theory.mixtures import GRID
 from . import candidate_mixture, level_sets
 from .dispersion import MANY, Dispersion
 from .families import FAMILIES, model
-from .linear_intervals import BEGIN, GRID, ORIGIN, OUTSIDE, ROUNDING
+from .linear_intervals import BEGIN, ORIGIN, OUTSIDE, ROUNDING
 from .maximum_likelihood import WIDE, Design, maximise
 from .new_labels import new_labels
 from .normal_equations import NormalEquations
@@ -121,7 +123,9 @@ def fit_rows(
     """Return the unregularised fit to rows x + shift; with an intercept the first x is 0."""
     sums = NormalEquations.start(x.shape[1], intercept)
     sums.update(x, y, w)
-    return CurvedFit(maximise(Design(model(family).link, sums, x, y, w)), family, shift, as_played)
+    return CurvedFit(
+        maximise(Design.of(model(family).link, sums, x, y, w)), family, shift, as_played
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,7 +314,7 @@ class CurvedFit(UnregularisedFit):
         :math:`(e^{tR} - tR - 1)/R^2`, R the most by which a standard error moves a score.
         """
         inverse = self.fit.inverse
-        sd = np.sqrt(np.maximum(np.einsum("ij,ij->i", matmul(b, inverse), b), 1e-300))
+        sd = np.sqrt(np.maximum(linalg.forms(b, inverse), 1e-300))
         R = np.abs(matmul(self.fit.design.u, matmul(inverse, b.T))).max(axis=0, initial=0.0)
         R = np.maximum(R / sd, 1e-6)
         middle = matmul(b, self.fit.beta)
@@ -444,7 +448,7 @@ class CurvedFit(UnregularisedFit):
         sizes = trials[known], exposure[known]
         lower[known], upper[known] = new_labels(self.fit, score, v, law, delta, *sizes)
         wide = known.copy()
-        wide[known] = v > 1  # the quantiles above would believe the estimate
+        wide[known] = v > 1 + 1e-9  # the quantiles above would believe the estimate
         sizes, sure = (trials[wide], exposure[wide]), np.zeros(int(wide.sum()))
         least, most = (
             new_labels(self.fit, np.asarray(end)[wide], sure, law, delta, *sizes) for end in found

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..blas import matmul
+from ..linalg import forms
 from ..protocols import Array
 from .maximum_likelihood import Estimate
 
@@ -79,8 +80,7 @@ class Dispersion:
     @cached_property
     def leverage(self) -> Array:
         """That of each row."""
-        u = self.fit.design.u
-        h = self.information * np.einsum("ij,ij->i", matmul(u, self.fit.inverse), u)
+        h = self.information * forms(self.fit.design.u, self.fit.inverse)
         return np.minimum(h, LARGEST_LEVERAGE)
 
     @property

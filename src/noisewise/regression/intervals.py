@@ -9,20 +9,22 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .. import linalg
 from ..blas import matmul, one_thread
 from ..glm import GLM
+from ..links import Link
 from ..noise import Bounded, Likelihood, Noise, SubGaussian
 from ..protocols import Array
+from ..theory.mixtures import PRECISION, half_width
 from .condensed import refuse
 from .least_squares import full_gram
-from .newton import visit
+from .maximum_likelihood import Design, maximise
+from .normal_equations import NormalEquations
 from .state import FTRLState
 
-PRECISION = 10.0  # of the mixture, in rows
 FEWEST = 25.0  # successes and failures before a curved link's likelihood is nearly quadratic
 GAUSSIAN = "gaussian"
-NORMAL = 1e10  # degrees of freedom
-LEAST_SCALE, LEAST_LABEL = 1e-100, 1e-150  # sums of squares of less are too few to divide by
+LEAST_FEATURE, LEAST_LABEL = 1e-100, 1e-150  # squares of less are too small to divide by
 
 
 class Estimate(NamedTuple):
@@ -49,48 +51,13 @@ def one_direction(
 ) -> tuple[Array, Array, str]:
     """Return lower and upper bounds of the score of each row, and what they rest on."""
     found = estimate(glm, state, x, noise)
-    v = found.variances
     with np.errstate(divide="ignore", invalid="ignore"):
-        if anytime:
-            square = np.einsum("ij,ij->i", x, x)
-            phi = PRECISION * glm.feature_bound**2 / (state.dim * square * found.unit)
-            half = anytime_half_width(v, phi, found.freedom, delta)
-        else:
-            half = quantile(found.freedom, delta) * np.sqrt(v)
-    half = np.where(v == 0, 0.0, np.where(np.isfinite(half), half, math.inf))
+        square = np.einsum("ij,ij->i", x, x)
+        phi = PRECISION * glm.feature_bound**2 / (state.dim * square * found.unit)
+    half = half_width(found.variances, found.freedom, delta, phi if anytime else None)
     scores = np.where(np.isfinite(half), found.scores, 0.0)
     exogenous = ", and rows that do not depend on past labels" if anytime else ""
     return scores - half, scores + half, found.rests_on + exogenous
-
-
-def anytime_half_width(v: Array, phi: Array | float, freedom: float | Array, delta: float) -> Array:
-    r"""Return half the width that holds at all times at once.
-
-    For an error of variance v and a mixture of precision phi,
-    :math:`v(1 + \phi v)[\log((1 + \phi v)/\phi v) + 2\log(1/\delta)]` is its square where v is
-    known. With nu degrees of freedom, :math:`r = \phi v/(1 + \phi v)` and
-    :math:`g = (\delta^2 r)^{1/(\nu + 1)}`, it is :math:`v\nu(1 - g)/(g - r)`, infinite until g > r
-    (Lindon, Ham, Tingley and Bojinov, 2022).
-
-    >>> v = np.array([0.01])
-    >>> (anytime_half_width(v, 10.0, np.inf, 0.05) / (1.96 * np.sqrt(v))).round(2)
-    array([1.55])
-    """
-    ratio = phi * v / (1 + phi * v)
-    if isinstance(freedom, float) and freedom == math.inf:
-        return np.sqrt(v * (1 + phi * v) * (2 * math.log(1 / delta) - np.log(ratio)))
-    g = (delta * delta * ratio) ** (1 / (freedom + 1))
-    return np.where(g > ratio, np.sqrt(v * freedom * (1 - g) / np.maximum(g - ratio, 0)), np.inf)
-
-
-def quantile(freedom: float | Array, delta: float) -> float | Array:
-    """Return the two-sided quantile of the t distribution, normal for infinite freedom."""
-    from scipy.special import ndtri, stdtrit
-
-    nu, share = np.asarray(freedom, dtype=np.float64), 1 - delta / 2
-    found = np.where(nu < NORMAL, stdtrit(np.clip(nu, 1e-3, NORMAL), share), ndtri(share))
-    found = np.where(nu > 0, found, math.inf)
-    return found if nu.ndim else float(found)
 
 
 @one_thread
@@ -123,8 +90,8 @@ def _check_gaussian(glm: GLM, noise: str) -> str:
 
 def _least_squares(state: FTRLState, x: Array, sigma: float | None, rests_on: str) -> Estimate:
     G, b = full_gram(state), -state.views.gradient
-    inverse, rank = _inverse(G)
-    theta = inverse @ b
+    inverse = linalg.scaled_inverse(G)
+    theta, rank = inverse @ b, round(float(np.sum(inverse * G)))  # the trace of a projection
     shares = _variances(x, inverse, G)
     if sigma is not None:
         return Estimate(matmul(x, theta), sigma**2 * shares, sigma**2, math.inf, rests_on)
@@ -143,52 +110,34 @@ def _least_squares(state: FTRLState, x: Array, sigma: float | None, rests_on: st
 
 def _curved(glm: GLM, state: FTRLState, x: Array, noise: Noise) -> Estimate:
     refuse(state, "an interval of one row")
-    point, blocks, settled = state.theta, list(state.blocks()), False
-    for _ in range(50):  # Newton's steps away from what the ridge has shrunk
-        here = visit(glm, 0.0, blocks, point)
-        J = here.curvature
-        inverse, _ = _inverse(J)
-        step = inverse @ here.gradient
-        point = point - step
-        settled = bool(np.abs(step).max() <= 1e-9 * (1 + np.abs(point).max()))
-        if settled:
-            break
-    shares = _variances(x, inverse, J) if settled else np.full(len(x), math.inf)
+    blocks, family = list(state.blocks()), glm.link.family
+    rows = np.concatenate([np.empty((0, state.dim)), *(block.x for block in blocks)])
+    rows *= np.abs(rows).max(axis=0, initial=0.0) > LEAST_FEATURE
+    w, pull = np.concatenate([np.empty((2, 0)), *([b.weight, b.pull] for b in blocks)], axis=1)
+    sums = NormalEquations.start(state.dim, False)
+    sums.update(rows, pull / w, w)
+    link = Link(glm.link.name, glm.mean, glm.slope, glm.potential)
+    fit = maximise(Design.of(link, sums, rows, pull / w, w), matmul(rows, state.theta))
+    b, seen = fit.design.project(x)
     if isinstance(noise, Likelihood):
-        v = noise.dispersion * shares
-        unit = noise.dispersion / float(glm.slope(0.0))
-        family, enough = glm.link.family, True
-        if family is not None and family.name in ("bernoulli", "signs"):
-            low, high = glm.link.ends
-            trials = sum(float(block.weight.sum()) for block in blocks)
-            wins = (sum(float(block.pull.sum()) for block in blocks) - low * trials) / (high - low)
-            enough = min(wins, trials - wins) >= FEWEST
-        if not enough:
-            v = np.full(len(x), math.inf)
-        return Estimate(matmul(x, point), v, unit, math.inf, "the likelihood, asymptotically")
-    gram = sum((block.x.T @ (block.weight[:, None] * block.x) for block in blocks), 0 * J)
-    middle = inverse @ gram @ inverse
-    v = noise.sigma**2 * np.einsum("ij,ij->i", matmul(x, middle), x)
-    v = np.where(np.isfinite(shares), v, math.inf)
-    unit = noise.sigma**2 / float(glm.slope(0.0)) ** 2
-    kind = "sub-Gaussian" if isinstance(noise, SubGaussian) else "bounded"
-    rests_on = f"{kind} noise of sd {noise.sigma:g}, asymptotically"
-    return Estimate(matmul(x, point), v, unit, math.inf, rests_on)
-
-
-def _inverse(G: Array) -> tuple[Array, int]:
-    """Return the pseudo-inverse and rank of ``G`` >= 0, blind to the units of its columns."""
-    scale = np.sqrt(np.diag(G))
-    scale = np.where(scale > LEAST_SCALE, scale, 1.0)  # the inverse of less could overflow
-    values, vectors = np.linalg.eigh(G / np.outer(scale, scale))
-    kept = values > 1e-12 * len(G)
-    vectors = vectors[:, kept] / scale[:, None]
-    return (vectors / values[kept]) @ vectors.T, int(kept.sum())
+        variance, unit = noise.dispersion, noise.dispersion / float(glm.slope(0.0))
+        shares, rests_on = linalg.forms(b, fit.inverse), "the likelihood, asymptotically"
+    else:
+        variance, unit = noise.sigma**2, noise.sigma**2 / float(glm.slope(0.0)) ** 2
+        shares = np.square(matmul(b, fit.inverse)).sum(axis=1)
+        kind = "sub-Gaussian" if isinstance(noise, SubGaussian) else "bounded"
+        rests_on = f"{kind} noise of sd {noise.sigma:g}, asymptotically"
+    known = seen & fit.known(b)
+    if isinstance(noise, Likelihood) and family and family.name in ("bernoulli", "signs"):
+        low, high = glm.ends
+        wins = float((pull - low * w).sum()) / (high - low)
+        known &= min(wins, float(w.sum()) - wins) >= FEWEST
+    v = np.where(known, variance * shares, math.inf)
+    return Estimate(matmul(b, fit.beta), v, unit, math.inf, rests_on)
 
 
 def _variances(x: Array, inverse: Array, G: Array) -> Array:
     """Return x'G^-1 x, infinite where x is outside the range of G."""
     inside = matmul(matmul(x, inverse), G)
     seen = np.abs(inside - x).max(axis=1) <= 1e-6 * np.abs(x).max(axis=1)
-    v = np.maximum(np.einsum("ij,ij->i", matmul(x, inverse), x), 0.0)
-    return np.where(seen, v, math.inf)
+    return np.where(seen, linalg.forms(x, inverse), math.inf)

@@ -34,7 +34,7 @@ def bounds(fit: Estimate, b: Array, height: float) -> tuple[Array, Array]:
     if fit.design.rank > WIDE:
         if fit.exists:
             r = growth(fit).inverse(height)
-            half = r * np.sqrt(np.einsum("ij,ij->i", matmul(b, fit.inverse), b))
+            half = r * np.sqrt(linalg.forms(b, fit.inverse))
             middle = matmul(b, fit.beta)
             lower, upper = middle - half, middle + half
     else:
@@ -75,7 +75,7 @@ def _largest(point: _Point, b: Array, height: float) -> float:
     for _ in range(STEPS):
         if point.factor is None:
             return math.inf
-        Hb, Hg = linalg.solve(point.factor, b), linalg.solve(point.factor, point.g)
+        Hb, Hg = linalg.solve(point.factor, np.column_stack([b, point.g])).T
         with np.errstate(over="ignore", invalid="ignore"):  # where the loss is nearly flat
             form = float(b @ Hb)
             # of the quadratic model, the multiplier at which it reaches the level

@@ -11,12 +11,11 @@ from ..blas import matmul, one_thread
 from ..confidence import Interval, noted
 from ..printing import count_of
 from ..protocols import Array
-from .collinearity import ESTIMABLE, Tie, ties
-from .intervals import PRECISION, anytime_half_width, quantile
-from .joint_test import JointTest, f_tail, mixture_evidence
+from ..theory import mixtures
+from .joint_test import JointTest
 from .normal_equations import NormalEquations
+from .span import Span, centred, ties
 
-GRID = 10.0 * 30.0 ** np.arange(4)  # precisions of the simultaneous mixtures, in rows
 LOST = 1e-13  # an eigenvalue of correlations, as a share of the largest, that sums do not know
 ROUNDING = 1e-13  # a sum of squared residuals below that share of the labels' squares
 
@@ -47,39 +46,22 @@ def solve(sums: NormalEquations) -> "LeastSquares":
 
 @one_thread
 def _solve(sums: NormalEquations) -> "LeastSquares":
-    p = len(sums.moment)
-    C, G, b = np.eye(p), sums.gram, sums.moment
-    if sums.intercept:
-        mean = sums.centre if sums.frozen else sums.means()
-        C[:, -1] -= mean
-        G = G - np.outer(mean, G[-1])  # C G C', without products of matrices
-        G, b = G - np.outer(G[:, -1], mean), b - mean * b[-1]
+    C, G, b = centred(sums)
     s, values, vectors, kept = linalg.scaled_spectrum(G, LOST)
     tied = ties(values[:-1], vectors[:, :-1], kept[:-1], np.diag(G) > 0, sums.dim)
     V, values = vectors[:, kept], values[kept]
     inside = (b / s) @ V
     # the difference is known only up to rounding
-    left = max(sums.squares - float(inside @ (inside / values)), p * linalg.EPS * sums.squares)
-    return LeastSquares(sums, C, G, s, V, values, V @ (inside / values) / s, left, tied)
+    left = max(sums.squares - float(inside @ (inside / values)), len(b) * linalg.EPS * sums.squares)
+    return LeastSquares(sums, C, G, s, V, values, tied, V @ (inside / values) / s, left)
 
 
 @dataclass(frozen=True, eq=False)
-class LeastSquares:
-    """A least-squares solution, for rows C z: around the centre.
+class LeastSquares(Span):
+    """A least-squares solution; ``left`` is the weighted sum of squared residuals."""
 
-    G = C (sum w z z') C' is s V diag(values) V' s where rows have reached; ``left`` is the weighted
-    sum of squared residuals, ``ties`` what is known of collinear columns.
-    """
-
-    sums: NormalEquations
-    C: Array
-    G: Array
-    s: Array
-    V: Array
-    values: Array
     theta: Array
     left: float
-    ties: tuple[Tie, ...] = ()
 
     @property
     def freedom(self) -> int:
@@ -102,17 +84,8 @@ class LeastSquares:
 
     def shares(self, z: Array) -> Array:
         """Return the variance of each estimate over that of a label, infinite if not known."""
-        inside, seen = self._project(matmul(z, self.C.T))
-        return np.where(seen, np.einsum("ij,ij->i", inside / self.values, inside), math.inf)
-
-    def _project(self, a: Array) -> tuple[Array, Array]:
-        """Return directions in the basis of what is known, and whether they lie in it."""
-        scaled = a / self.s
-        inside = matmul(scaled, self.V)
-        outside = np.abs(scaled - matmul(inside, self.V.T)).max(axis=1)
-        seen = outside <= ESTIMABLE * np.abs(scaled).max(axis=1)
-        still = np.diag(self.G) == 0
-        return inside, seen & ~(a[:, still] != 0).any(axis=1)
+        a, seen = self.project(z)
+        return np.where(seen, np.einsum("ij,ij->i", a, a), math.inf)
 
     def half_width(self, z: Array, sigma: float | None, delta: float, anytime: bool) -> Array:
         """Return half the interval at each z, fixed in advance; ``sigma`` None is not known."""
@@ -120,56 +93,31 @@ class LeastSquares:
         freedom = self.freedom if sigma is None else math.inf
         if not freedom or (anytime and not self.sums.frozen):
             return np.where(share == 0, 0.0, math.inf)
-        if anytime:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                half = anytime_half_width(share, self._precision(z), freedom, delta)
-        else:
-            half = quantile(freedom, delta) * np.sqrt(share)
-        known = np.isfinite(share) & np.isfinite(half)
         sd = math.sqrt(self.variance) if sigma is None else sigma
-        return np.where(share == 0, 0.0, np.where(known, sd * np.where(known, half, 1.0), math.inf))
+        return sd * mixtures.half_width(
+            share, freedom, delta, self._precision(z) if anytime else None
+        )
 
     def _precision(self, z: Array) -> Array:
         """Return the precision of the mixture over the error at each z."""
-        return PRECISION / self.sums.lengths(matmul(z, self.C.T))
-
-    def _scales(self) -> Array:
-        return np.where(self.sums.scales > 0, self.sums.scales, 1.0)
+        with np.errstate(divide="ignore"):
+            return np.asarray(mixtures.PRECISION / self.lengths(z))
 
     @one_thread
     def simultaneous_half_width(self, z: Array, sigma: float | None, delta: float) -> Array:
         r"""Return half the interval of each z, for all rows at all times at once.
 
-        The least over mixtures of precision :math:`\rho_j D`, j = 1, ..., N, with
-        :math:`l_j = 2\log(N/\delta) + \log\det(I + D^{-1}G/\rho_j)`:
-        :math:`\sigma^2 l_j\, a^\top G^{-1}(G + \rho_j D)G^{-1}a` is its square for known sigma,
-        else :math:`\kappa_j\,\mathrm{RSS}\; a^\top M_j^{-1}a` with
-        :math:`\kappa_j = 1 - e^{-l_j/n}` and :math:`M_j = G(G + \rho_j D)^{-1}G - \kappa_jG`,
-        infinite unless :math:`M_j > 0`.
+        By `mixtures.simultaneous_half_width` with a prior D of the first rows' scales, in
+        coordinates in which G = I and D is diagonal.
         """
-        square, n = np.full(len(z), math.inf), self.sums.count
-        if not self.sums.frozen or (sigma is None and not self.freedom):
-            return square
-        inside, seen = self._project(z @ self.C.T)
-        inside = inside / np.sqrt(self.values)
-        G, D = self.G / np.outer(self.s, self.s), self._scales() / self.s**2
-        for rho in GRID:
-            c = linalg.factor(G + np.diag(rho * D))
-            level = 2 * math.log(len(GRID) / delta) + linalg.log_det(c) - np.log(rho * D).sum()
-            if sigma is not None:
-                lifted = matmul(inside / np.sqrt(self.values), self.V.T)  # G^-1 a, times s
-                form = np.einsum("ij,ij->i", inside, inside)
-                found = sigma**2 * level * (form + rho * np.einsum("ij,ij->i", lifted * D, lifted))
-            else:
-                kappa = -math.expm1(-level / n)
-                root = self.V * np.sqrt(self.values)
-                values, vectors = np.linalg.eigh(root.T @ linalg.solve(c, root))
-                # M is G^(1/2) (values - kappa) G^(1/2) in the basis of these vectors
-                if not len(values) or values[0] <= kappa + 1e-9:
-                    continue
-                found = kappa * self.left * (inside @ vectors) ** 2 @ (1 / (values - kappa))
-            square = np.minimum(square, found)
-        return np.where((z == 0).all(axis=1), 0.0, np.where(seen, np.sqrt(square), math.inf))
+        freedom = self.freedom if sigma is None else math.inf
+        zero = (z == 0).all(axis=1)
+        if not self.sums.frozen or not freedom:
+            return np.full(len(z), math.inf)
+        (a, seen), (prior, basis) = self.project(z), self.prior
+        sd = math.sqrt(self.variance) if sigma is None else sigma
+        half = sd * mixtures.simultaneous_half_width(matmul(a, basis), prior, freedom, delta)
+        return np.where(zero, 0.0, np.where(seen, half, math.inf))
 
     def textbook_label(self, z: Array, sigma: float | None, delta: float) -> Array:
         """Return half the interval of a new label of weight 1 at each z, at one time."""
@@ -179,7 +127,7 @@ class LeastSquares:
         sd = math.sqrt(self.variance) if sigma is None else sigma
         share = self.shares(z)
         known = np.isfinite(share)
-        half = quantile(freedom, delta) * sd * np.sqrt(1 + np.where(known, share, 0.0))
+        half = mixtures.quantile(freedom, delta) * sd * np.sqrt(1 + np.where(known, share, 0.0))
         return np.where(known, half, math.inf)
 
     @property
@@ -233,16 +181,16 @@ class LeastSquares:
         silent = JointTest(math.nan, k, freedom, 1.0, 1.0, anytime, rests_on, note)
         if not freedom or (anytime and not self.sums.frozen):
             return silent
-        inside, seen = self._project(a := matmul(z, self.C.T))
+        root, seen = self.project(z)
         if not seen.all() or (sigma is None and self.noiseless):
             return silent
-        root = inside / np.sqrt(self.values)
         sd = math.sqrt(self.variance) if sigma is None else sigma
-        away, first = (self.means(z) - values) / sd, self.sums.whitened(a) / math.sqrt(PRECISION)
-        square, log_evidence = mixture_evidence(away, root, first, freedom)
+        first = self.sums.whitened(matmul(z, self.C.T)) / math.sqrt(mixtures.PRECISION)
+        away = (self.means(z) - values) / sd
+        square, log_evidence = mixtures.evidence(away, root, first, freedom)
         p_value = math.exp(min(0.0, -log_evidence))
         if not anytime:
-            p_value = f_tail(square / k, k, freedom)
+            p_value = mixtures.f_tail(square / k, k, freedom)
         evidence = math.exp(min(log_evidence, 700.0))
         return JointTest(square / k, k, freedom, p_value, evidence, anytime, rests_on, note)
 
@@ -277,7 +225,7 @@ class LeastSquares:
         few = np.isfinite(share) & np.isinf(half)
         if few.any():
             v = share[few] * self._precision(z[few])
-            needed = 2 * math.log(1 / delta) / np.log1p(1 / v).min()
+            needed = mixtures.freedom_needed(v, delta).max()
             free = count_of(self.freedom, "degree of freedom is", "degrees of freedom are")
             reasons.append((few, FREEDOM.format(free, math.ceil(needed) + p + 1)))
         return noted(*reasons, what=what)

@@ -11,8 +11,8 @@ from .. import linalg
 from ..blas import matmul, one_thread
 from ..links import Link
 from ..protocols import Array
-from .collinearity import ESTIMABLE, ties
 from .normal_equations import NormalEquations
+from .span import Span, centred, ties
 
 STEPS = 200  # of Newton's method
 SETTLED = 1e-9  # a step that moves scores by less
@@ -23,51 +23,30 @@ WIDE = 100  # parameters from which on a step is solved for without the eigenval
 KNOWN = 1e-6  # share of a direction that may lie where labels are separated
 
 
-class Design:
-    r"""Rows in coordinates u of their span, in which :math:`\sum w u u^\top = I`.
+@dataclass(frozen=True, eq=False)
+class Design(Span):
+    """Rows u in coordinates of their span, with labels y and weights w, and a link."""
 
-    A row of features x is z = (x - centre, 1), the centre and the scales D of a mixture being those
-    of the first rows (`NormalEquations`); u = z ``lift``. Coordinates do not see units or collinear
-    columns.
-    """
+    link: Link
+    u: Array
+    y: Array
+    w: Array
 
-    def __init__(self, link: Link, sums: NormalEquations, x: Array, y: Array, w: Array) -> None:
-        p = len(sums.moment)
-        self.link, self.sums, self.y, self.w = link, sums, y, w
-        self.C = np.eye(p)
-        if sums.intercept:
-            self.C[:, -1] -= sums.centre if sums.frozen else sums.means()
-        self.G = self.C @ sums.gram @ self.C.T
-        self.s, values, vectors, kept = linalg.scaled_spectrum(self.G, 1e-12)
-        rows, least = matmul(sums.directions(x), self.C.T), 1e-7
+    @classmethod
+    def of(cls, link: Link, sums: NormalEquations, x: Array, y: Array, w: Array) -> "Design":
+        """Return the design of rows whose sums are given."""
+        C, G, _ = centred(sums)
+        s, values, vectors, kept = linalg.scaled_spectrum(G, 1e-12)
+        rows, least, moved = matmul(sums.directions(x), C.T), 1e-7, np.diag(G) > 0
         if not len(x) or values[0] < COARSE:
-            moved = np.diag(self.G) > 0
-            scaled = rows / self.s * moved * np.sqrt(w)[:, None]
-            _, roots, across = np.linalg.svd(scaled, full_matrices=len(x) < p)
-            values, vectors, least = np.zeros(p), across[::-1].T, 1e-10
-            values[p - len(roots) :] = roots[::-1] ** 2
+            scaled = rows / s * moved * np.sqrt(w)[:, None]
+            _, roots, across = np.linalg.svd(scaled, full_matrices=len(x) < len(C))
+            values, vectors, least = np.zeros(len(C)), across[::-1].T, 1e-10
+            values[len(C) - len(roots) :] = roots[::-1] ** 2
             kept = values > DISTINCT * values[-1]
-        self.ties = ties(
-            values[:-1], vectors[:, :-1], kept[:-1], np.diag(self.G) > 0, sums.dim, least
-        )
-        self.V, self.values = vectors[:, kept], values[kept]
-        self.lift = self.V / np.sqrt(self.values) / self.s[:, None]
-        self.u = matmul(rows, self.lift)
-
-    @property
-    def rank(self) -> int:
-        """The dimension of the span."""
-        return len(self.values)
-
-    def project(self, z: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """Return directions z in coordinates u, and whether they lie in the span."""
-        a = matmul(z, self.C.T)
-        scaled = a / self.s
-        inside = matmul(scaled, self.V)
-        outside = np.abs(scaled - matmul(inside, self.V.T)).max(axis=1)
-        seen = outside <= ESTIMABLE * np.abs(scaled).max(axis=1)
-        still = np.diag(self.G) == 0
-        return inside / np.sqrt(self.values), seen & ~(a[:, still] != 0).any(axis=1)
+        tied = ties(values[:-1], vectors[:, :-1], kept[:-1], moved, sums.dim, least)
+        span = Span(sums, C, G, s, vectors[:, kept], values[kept], tied)
+        return cls(**vars(span), link=link, u=matmul(rows, span.lift), y=y, w=w)
 
     def loss(self, scores: Array) -> float:
         r"""Return :math:`\sum w(m(s) - ys)`, infinite where a potential is."""
@@ -108,11 +87,10 @@ class Design:
         return slope / float(self.w[: 2 * self.sums.dim + 10].mean())
 
     @cached_property
-    def prior(self) -> Array:
-        """The matrix D of a mixture, in coordinates u, of scales fixed with the first rows."""
-        scales = np.where(self.sums.scales > 0, self.sums.scales, 1.0)
-        W = (self.V * np.sqrt(self.values)).T * self.s  # u-coordinates of a parameter
-        return np.asarray(np.linalg.inv((W / scales) @ W.T))
+    def mixture(self) -> Array:
+        """The matrix D of a mixture, in coordinates u."""
+        values, vectors = self.prior
+        return matmul(vectors * values, vectors.T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +157,7 @@ def maximise(design: Design, begin: Array | None = None) -> Estimate:
     y, w = design.y, design.w
     if not r:
         return Estimate(design, np.zeros(0), np.zeros(len(y)), np.zeros(0), np.zeros((0, 0)))
-    start = float(_constant(design.link, float(w @ y) / float(w.sum())))
+    start = _constant(design.link, float(w @ y) / float(w.sum()))
     beta = matmul(w * (start if begin is None else begin), design.u)
     scores = matmul(design.u, beta)
     # beyond a score of 5 labels that are all equal would leave nothing above rounding
@@ -223,9 +201,6 @@ def _length(design: Design, scores: Array, along: Array, value: float, slope: fl
 
 
 def _constant(link: Link, mean: float) -> float:
-    """Return a score within 30 of 0 whose mean is the given one, to a few digits."""
-    low, high = -30.0, 30.0
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (middle, high) if link.mean(np.array(middle)) < mean else (low, middle)
-    return (low + high) / 2
+    """Return a score within 30 of 0 whose mean is about the given one."""
+    scores = np.linspace(-30.0, 30.0, 1201)
+    return float(np.interp(mean, link.mean(scores), scores))

@@ -13,7 +13,7 @@ from ..inputs import dimension, features, integer, rows
 from ..ownership import Owned, writes
 from ..protocols import Array
 from .history import History
-from .multinomial_newton import Table, by_conjugate_gradients, by_newton
+from .multinomial_newton import Table, by_newton
 from .multinomial_state import MultinomialState
 from .ridge_mixture import FIRST_DROP, LIGHTEST, StandardisedMixture, running_sums, runs
 
@@ -239,8 +239,5 @@ class MultinomialMixture(StandardisedMixture):
 
         ``begin`` are points to begin at, the best of them.
         """
-        if begin[0].size <= MOST:
-            return by_newton(table, [*begin], ridge, EXACT if batch else NEAR)
-        if batch:
-            return by_conjugate_gradients(table, [*begin], ridge, EXACT, BATCH)
-        return by_conjugate_gradients(table, [*begin], ridge, NEAR, STREAM)
+        inner = 0 if begin[0].size <= MOST else BATCH if batch else STREAM
+        return by_newton(table, [*begin], ridge, EXACT if batch else NEAR, inner)

@@ -97,32 +97,22 @@ class Table(NamedTuple):
 
 
 def by_newton(
-    table: Table, begin: Sequence[Array], ridge: float, enough: float
+    table: Table, begin: Sequence[Array], ridge: float, enough: float, inner: int = 0
 ) -> tuple[Array, Array]:
-    """Return the minimiser and the inverse Hessian, once a squared step is below ``enough``."""
+    """Return the minimiser and the inverse Hessian, once a squared step is below ``enough``.
+
+    Where ``inner`` conjugate gradients at most solve for a step, it is the inverse of B.
+    """
     penalty = table.penalties(ridge)
+    inverse = table.bound(penalty)[0] if inner else np.empty((0, 0))
     theta, value, p = _begun(table, begin, penalty)
     for _ in range(STEPS):
         g = table.gradient(theta, p, penalty)
-        inverse = linalg.invert(linalg.factor(table.hessian(p, penalty)))
-        step = matmul(inverse, g.ravel()).reshape(theta.shape)
-        gain = float((g * step).sum())
-        before, (theta, value, p) = theta, _searched(table, theta, step, gain, value, p, penalty)
-        if gain <= enough or theta is before:
-            break
-    return theta, inverse
-
-
-def by_conjugate_gradients(
-    table: Table, begin: Sequence[Array], ridge: float, enough: float, inner: int
-) -> tuple[Array, Array]:
-    """Return the minimiser and the inverse of B; Newton's steps are solved for with that."""
-    penalty = table.penalties(ridge)
-    inverse, _ = table.bound(penalty)
-    theta, value, p = _begun(table, begin, penalty)
-    for _ in range(STEPS):
-        g = table.gradient(theta, p, penalty)
-        step = _solved(table, p, penalty, inverse, g, inner, FINE * enough)
+        if inner:
+            step = _solved(table, p, penalty, inverse, g, inner, FINE * enough)
+        else:
+            inverse = linalg.invert(linalg.factor(table.hessian(p, penalty)))
+            step = matmul(inverse, g.ravel()).reshape(theta.shape)
         gain = float((g * step).sum())
         before, (theta, value, p) = theta, _searched(table, theta, step, gain, value, p, penalty)
         if gain <= enough or theta is before:

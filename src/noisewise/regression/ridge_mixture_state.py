@@ -190,15 +190,16 @@ class RidgeMixtureState(OneLine):
 
         first, scores = self.history.count, np.empty((len(self.ridges), len(z)))
         self.history.append(self.coordinates(z), y, w)
-        self._run(learner.learn, first, first + len(z), scores)
+        self._run(learner.learn, first, first + len(z), scores, False)
         return scores
 
     def rebuild(self, theta: Array) -> None:
         """Let learners go on from these coefficients, after scales or coordinates have changed."""
-        from ..engine import passes
+        from ..engine import learner
 
+        n, scores = self.history.count, np.empty((len(self.ridges), 0))
         self.learners.move(theta, self.learner_units)
-        self._run(passes.rebuild, self.history.count, True)
+        self._run(learner.learn, n, n, scores, True)
 
     def rescale(self, variance: Array) -> None:
         """Scale the features by other variances, but where these are 0."""

@@ -5,6 +5,7 @@ import math
 from ..blas import one_thread
 from ..confidence import Ellipsoid
 from ..glm import GLM
+from ..kernels import adaptive_set
 from ..noise import Bounded, Likelihood, Noise
 from ..protocols import Array
 from ..theory import radii
@@ -39,9 +40,8 @@ def ellipsoids(
         return (Ellipsoid(state.theta, inverse, r),)
     constant = radii.conversion_constant(glm, noise)
     mixed = radius == "adaptive" and mixes(glm, noise)
-    if mixed and state.condensed and condensed_sets.serves(glm):
-        return condensed_sets.adaptive(glm, state, constant, delta, local, bound)
-    refuse(state, f"radius {radius!r} with {type(noise).__name__} noise")
+    if not (mixed and condensed_sets.serves(glm)):
+        refuse(state, f"radius {radius!r} with {type(noise).__name__} noise")
     return adaptive(glm, state, constant, delta, local, mixed, bound)
 
 
@@ -67,19 +67,43 @@ def adaptive(
 
     The evidence is what was played, or that ``mixed`` with fixed parameters.
     """
-    solver, theta = state.solver, state.theta
+    solver, played, mixture, find = state.solver, math.inf, math.inf, state.solver.local
     inverse = solver.uniform(glm, state)[0]
-    level = radii.adaptive_level(
-        glm.parameter_bound if bound is None else bound,
-        constant,
-        ridge=state.ridge,
-        excess=solver.excess(state),
-        delta=delta,
-        mixture=solver.mixture(glm, state, constant) if mixed else math.inf,
+    if state.condensed:
+        mixture, find = condensed_sets.mixture(glm, state, constant), condensed_sets.local
+    else:
+        played = solver.excess(state)
+        mixture = solver.mixture(glm, state, constant) if mixed else math.inf
+    length = glm.parameter_bound if bound is None else bound
+    level = adaptive_level(
+        length, constant, ridge=state.ridge, excess=played, delta=delta, mixture=mixture
     )
-    whole = Ellipsoid(theta, inverse, math.sqrt(2 * level) + solver.slack(state))
-    near = solver.local(glm, state, level, whole) if local else None
+    whole = Ellipsoid(state.theta, inverse, math.sqrt(2 * level) + solver.slack(state))
+    near = find(glm, state, level, whole) if local else None
     return (whole,) if near is None else (whole, near)
+
+
+def adaptive_level(
+    bound: float,
+    constant: float,
+    *,
+    ridge: float,
+    excess: float,
+    delta: float,
+    mixture: float = math.inf,
+) -> float:
+    r"""Return Q of the event :math:`L_t(\mu^*) - \min L_t \le Q_t` behind the adaptive radius.
+
+    Q = lam B^2 + C log(1/delta) - C log(exp(-excess/C)/2 + exp(-mixture/C)/2). ``excess`` is the
+    played loss (scores clipped to [-S, S]) less the minimum of the regularised loss: FTRL's own
+    observable regret; ``mixture`` the same for `Solver.mixture`, and without it Q is
+    lam B^2 + C log(1/delta) + excess. C is the ``constant`` of `radii.conversion_constant`, or any
+    other that was fixed before the first round.
+    """
+    price = constant * math.log(1 / delta)
+    if mixture < math.inf:
+        excess = adaptive_set.soft_minimum(excess, mixture, constant)
+    return adaptive_set.level(2 * ridge, bound, price, excess)
 
 
 def refuse_labels(glm: GLM, state: FTRLState, noise: Noise | str) -> None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import ipaddress
 import json
 import logging
+import os
+import socket
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -20,9 +24,12 @@ DATABASE = click.option(
     "--database",
     default="sqlite:///noisewise.db",
     show_default=True,
+    envvar="NOISEWISE_DATABASE",
+    show_envvar=True,
     metavar="URL",
     help="sqlite:///PATH or postgresql://...",
 )
+STARTING = "Starting, which takes about a minute the first time on a machine."
 NAME = click.argument("name", metavar="LOOP")
 
 
@@ -37,16 +44,26 @@ def _room(name: str) -> Any:
 
 
 @contextmanager
-def _connected(database: str) -> Iterator[Any]:
-    """Give a connection to a database that has our tables, in a transaction."""
+def _opened(database: str) -> Iterator[Any]:
+    """Give a connection to a database that has our tables."""
     with _refusing(database):
         opened = _room("store").Store(database)
         try:
             opened.migrate()
-            with opened.reading() as connection, connection.transaction():
+            with opened.reading() as connection:
                 yield connection
         finally:
             opened.close()
+
+
+@contextmanager
+def _connected(database: str, reading: bool = False) -> Iterator[Any]:
+    """Give the same, in a transaction."""
+    with (
+        _opened(database) as connection,
+        connection.snapshot() if reading else connection.transaction(),
+    ):
+        yield connection
 
 
 @contextmanager
@@ -89,28 +106,70 @@ def serve(
 
     Without tokens only this machine is answered: create one with `noisewise tokens create`.
     """
-    api, engine, store, tokens = map(_room, ("api", "engine", "store", "tokens"))
+    engine, store = _room("engine"), _room("store")
     _log_as_json()
+    click.echo(STARTING, err=True)
     with _refusing(database):
-        opened = store.Store(database)
-        try:
-            opened.migrate()
-            if not _is_local(host) and not tokens.Tokens(opened).known:
-                raise ValueError(
-                    f"--host is {host}, but there are no tokens; create one with: noisewise tokens "
-                    f"create NAME --scope decide --database {database}"
-                )
-            running = engine.Engine(opened).open()
-        except ValueError:
-            opened.close()
-            raise
+        running = engine.Engine(store.Store(database)).open()
+        if not _is_local(host) and not running.tokens:
+            running.close()
+            raise ValueError(
+                f"--host is {host}, but there are no tokens; create one with: noisewise tokens "
+                f"create NAME --scope decide --database {database}"
+            )
+    limits = _room("api").Limits(body=body, in_flight=in_flight, decisions=decisions)
+    click.echo(f"Serving on http://{host}:{port}, log in {running.store.shown}", err=True)
+    _run(running, limits, host, port, log_requests)
+
+
+def _run(running: Any, limits: Any, host: str, port: int, log_requests: bool = False) -> None:
+    """Answer requests until interrupted."""
     sys.setswitchinterval(0.001)  # seconds: requests wait less for a thread that computes
-    limits = api.Limits(body=body, in_flight=in_flight, decisions=decisions)
-    click.echo(f"noisewise on http://{host}:{port}, log in {opened.shown}", err=True)
     import_module("uvicorn").run(
-        api.application(running, limits), host=host, port=port, log_config=None,
+        _room("api").application(running, limits), host=host, port=port, log_config=None,
         access_log=log_requests, server_header=False, timeout_graceful_shutdown=5,
     )  # fmt: skip
+
+
+@click.command(short_help="Serve a simulated shop, and watch it learn.")
+@click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True)
+@click.option(
+    "--database", metavar="URL", help="Where the log stays; by default it goes with the demo."
+)
+def demo(port: int, database: str | None) -> None:
+    """Serve a simulated shop until interrupted, and print the address of its page.
+
+    Visitors of a known taste come, a hundred per second at first, are shown an action, and buy or
+    not. The page shows how the agent learns what to show to whom, and what that earns.
+    """
+    module, engine, store = map(_room, ("demo", "engine", "store"))
+    _log_as_json(logging.ERROR)
+    address, ended = f"http://127.0.0.1:{port}", threading.Event()
+    with TemporaryDirectory() as folder, _refusing(database or "the demo"):
+        if _taken(port):
+            raise ValueError(f"--port {port} is in use; pass another one")
+        click.echo(STARTING)
+        running = engine.Engine(store.Store(database or f"sqlite:///{folder}/demo.db")).open()
+        if module.LOOP not in running.learners:
+            running.create(module.LOOP, _room("loops").Settings(**module.SETTINGS))
+        visitors = threading.Thread(target=module.Visitors(address).keep_coming, args=(ended,))
+        visitors.start()
+        click.echo(f"Watch it learn on {address}/loops/{module.LOOP}; Ctrl-C ends it.")
+        try:
+            _run(running, _room("api").Limits(), "127.0.0.1", port)
+        finally:
+            ended.set()
+            visitors.join()
+
+
+def _taken(port: int) -> bool:
+    with socket.socket() as trial:
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trial.bind(("127.0.0.1", port))
+        except OSError:
+            return True
+    return False
 
 
 def _is_local(host: str) -> bool:
@@ -134,10 +193,18 @@ class JsonLines(logging.Formatter):
         return json.dumps(held)
 
 
-def _log_as_json() -> None:
+def _log_as_json(level: int = logging.INFO) -> None:
+    """Log to stderr. A thread that fails ends the process: the log of the loops is the truth."""
+
+    def failed(args: threading.ExceptHookArgs) -> None:
+        trace: Any = args[:3]
+        logging.critical("a thread has failed, and the process ends", exc_info=trace)
+        os._exit(70)
+
+    threading.excepthook = failed
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
-    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    logging.basicConfig(level=level, handlers=[handler], force=True)
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
 
 
@@ -164,7 +231,7 @@ def create_token(name: str, scopes: tuple[str, ...], database: str) -> None:
 @DATABASE
 def list_tokens(database: str) -> None:
     """List names and scopes of tokens."""
-    with _connected(database) as connection:
+    with _connected(database, reading=True) as connection:
         for each in _room("tokens").every(connection):
             state = "in use" if each.revoked is None else "revoked"
             click.echo(f"{each.name:<24}{state:<10}{' '.join(sorted(each.scopes))}")
@@ -223,17 +290,10 @@ def _valid(make: Callable[[], Any]) -> Any:
 @DATABASE
 def list_loops(database: str) -> None:
     """List loops with the number of rows in their logs."""
-    with _connected(database) as connection:
+    with _connected(database, reading=True) as connection:
         for loop in _room("loops").every(connection):
             state = "paused" if loop.paused else "running"
             click.echo(f"{loop.name:<64}{state:<9}{loop.seq:>10} rows")
-
-
-def _change(name: str, database: str, paused: bool) -> None:
-    module = _room("loops")
-    with _connected(database) as connection:
-        loop = module.named(connection, name)
-        module.update(connection, loop, loop.settings, paused)
 
 
 @loops.command()
@@ -241,7 +301,8 @@ def _change(name: str, database: str, paused: bool) -> None:
 @DATABASE
 def pause(name: str, database: str) -> None:
     """Refuse decisions from now on; rewards are still learnt."""
-    _change(name, database, True)
+    with _connected(database) as connection:
+        _room("loops").update(connection, name, {}, paused=True)
 
 
 @loops.command()
@@ -249,7 +310,8 @@ def pause(name: str, database: str) -> None:
 @DATABASE
 def resume(name: str, database: str) -> None:
     """Take decisions again."""
-    _change(name, database, False)
+    with _connected(database) as connection:
+        _room("loops").update(connection, name, {}, paused=False)
 
 
 @loops.command()
@@ -258,9 +320,8 @@ def resume(name: str, database: str) -> None:
 @DATABASE
 def rollback(name: str, version: int, database: str) -> None:
     """Let the state be again what it was after VERSION rows of the log."""
-    module = _room("loops")
     with _connected(database) as connection:
-        module.roll_back(connection, module.named(connection, name), version)
+        _room("loops").roll_back(connection, name, version)
 
 
 @loops.command(name="export")
@@ -269,7 +330,7 @@ def rollback(name: str, version: int, database: str) -> None:
 @DATABASE
 def export(name: str, file: Path, database: str) -> None:
     """Write the log to a CSV or Parquet FILE, as `noisewise evaluate` reads it."""
-    with _connected(database) as connection:
+    with _connected(database, reading=True) as connection:
         loop = _room("loops").named(connection, name)
         count = _room("transfer").export(connection, loop, file)
     click.echo(f"{count} decisions with rewards in {file}")
@@ -285,12 +346,12 @@ def export(name: str, file: Path, database: str) -> None:
 def import_(
     name: str, file: Path, action: str, reward: str, trials: str | None, database: str
 ) -> None:
-    """Learn past decisions of a CSV or Parquet FILE, in order, as a warm start.
+    """Learn past decisions of a CSV, Parquet or dsjson FILE, in order, as a warm start.
 
     They become rows of the log. A row that can't be used stops the import before anything is
     written; the same FILE imported twice counts once.
     """
-    with _connected(database) as connection:
+    with _opened(database) as connection:
         loop = _room("loops").named(connection, name)
         count = _room("transfer").import_(connection, loop, file, action, reward, trials)
     click.echo(f"{count} decisions imported into {name}")
@@ -307,7 +368,7 @@ def replay(name: str, verify: bool, database: str) -> None:
     the last bit on the same kind of processor, to 1e-9 elsewhere.
     """
     learner = _room("learner")
-    with _connected(database) as connection:
+    with _connected(database, reading=True) as connection:
         loop = _room("loops").named(connection, name)
         rebuilt = learner.build(connection, loop, loop.seq, snapshots=False)
         click.echo(f"{name}: {rebuilt.version} rows, digest {rebuilt.digest}")
@@ -320,4 +381,4 @@ def replay(name: str, verify: bool, database: str) -> None:
         sys.exit(1)
 
 
-COMMANDS = (serve, loops, tokens, replay)
+COMMANDS = (serve, loops, tokens, replay, demo)

@@ -8,6 +8,7 @@ import secrets
 import time
 from asyncio import AbstractEventLoop
 from asyncio import Future as AsyncFuture
+from functools import cache, partial
 from threading import Event as Signal
 from threading import Thread
 from typing import Any, NamedTuple
@@ -15,20 +16,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..agent.reasons import reasons
-from . import loops
+from . import loops, upkeep
+from .choices import Request, decide
 from .events import DecideBody, Decided, RewardBody, Rewarded, fingerprint
-from .learner import Learner, Request, build, decide, digest, saved
-from .loops import COLUMNS, Loop, Settings, dumped, loop_of
+from .learner import Learner, build, digest, saved
+from .loops import COLUMNS, Loop, Settings, loop_of
 from .owners import RENEWED, Owner
 from .store import Connection, Store, Unavailable
+from .tokens import Token, every
 from .writer import Writer
 
 NEARLY_IDLE = 0.05  # seconds between looks at the log
 EVERY_SECOND = 1.0
 SNAPSHOTS = 10_000  # rows between them
-KEPT = 3  # snapshots beside the oldest
 HOUR = 3600.0
-EXPIRED = 500  # decisions at once
 log = logging.getLogger("noisewise")
 
 
@@ -48,6 +49,8 @@ class Engine(Thread):
         self.writer = Writer(store, self._number)
         self.learners: dict[str, Learner] = {}
         self.rng = np.random.default_rng()
+        self.tokens: list[Token] = []  # at most a second old
+        self.reached = True  # whether the log could be read just now
         self._awake, self._ended = Signal(), False
         self._connection = Connection(store)
         self._saved: dict[int, int] = {}  # the number of each loop's last snapshot
@@ -56,7 +59,11 @@ class Engine(Thread):
     def open(self) -> Engine:
         """Learn what the log holds, and start to write and to learn."""
         self.store.claim()
-        self.store.migrate()
+        try:
+            self.store.migrate()
+        except ValueError:
+            self.store.close()
+            raise
         self.writer.written = self._awake.set
         self.writer.start()
         _warm_up()
@@ -70,9 +77,9 @@ class Engine(Thread):
         self._ended = True
         self._awake.set()
         self.join()
-        for learner in self.learners.values():
-            self._catch_up(learner)
-            self._save(learner)
+        if self.reached:
+            for learner in self.learners.values():
+                self._save(learner)
         self.writer.later(self.owner.release).exception()
         self.writer.stop()
         self._connection.close()
@@ -93,7 +100,11 @@ class Engine(Thread):
 
     def asked(self, learner: Learner, body: DecideBody) -> Asked:
         """Check a request for a decision."""
-        return Asked(body, Request(learner.loop.settings, learner.agent, body))
+        try:
+            return Asked(body, Request(learner.loop.settings, learner.agent, body))
+        except ValueError:
+            learner.unusable += 1
+            raise
 
     def decided(self, learner: Learner, asked: list[Asked], now: float) -> list[Decided]:
         """Take decisions, which are yet to be written."""
@@ -107,6 +118,7 @@ class Engine(Thread):
                     "ranking": choice.ranking, "group": choice.group, "version": view.version,
                     "top": body.top, "subject": body.subject,
                 },
+                loop.paused,
             )
             for (body, request), choice in zip(asked, choices, strict=True)
         ]  # fmt: skip
@@ -119,6 +131,8 @@ class Engine(Thread):
                 raise ValueError(f"value is {body.value:g}; rewards of this loop lie in [0, 1]")
             if body.sigma is not None:
                 raise ValueError("sigma was given; pass trials= for shares of several trials")
+        if s.aggregate == "sum" and (body.trials or body.sigma):
+            raise ValueError("trials or sigma was given; rewards of this loop are summed")
         if s.rewards == "binary" and body.value not in (0, 1) and body.trials is None:
             raise ValueError(f"value is {body.value:g}; pass 0 or 1, or a share with trials")
         return Rewarded(learner.loop.id, event_id, now, body, s.reward_wait, s.aggregate == "sum")
@@ -134,16 +148,14 @@ class Engine(Thread):
         self.writer.do(lambda connection: loops.insert(connection, name, settings))
         self._serve(name)
 
-    def change(self, learner: Learner, settings: Settings, paused: bool) -> None:
-        """Change settings, or pause."""
-        loop = learner.loop
-        self.writer.do(lambda connection: loops.update(connection, loop, settings, paused))
-        self._serve(loop.name)
+    def change(self, name: str, settings: dict[str, Any], paused: bool | None = None) -> None:
+        """Change some settings, or pause."""
+        self.writer.do(lambda connection: loops.update(connection, name, settings, paused))
+        self._serve(name)
 
-    def rollback(self, learner: Learner, version: int) -> None:
+    def rollback(self, name: str, version: int) -> None:
         """Let the state be again what it was after so many rows."""
-        loop = learner.loop
-        self.writer.do(lambda connection: loops.roll_back(connection, loop, version))
+        self.writer.do(lambda connection: loops.roll_back(connection, name, version))
 
     def delete(self, learner: Learner) -> None:
         """Delete a loop with its log."""
@@ -178,7 +190,9 @@ class Engine(Thread):
             self._awake.clear()
             try:
                 self._tick()
+                self.reached = True
             except Unavailable as error:
+                self.reached = False
                 log.warning("the log can't be read or written", extra={"cause": str(error)})
                 self._connection.close()
                 time.sleep(NEARLY_IDLE)
@@ -188,8 +202,7 @@ class Engine(Thread):
             self._own()
         if self._due("refreshed", EVERY_SECOND):
             self._refresh()
-        for learner in [*self.learners.values()]:
-            self._catch_up(learner)
+        self._catch_up()
         if self._due("expired", EVERY_SECOND):
             for learner in self._owned():
                 self._expire(learner)
@@ -215,7 +228,8 @@ class Engine(Thread):
         self.writer.do(lambda connection: self.owner.renew(connection, known))
 
     def _refresh(self) -> None:
-        """Read the loops that there are; other processes create, change and delete some."""
+        """Read the tokens, and the loops; other processes create, change and delete some."""
+        self.tokens = every(self._connection)
         known_before = {*self.learners}
         rows = self._connection.rows(f"SELECT {COLUMNS} FROM loops ORDER BY id")
         there = {row[1]: row for row in rows}
@@ -235,115 +249,50 @@ class Engine(Thread):
     def _changed(self, loop: Loop, row: tuple[Any, ...]) -> bool:
         return bool(row[4]) != loop.paused or json.loads(row[3]) != loop.settings.model_dump()
 
-    def _catch_up(self, learner: Learner) -> None:
+    def _catch_up(self) -> None:
         """Number new rows where this process is the owner, and learn what was numbered."""
-        loop = learner.loop.id
-        if loop in self.owner.fences and self._unnumbered(loop):
+        new = self._connection.rows("SELECT DISTINCT loop FROM events WHERE seq IS NULL")
+        for (loop,) in new:
+            if loop not in self.owner.fences:
+                continue
             if self.store.embedded:  # a command has inserted them
-                self.writer.do(lambda connection: self.owner.number(connection, loop))
+                self.writer.do(partial(self.owner.number, loop=loop))
             else:
                 with self._connection.transaction() as connection:
                     self.owner.number(connection, loop)
-        learner.catch_up(self._connection)
-        if learner.view.version < learner.version:
-            learner.publish(patient=not self._ended)
-
-    def _unnumbered(self, loop: int) -> bool:
-        """Whether there are rows without a number."""
-        return bool(
-            self._connection.rows(
-                "SELECT 1 FROM events WHERE loop = ? AND seq IS NULL LIMIT 1", loop
-            )
-        )
+        there = dict(self._connection.rows("SELECT id, seq FROM loops"))
+        for learner in [*self.learners.values()]:
+            behind = learner.version < there.get(learner.loop.id, 0)
+            if behind and learner.learn_page(self._connection):
+                self._awake.set()  # the rest, after a look at the clock
+            if learner.view.version < learner.version:
+                learner.publish(patient=not self._ended)
 
     def _expire(self, learner: Learner) -> None:
-        """Let the wait for rewards end where it is over: what was not learnt is, or never will."""
-        loop, s = learner.loop.id, learner.loop.settings
-
-        def task(connection: Connection) -> int:
-            self.owner.check(connection, loop)
-            ((done,),) = connection.rows("SELECT expired FROM loops WHERE id = ?", loop)
-            lock = "" if self.store.embedded else " FOR UPDATE"
-            rows = connection.rows(
-                "SELECT seq, event_id, at, body FROM events WHERE loop = ? AND kind = 'decide' "
-                f"AND seq > ? ORDER BY seq LIMIT {EXPIRED}{lock}",
-                loop, done,
-            )  # fmt: skip
-            late = connection.now() - s.reward_wait
-            due = []
-            for row in rows:
-                if row[2] >= late:
-                    break
-                due.append(row)
-            if not due:
-                return 0
-            places = ",".join("?" * len(due))
-            given: dict[str, list[dict[str, Any]]] = {}
-            for event_id, body in connection.rows(
-                "SELECT event_id, body FROM events WHERE loop = ? AND kind = 'reward' "
-                f"AND event_id IN ({places})",
-                loop, *(row[1] for row in due),
-            ):  # fmt: skip
-                given.setdefault(event_id, []).append(json.loads(body))
-            new = []
-            for _, event_id, _, text in due:
-                slots = len(json.loads(text)["chosen"])
-                rewards = final(slots, given.get(event_id, []), s)
-                if rewards is not None:
-                    new.append(
-                        (loop, event_id, "expire", time.time(), dumped({"rewards": rewards}))
-                    )
-            connection.many(
-                "INSERT INTO events (loop, event_id, kind, at, body) VALUES (?,?,?,?,?)", new
-            )
-            connection.change("UPDATE loops SET expired = ? WHERE id = ?", due[-1][0], loop)
-            self._number(connection, {loop})
-            return len(due)
-
-        while self.writer.do(task) == EXPIRED:
+        """Let the wait for rewards end where it is over."""
+        while self.writer.do(partial(upkeep.expire, owner=self.owner, loop=learner.loop)):
             pass
 
     def _save(self, learner: Learner) -> None:
-        """Keep a snapshot, and the newest few of the others."""
+        """Keep a snapshot, unless there is one of the last row."""
         loop, version = learner.loop.id, learner.version
         if loop not in self.owner.fences or self._saved.get(loop) == version:
             return
-        held, state = digest(learner.agent), saved(learner.agent)
-
-        def task(connection: Connection) -> None:
-            self.owner.check(connection, loop)
-            connection.change(
-                "INSERT INTO snapshots VALUES (?, ?, ?, ?, ?) ON CONFLICT (loop, seq) DO NOTHING",
-                loop, version, time.time(), held, state,
-            )  # fmt: skip
-            kept = connection.rows(
-                "SELECT seq FROM snapshots WHERE loop = ? ORDER BY seq DESC", loop
-            )
-            connection.many(
-                "DELETE FROM snapshots WHERE loop = ? AND seq = ?",
-                [(loop, seq) for (seq,) in kept[KEPT:-1]],
-            )
-
+        kept = digest(learner.agent), saved(learner.agent)
         try:
-            self.writer.do(task)
+            self.writer.do(lambda each: upkeep.keep(each, self.owner, learner.loop, version, *kept))
             self._saved[loop] = version
         except Unavailable as error:
             log.warning("no snapshot was kept", extra={"cause": str(error)})
 
     def _retain(self, learner: Learner) -> None:
         """Delete rows older than ``retain_days`` that a snapshot stands for."""
-        loop, days = learner.loop.id, learner.loop.settings.retain_days
-        if days is None:
-            return
-        self._save(learner)
-
-        def task(connection: Connection) -> None:
-            self.owner.check(connection, loop)
-            retain(connection, loop, connection.now() - days * 86400)
-
-        self.writer.do(task)
+        if learner.loop.settings.retain_days is not None:
+            self._save(learner)
+            self.writer.do(partial(upkeep.retain, owner=self.owner, loop=learner.loop))
 
 
+@cache
 def _warm_up() -> None:
     """Compile, or load, what the first decision would wait for."""
     for rewards in ("binary", "continuous"):
@@ -352,37 +301,3 @@ def _warm_up() -> None:
             agent.adopt({}, "a", key=key)
             reasons(agent.policy, agent.state, np.eye(2))
         agent.learn(0, 1.0)
-
-
-def final(slots: int, given: list[dict[str, Any]], settings: Settings) -> list[float | None] | None:
-    """Return what is learnt for each slot once the wait is over, None where all was learnt before.
-
-    >>> s = Settings(actions=["a"], rewards="continuous", aggregate="sum")
-    >>> final(1, [{"slot": 0, "value": each, "late": False} for each in (2.0, 1.0)], s)
-    [3.0]
-    """
-    sums: dict[int, float] = {}
-    learnt: set[int] = set()
-    for each in given:
-        if each["late"]:
-            continue
-        if settings.aggregate == "sum":
-            sums[each["slot"]] = sums.get(each["slot"], 0.0) + each["value"]
-        elif each["learn"]:
-            learnt.add(each["slot"])
-    if len(learnt) == slots:
-        return None
-    usual = settings.default_reward
-    return [None if slot in learnt else sums.get(slot, usual) for slot in range(slots)]
-
-
-def retain(connection: Connection, loop: int, since: float) -> None:
-    """Delete the rows up to the last snapshot that only older rows are in."""
-    rows = connection.rows(
-        "SELECT max(s.seq) FROM snapshots s WHERE s.loop = ? AND NOT EXISTS (SELECT 1 FROM "
-        "events e WHERE e.loop = s.loop AND e.seq <= s.seq AND e.at >= ?)",
-        loop, since,
-    )  # fmt: skip
-    if rows[0][0] is not None:
-        connection.change("DELETE FROM events WHERE loop = ? AND seq <= ?", loop, rows[0][0])
-        connection.change("DELETE FROM snapshots WHERE loop = ? AND seq < ?", loop, rows[0][0])

@@ -19,21 +19,37 @@ Positive = Annotated[float, Field(gt=1e-100, lt=1e100)]
 class DecideBody(Strict):
     """A decision that is asked for."""
 
-    context: dict[str, float | str] = Field(default_factory=dict, max_length=10_000)
-    event_id: Identity | None = None
-    subject: Annotated[str, Field(max_length=256)] | None = None
-    actions: list[str] | None = Field(default=None, min_length=1, max_length=10_000)
-    top: int | None = Field(default=None, ge=1, le=1000)
+    context: dict[str, float | str] = Field(
+        default_factory=dict, max_length=10_000, description="a value for each field of the loop"
+    )
+    event_id: Identity | None = Field(
+        default=None, description="makes retries safe; by default the service chooses one"
+    )
+    subject: Annotated[str, Field(max_length=256)] | None = Field(
+        default=None, description="who stays in the holdout or out of it, such as a user"
+    )
+    actions: list[str] | None = Field(
+        default=None, min_length=1, max_length=10_000, description="those on offer; all by default"
+    )
+    top: int | None = Field(
+        default=None, ge=1, le=1000, description="how many actions to return, in order"
+    )
 
 
 class RewardBody(Strict):
     """A reward; with ``trials`` the mean of so many, with ``sigma`` of that standard deviation."""
 
     value: Annotated[float, Field(ge=-1e100, le=1e100)]
-    reward_id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._:@+=~-]{0,128}$")] = ""
-    trials: Positive | None = None
-    sigma: Positive | None = None
-    slot: int | None = Field(default=None, ge=0, le=999)
+    reward_id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._:@+=~-]{0,128}$")] = Field(
+        default="", description="counts once; the earliest is learnt, or the sum of all"
+    )
+    trials: Positive | None = Field(default=None, description="the value is a mean of so many")
+    sigma: Positive | None = Field(
+        default=None, description="standard deviation of the noise, for continuous rewards"
+    )
+    slot: int | None = Field(
+        default=None, ge=0, le=999, description="which of several actions, from 0 on"
+    )
 
     @model_validator(mode="after")
     def _one(self) -> RewardBody:
@@ -62,6 +78,7 @@ class Decided:
     at: float
     asked: str  # what tells one request from another
     body: dict[str, Any]  # the row of the log
+    paused: bool  # whether only an earlier decision is answered
 
     def settle(self, found: list[Row]) -> tuple[Answer, Row | None]:
         """Return this decision, or the one that was kept under the same name."""
@@ -72,6 +89,9 @@ class Decided:
                     message = "another decision has this event_id; pass a new one"
                     return Answer(409, None, "event_id_taken", message, "event_id"), None
                 return Answer(201, answer_of(event_id, held)), None
+        if self.paused:
+            message = "the loop is paused; play the baseline"
+            return Answer(409, None, "paused", message, "loop"), None
         body = {**self.body, "asked": self.asked}
         row = (self.loop, self.event_id, "decide", "", self.at, dumped(body))
         return Answer(201, answer_of(self.event_id, body)), row
@@ -143,4 +163,4 @@ class Rewarded:
 
 
 def _kept(late: bool) -> Answer:
-    return Answer(202, {"status": "late"}) if late else Answer(204)
+    return Answer(202, {"reward": "late"}) if late else Answer(204)

@@ -1,11 +1,11 @@
-"""The state of a loop as a function of its numbered log, and decisions from that state."""
+"""The state of a loop as a function of its numbered log."""
 
 from __future__ import annotations
 
 import json
 import tempfile
 import time
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..agent.agent import Agent
-from ..bandits.arms import candidates
 from ..protocols import Array
-from .events import DecideBody
-from .loops import UNIFORM, Loop, Settings
-from .store import Connection
+from .choices import View
+from .loops import Loop
+from .store import Connection, Unavailable
 
 PAGE = 1000  # rows read at once
 SHARE = 0.1  # of the learner's time, at most, that goes into copies of the state
@@ -25,29 +24,6 @@ NUMBERED = (
     "SELECT seq, kind, event_id, body FROM events WHERE loop = ? AND seq > ? AND seq <= ? "
     "ORDER BY seq LIMIT ?"
 )
-
-
-@dataclass(frozen=True)
-class View:
-    """The state as it was after ``version`` rows, from which decisions are taken.
-
-    Decisions taken from it count as pending in it, so that a batch does not repeat one.
-    """
-
-    agent: Agent
-    state: Any
-    version: int
-
-    def index(self, x: Array) -> Array:
-        """Return the index of every arm, given all decisions that are pending."""
-        policy: Any = self.agent.policy
-        found: Array = policy.index(self.state, x)
-        return found
-
-    def known(self, x: Array) -> Array:
-        """Return the estimate and the interval of every arm, rounded, (3, n)."""
-        policy: Any = self.agent.policy
-        return _short(np.array([policy.mean(self.state, x), *policy.interval(self.state, x)]))
 
 
 class Learner:
@@ -58,21 +34,26 @@ class Learner:
         self.snapshots = snapshots  # whether a rollback may start from one
         self._copied = self._cost = 0.0
         self.refused = 0  # rewards that the agent can't learn
+        self.unusable = 0  # contexts that it can't use
         self.publish()
 
-    def catch_up(self, connection: Connection, upto: int | None = None) -> int:
-        """Learn the rows numbered since, up to one of them; return how many there were."""
-        count, last = 0, 2**62 if upto is None else upto
-        while rows := connection.rows(NUMBERED, self.loop.id, self.version, last, PAGE):
-            for seq, kind, event_id, body in rows:
-                self._apply(connection, seq, kind, event_id, json.loads(body))
-                self.version = seq
-            count += len(rows)
-            self.publish(patient=True)
-        return count
+    def catch_up(self, connection: Connection, upto: int | None = None) -> None:
+        """Learn the rows numbered since, up to one of them."""
+        last = 2**62 if upto is None else upto
+        while self.learn_page(connection, last):
+            pass
+
+    def learn_page(self, connection: Connection, last: int = 2**62) -> bool:
+        """Learn some of the rows numbered since; return whether there may be more."""
+        rows = connection.rows(NUMBERED, self.loop.id, self.version, last, PAGE)
+        for seq, kind, event_id, body in rows:
+            self._apply(connection, kind, event_id, json.loads(body))
+            self.version = seq
+        self.publish(patient=True)
+        return len(rows) == PAGE
 
     def _apply(
-        self, connection: Connection, seq: int, kind: str, event_id: str, body: dict[str, Any]
+        self, connection: Connection, kind: str, event_id: str, body: dict[str, Any]
     ) -> None:
         """Learn one row: the only thing that changes the state."""
         if kind == "decide":
@@ -120,11 +101,13 @@ class Learner:
 
     def _features(self, connection: Connection, event_id: str, slot: int) -> Array:
         """Return the arm of a decision in the log."""
-        ((text,),) = connection.rows(
+        rows = connection.rows(
             "SELECT body FROM events WHERE loop = ? AND event_id = ? AND kind = 'decide'",
             self.loop.id, event_id,
         )  # fmt: skip
-        body, arms = json.loads(text), self.agent.arms
+        if not rows:
+            raise Unavailable(f"the log of {self.loop.name} lacks the decision {event_id}")
+        body, arms = json.loads(rows[0][0]), self.agent.arms
         assert arms is not None
         values = arms.read(body["context"], clip=True)
         return arms.matrix(values, [body["chosen"][slot]])[0]
@@ -194,7 +177,10 @@ def build(connection: Connection, loop: Loop, upto: int, *, snapshots: bool = Tr
 def _snapshot(
     connection: Connection, loop: Loop, upto: int, latest: bool
 ) -> tuple[int, bytes | None]:
-    """Return the last snapshot up to a row; or, unless the ``latest`` is asked for, the base."""
+    """Return the last snapshot up to a row; or, unless the ``latest`` is asked for, the base.
+
+    The base is the snapshot that stands for the rows which retention has deleted.
+    """
     if latest:
         rows = connection.rows(
             "SELECT seq, state FROM snapshots WHERE loop = ? AND seq <= ? "
@@ -203,11 +189,10 @@ def _snapshot(
         )  # fmt: skip
     else:
         rows = connection.rows(
-            "SELECT seq, state FROM snapshots WHERE loop = ? AND seq < (SELECT coalesce(min(seq), "
-            "(SELECT seq + 1 FROM loops WHERE id = ?)) FROM events WHERE loop = ? AND "
-            "seq IS NOT NULL) ORDER BY seq DESC LIMIT 1",
-            loop.id, loop.id, loop.id,
-        )  # fmt: skip
+            "SELECT s.seq, s.state FROM snapshots s JOIN loops l ON l.id = s.loop "
+            "AND l.base = s.seq WHERE s.loop = ?",
+            loop.id,
+        )
     return (rows[0][0], bytes(rows[0][1])) if rows else (0, None)
 
 
@@ -225,101 +210,6 @@ def loaded(held: bytes) -> Agent:
         path = Path(folder) / "agent.npz"
         path.write_bytes(held)
         return Agent.load(path)
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A decision: what was played in each slot, and what was known of the arms."""
-
-    chosen: list[str]
-    ranking: list[tuple[Any, ...]]  # action, estimate, lower, upper, probability
-    group: str
-
-
-class Request:
-    """A request for a decision, read and checked before anything is drawn or stored."""
-
-    def __init__(self, settings: Settings, agent: Agent, body: DecideBody) -> None:
-        arms = agent.arms
-        assert arms is not None
-        self.values = arms.read(body.context, clip=True)
-        self.names = arms.actions if body.actions is None else tuple(body.actions)
-        self.x = candidates(arms.matrix(self.values, self.names), arms.dim)
-        self.top, self.subject, self.settings = body.top or 1, body.subject, settings
-        if self.top > len(self.names):
-            raise ValueError(f"top is {body.top}, of {len(self.names)} actions; pass fewer")
-
-    def decide(self, view: View, known: Array, salt: str, rng: np.random.Generator) -> Choice:
-        """Return a decision, and count it as pending in the view; ``known`` is of these arms."""
-        index = view.index(self.x)
-        best = np.lexsort((rng.random(len(index)), -index)).tolist()  # equal ones in any order
-        group, order, p = self._drawn(best, salt, rng)
-        chosen = order[: self.top]
-        for k in chosen:
-            view.agent.policy.expect(view.state, self.x[k])  # type: ignore[attr-defined]
-        shown = chosen if self.top > 1 else [*chosen, *(k for k in best if k != chosen[0])]
-        slots = np.arange(len(shown)) if self.top > 1 else 0
-        names = [self.names[k] for k in shown]
-        held = known[:, shown].astype(object)
-        held[~np.isfinite(known[:, shown])] = None
-        columns = held.tolist()
-        ranking = list(zip(names, *columns, p[slots, shown].tolist(), strict=True))
-        return Choice(names[: self.top], ranking, group)
-
-    def _drawn(
-        self, best: list[int], salt: str, rng: np.random.Generator
-    ) -> tuple[str, list[int], Array]:
-        """Return the group, all arms in the order of play, and the probabilities in each slot.
-
-        A holdout plays the baseline, first, then the others in any order.
-        """
-        K, s = len(self.names), self.settings
-        h = s.holdout if s.baseline == UNIFORM or s.baseline in self.names else 0.0
-        share = rng.random() if self.subject is None else _hashed(salt, self.subject)
-        held, explored, order = share < h, rng.random() < s.explore, rng.permutation(K).tolist()
-        p = np.full((self.top, K), s.explore / K)
-        p[np.arange(self.top), best[: self.top]] += 1 - s.explore
-        base = np.full((self.top, K), 1 / K)
-        if s.baseline in self.names:
-            first = self.names.index(s.baseline)
-            base[:], base[:, first] = 1 / max(K - 1, 1), 0.0
-            base[0] = np.arange(K) == first
-            if held:
-                order = [first, *(k for k in order if k != first)]
-        p = h * base + (1 - h) * p
-        if held:
-            return "holdout", order, p
-        return ("explore", order, p) if explored else ("agent", best, p)
-
-
-def decide(
-    view: View, requests: list[Request], salt: str, rng: np.random.Generator
-) -> list[Choice]:
-    """Return decisions, each of which counts as pending for the next."""
-    known = view.known(np.concatenate([each.x for each in requests]))
-    ends = np.cumsum([len(each.x) for each in requests])[:-1]
-    parts = np.split(known, ends, axis=1)
-    return [each.decide(view, part, salt, rng) for each, part in zip(requests, parts, strict=True)]
-
-
-def _hashed(salt: str, subject: str) -> float:
-    """Return a number from 0 to 1, the same for a subject each time."""
-    text = f"{salt} {subject}".encode(errors="surrogatepass")
-    return int.from_bytes(blake2b(text, digest_size=7).digest(), "big") / 2**56
-
-
-def _short(values: Array) -> Array:
-    """Return numbers with six digits, which is what a row of the log has room for.
-
-    >>> _short(np.array([0.12345678, -12345678.0, np.inf])).tolist()
-    [0.123457, -12345700.0, inf]
-    """
-    with np.errstate(all="ignore"):
-        scale = 10.0 ** (5 - np.floor(np.log10(np.abs(values))))
-        found = np.where(
-            scale > 1, np.rint(values * scale) / scale, np.rint(values * scale) * (1 / scale)
-        )
-    return np.where(np.isfinite(scale) & np.isfinite(found), found, values)
 
 
 SAME, CLOSE, DIFFERENT = "equal", "equal to 1e-9", "DIFFERENT"

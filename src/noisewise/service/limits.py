@@ -24,32 +24,39 @@ class Limits:
 class Gate:
     """Refuses requests that are too large, or too many at a time, before they are read further."""
 
-    def __init__(self, app: ASGIApp, limits: Limits) -> None:
-        self.app, self.limits, self.running = app, limits, 0
+    def __init__(self, app: ASGIApp, limits: Limits, meter: Any) -> None:
+        self.app, self.limits, self.meter, self.running = app, limits, meter, 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, with its whole body."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        if self.running >= self.limits.in_flight:
-            message = f"{self.running} requests are being answered; try again"
-            await _refuse(send, 503, "busy", message)
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                route = getattr(scope.get("route"), "path", "none")
+                self.meter.add(route, message["status"])
+            await send(message)
+
+        parts, size, more = [], 0, True
+        while more:
+            part = await receive()
+            if part["type"] == "http.disconnect":
+                return
+            parts.append(part.get("body", b""))
+            size, more = size + len(parts[-1]), part.get("more_body", False)
+            if size > self.limits.body:
+                text = f"the body has more than {self.limits.body} bytes; split it"
+                await _refuse(sent, 413, "body_too_large", text)
+                return
+        if self.running >= self.limits.in_flight and scope["path"] != "/healthz":
+            text = f"{self.running} requests are being answered; try again"
+            await _refuse(sent, 503, "busy", text)
             return
         self.running += 1
         try:
-            parts, size, more = [], 0, True
-            while more:
-                message_in = await receive()
-                if message_in["type"] == "http.disconnect":
-                    return
-                parts.append(message_in.get("body", b""))
-                size, more = size + len(parts[-1]), message_in.get("more_body", False)
-                if size > self.limits.body:
-                    most = f"the body has more than {self.limits.body} bytes; split it"
-                    await _refuse(send, 413, "body_too_large", most)
-                    return
-            await self.app(scope, _Whole(b"".join(parts), receive), send)
+            await self.app(scope, _Whole(b"".join(parts), receive), sent)
         finally:
             self.running -= 1
 

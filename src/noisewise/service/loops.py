@@ -25,7 +25,6 @@ FIXED = (
     "interactions",
     "reserve",
     "rewards",
-    "explore",
     "holdout",
     "baseline",
 )
@@ -52,16 +51,32 @@ class Settings(Strict):
         default_factory=dict,
         description='each field is "number", a list of words, or in how many columns it is hashed',
     )
-    interactions: Literal["full", "shared"] | None = "full"
-    reserve: int = Field(default=0, ge=0, le=10_000)
-    rewards: Literal["binary", "share", "continuous"] = "binary"
-    explore: Share = 0.05
-    holdout: float = Field(default=0.05, ge=0, lt=1)
-    baseline: str = UNIFORM
-    reward_wait: float = Field(default=3600.0, gt=0, le=1e9, description="seconds")
-    default_reward: float | None = None
-    aggregate: Literal["earliest", "sum"] = "earliest"
-    retain_days: float | None = Field(default=None, gt=0, le=1e5)
+    interactions: Literal["full", "shared"] | None = Field(
+        default="full", description="how the context acts on actions, as `Arms` takes it"
+    )
+    reserve: int = Field(default=0, ge=0, le=10_000, description="columns kept free for actions")
+    rewards: Literal["binary", "share", "continuous"] = Field(
+        default="binary", description="0 or 1; within [0, 1]; or any numbers"
+    )
+    explore: Share = Field(
+        default=0.05, description="share of decisions drawn at random among all actions"
+    )
+    holdout: float = Field(
+        default=0.05, ge=0, lt=1, description="share of decisions that get the baseline"
+    )
+    baseline: str = Field(default=UNIFORM, description='an action, or "uniform"')
+    reward_wait: float = Field(
+        default=3600.0, gt=0, le=1e9, description="seconds after which a reward comes too late"
+    )
+    default_reward: float | None = Field(
+        default=None, description="learnt where no reward came in time; by default nothing is"
+    )
+    aggregate: Literal["earliest", "sum"] = Field(
+        default="earliest", description="which is learnt where a decision has several rewards"
+    )
+    retain_days: float | None = Field(
+        default=None, gt=0, le=1e5, description="days after which rows of the log are deleted"
+    )
 
     @model_validator(mode="after")
     def _together(self) -> Settings:
@@ -122,17 +137,18 @@ class Loop:
     settings: Settings
     paused: bool
     seq: int
+    base: int  # the number of the last row that retention has deleted
     created: float
 
 
-COLUMNS = "id, name, salt, settings, paused, seq, created"
+COLUMNS = "id, name, salt, settings, paused, seq, base, created"
 
 
 def loop_of(row: tuple[Any, ...]) -> Loop:
     """Return the loop that a row of the database holds."""
-    number, name, salt, settings, paused, seq, created = row
+    number, name, salt, settings, paused, *rest = row
     known = Settings.model_validate_json(settings)
-    return Loop(number, name, salt, known, bool(paused), seq, created)
+    return Loop(number, name, salt, known, bool(paused), *rest)
 
 
 def dumped(thing: object) -> str:
@@ -145,9 +161,10 @@ def every(connection: Connection) -> list[Loop]:
     return [loop_of(row) for row in connection.rows(f"SELECT {COLUMNS} FROM loops ORDER BY id")]
 
 
-def named(connection: Connection, name: str) -> Loop:
-    """Return a loop by its name."""
-    rows = connection.rows(f"SELECT {COLUMNS} FROM loops WHERE name = ?", name)
+def named(connection: Connection, name: str, lock: bool = False) -> Loop:
+    """Return a loop by its name; with ``lock`` nobody changes it until the transaction ends."""
+    tail = " FOR UPDATE" if lock and not connection.store.embedded else ""
+    rows = connection.rows(f"SELECT {COLUMNS} FROM loops WHERE name = ?{tail}", name)
     if not rows:
         raise ValueError(f"there is no loop {name!r}")
     return loop_of(rows[0])
@@ -160,7 +177,7 @@ def insert(connection: Connection, name: str, settings: Settings) -> None:
     try:
         connection.change(
             "INSERT INTO loops (name, salt, settings, created) VALUES (?, ?, ?, ?)",
-            name, secrets.token_hex(16), settings.model_dump_json(), time.time(),
+            name, secrets.token_hex(16), dumped(settings.model_dump()), time.time(),
         )  # fmt: skip
     except Doubled:
         raise NameTaken(f"name is {name!r}, which another loop has; choose another") from None
@@ -170,24 +187,25 @@ class NameTaken(ValueError):
     """Another loop has the name."""
 
 
-def update(connection: Connection, loop: Loop, settings: Settings, paused: bool) -> None:
-    """Change settings, or pause; the log says so."""
+def update(
+    connection: Connection, name: str, settings: dict[str, Any], paused: bool | None = None
+) -> None:
+    """Change some settings, or pause; the log says so."""
+    loop = named(connection, name, lock=True)
+    changed = loop.settings.changed(settings)
+    paused = loop.paused if paused is None else paused
     connection.change(
         "UPDATE loops SET settings = ?, paused = ? WHERE id = ?",
-        settings.model_dump_json(), int(paused), loop.id,
+        dumped(changed.model_dump()), int(paused), loop.id,
     )  # fmt: skip
-    note(connection, loop, "settings", {"settings": settings.model_dump(), "paused": paused})
+    note(connection, loop, "settings", {"settings": changed.model_dump(), "paused": paused})
 
 
-def roll_back(connection: Connection, loop: Loop, version: int) -> None:
+def roll_back(connection: Connection, name: str, version: int) -> None:
     """Let the state be again what it was after so many rows; what comes later is learnt on."""
-    ((seq,),) = connection.rows("SELECT seq FROM loops WHERE id = ?", loop.id)
-    ((oldest,),) = connection.rows(
-        "SELECT coalesce(min(seq) - 1, ?) FROM events WHERE loop = ? AND seq IS NOT NULL",
-        seq, loop.id,
-    )  # fmt: skip
-    if not oldest <= version <= seq:
-        raise ValueError(f"version is {version}; pass one from {oldest} to {seq}")
+    loop = named(connection, name, lock=True)
+    if not loop.base <= version <= loop.seq:
+        raise ValueError(f"version is {version}; pass one from {loop.base} to {loop.seq}")
     note(connection, loop, "rollback", {"version": version})
 
 

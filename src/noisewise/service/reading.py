@@ -6,16 +6,35 @@ Every function takes an `Engine` and the name of a loop, and only reads.
 from __future__ import annotations
 
 import json
-import time
+from collections import Counter
+from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
-from .engine import Engine
-from .learner import Learner
-from .store import Connection
+import numpy as np
 
-# what an agent that adopts decisions can't see of them; `counts` has it by group
-OTHERWISE = ("exploration",)
+from ..agent.context_fields import Field, encode
+from ..agent.difference import Difference
+from ..bandits.arms import candidates
+from ..printing import count_of
+from .charts import number
+from .engine import Engine
+from .loops import LARGEST_CHOICE, UNIFORM
+
+WORDS = 5  # of a field, at most, that effects are shown of
+CROWDED = 0.05  # share of contexts whose hashed words may collide
+OTHERWISE = ("exploration",)  # what an agent that adopts decisions can't see of them
+# what to do, in settings of a loop
+ADVICE = {
+    "without reward": "If no reward means none, set default_reward: decisions without a reward "
+    "teach nothing, and the agent expects the others to be like those that came.",
+    "oldest pending": "Shorten reward_wait, so that what gets no reward is given up sooner.",
+    "largest share of an action": "Others may have become better: a loop with a larger explore "
+    "notices that sooner.",
+}
+UNUSABLE = "Read the answers with status 422: fields are missing, or of another kind than declared."
+UNLEARNT = "They are too large to compute with: rescale rewards."
+COLLIDING = "Such words are learnt as one: a loop with more columns for them tells them apart."
 
 
 def loop_state(engine: Engine, name: str, digest: bool = False) -> dict[str, Any]:
@@ -35,35 +54,6 @@ def loop_state(engine: Engine, name: str, digest: bool = False) -> dict[str, Any
 def names(engine: Engine) -> list[str]:
     """Return the names of all loops."""
     return sorted(engine.learners)
-
-
-def counts(engine: Engine, name: str, minutes: int = 60) -> dict[str, Any]:
-    """Return decisions, rewards and late rewards per minute, and decisions by action and group.
-
-    Times are seconds since 1970 at which each minute began; minutes without a row are left out.
-    """
-    learner, since = engine.find(name), time.time() - 60 * minutes
-    found: dict[str, Any] = {"minutes": {}, "actions": {}, "groups": {}, "late": 0}
-    with engine.store.reading() as connection:
-        for kind, at, body in _rows_since(connection, learner, since):
-            minute = int(at // 60) * 60
-            row = found["minutes"].setdefault(minute, {"decide": 0, "reward": 0, "expire": 0})
-            if kind in row:
-                row[kind] += 1
-            held = json.loads(body)
-            if kind == "decide":
-                for what, value in (("actions", held["chosen"][0]), ("groups", held["group"])):
-                    found[what][value] = found[what].get(value, 0) + 1
-            found["late"] += kind == "reward" and held["late"]
-    return found
-
-
-def _rows_since(connection: Connection, learner: Learner, since: float) -> list[Any]:
-    """Return kind, time and body of the rows of a time, at most a hundred thousand."""
-    return connection.rows(
-        "SELECT kind, at, body FROM events WHERE loop = ? AND seq > ? AND at >= ? ORDER BY seq",
-        learner.loop.id, learner.version - 100_000, since,
-    )  # fmt: skip
 
 
 def recent_events(
@@ -93,72 +83,204 @@ def shown(kind: str, body: dict[str, Any]) -> dict[str, Any]:
 
 def explain(engine: Engine, name: str, event_id: str) -> dict[str, Any]:
     """Return why a decision was taken, as known then, and its rewards; LookupError if unknown."""
+    found = decisions(engine, name, [event_id])
+    if not found:
+        raise LookupError(event_id)
+    return found[0]
+
+
+def decisions(engine: Engine, name: str, events: Sequence[str]) -> list[dict[str, Any]]:
+    """Return what `explain` does of several decisions, in their order; unknown are left out."""
     learner = engine.find(name)
+    places, found = ",".join("?" * len(events)), dict[str, dict[str, Any]]()
     with engine.store.reading() as connection:
         rows = connection.rows(
-            "SELECT kind, at, body FROM events WHERE loop = ? AND event_id = ? ORDER BY id",
-            learner.loop.id, event_id,
+            f"SELECT kind, event_id, at, body FROM events WHERE loop = ? AND event_id IN ({places})"
+            " ORDER BY id",
+            learner.loop.id, *events,
         )  # fmt: skip
-    if not rows or rows[0][0] != "decide":
-        raise LookupError(event_id)
-    held = json.loads(rows[0][2])
     fields = [field for field, _ in learner.loop.settings.arms.context or ()]
-    best = held["ranking"][0]
-    why = {
-        "agent": "its estimate and what may still be learnt of it were best together",
-        "explore": "it was drawn at random among all actions",
-        "holdout": "this decision belongs to the holdout, which plays the baseline",
-    }[held["group"]]
-    known = "nothing was known of it yet" if best[1] is None else f"its estimate was {best[1]:.3g}"
+    for kind, event_id, at, text in rows:
+        held = json.loads(text)
+        if kind == "decide":
+            found[event_id] = _explained(event_id, at, held, fields)
+        elif kind == "reward" and event_id in found:
+            given = {key: value for key, value in held.items() if key != "learn"}
+            found[event_id]["rewards"].append({"at": at, **given})
+    return [found[each] for each in events if each in found]
+
+
+def _explained(event_id: str, at: float, held: dict[str, Any], fields: list[str]) -> dict[str, Any]:
+    columns = ("action", "estimate", "lower", "upper", "probability")
     return {
-        "event_id": event_id, "at": rows[0][1], "group": held["group"],
+        "event_id": event_id, "at": at, "group": held["group"],
         "version": held["version"], "chosen": held["chosen"],
         "context": dict(zip(fields, held["context"], strict=True)),
-        "ranking": [
-            dict(zip(("action", "estimate", "lower", "upper", "probability"), each, strict=True))
-            for each in held["ranking"]
-        ],
-        "sentence": f"{held['chosen'][0]!r} was played: {why}; {known}.",
-        "rewards": [
-            {"at": at, **{k: v for k, v in json.loads(body).items() if k != "learn"}}
-            for kind, at, body in rows if kind == "reward"
-        ],
+        "ranking": [dict(zip(columns, each, strict=True)) for each in held["ranking"]],
+        "sentence": _why(held), "rewards": [],
     }  # fmt: skip
+
+
+def known(engine: Engine, name: str) -> dict[str, Any]:
+    """Return what is known of a loop now: its state, gain and health."""
+    return {
+        **loop_state(engine, name), "gain": gain(engine, name), "health": health(engine, name)
+    }  # fmt: skip
+
+
+def _why(held: dict[str, Any]) -> str:
+    """Return in a sentence why actions were played, as far as the log says."""
+    names = " and ".join(repr(each) for each in held["chosen"])
+    played = f"{names} {'were' if len(held['chosen']) > 1 else 'was'} played"
+    if held["group"] == "explore":
+        return f"{played}: drawn at random among all actions, to keep learning."
+    if held["group"] == "holdout":
+        return f"{played}: this decision belongs to the holdout, which gets the baseline."
+    if held["group"] == "import":
+        return f"{played} before it was imported."
+    if held["top"]:
+        return f"{played}: their sums of estimate and exploration were the largest, in this order."
+    (first, mine, *_), *others = held["ranking"]
+    if mine is None:
+        return f"{played}: nothing was known of it yet."
+    other, best = max(
+        ((name, estimate) for name, estimate, *_ in others if estimate is not None),
+        key=lambda each: each[1], default=(first, mine),
+    )  # fmt: skip
+    if mine >= best:
+        return f"{played}: it had the highest estimate, {mine:.3g}."
+    return (
+        f"{played}: estimated {mine:.3g}, less than {other!r} with {best:.3g}, but uncertain "
+        "enough to be worth trying."
+    )
 
 
 def gain(engine: Engine, name: str, delta: float = 0.05) -> dict[str, Any] | None:
     """Return whether the agent is better than its baseline, None where there is no holdout.
 
     The interval of the difference holds at all times at once; numbers that are not known are None.
+    ``verdict`` is better, worse, undecided, or unknown where there is no difference yet.
     """
     learner = engine.find(name)
-    if not learner.loop.settings.holdout:
+    settings = learner.loop.settings
+    if not settings.holdout:
         return None
     found = learner.agent.gain(delta)
     numbers = {
         "agent": found.means[0], "baseline": found.means[1], "difference": found.value,
         "lower": found.lower, "upper": found.upper,
     }  # fmt: skip
+    verdict = "better" if found.lower > 0 else "worse" if found.upper < 0 else "undecided"
+    verdict = verdict if isfinite(found.value) else "unknown"
+    waits = f"; each waits at most {settings.reward_wait:g} s for its reward"
     return {
         **{key: value if isfinite(value) else None for key, value in numbers.items()},
-        "delta": delta, "sentence": found.sentence, "lines": found.lines(),
+        "delta": delta, "verdict": verdict,
+        "sentence": _verdict(verdict, found, settings.baseline),
+        "lines": [line.replace("; forget(key) gives one up", waits) for line in found.lines()],
         "counts": {what: list(pair) for what, pair in found.counts},
     }  # fmt: skip
 
 
+def _verdict(verdict: str, found: Difference, baseline: str) -> str:
+    """Return what the comparison says so far, in a sentence."""
+    other = f"the baseline {baseline!r}" if baseline != UNIFORM else "actions drawn at random"
+    if verdict == "unknown":
+        return found.sentence
+    if not isfinite(found.lower):
+        return f"There are too few rewards to compare the agent with {other}."
+    low, high = (number(abs(e), "", found.upper - found.lower) for e in (found.lower, found.upper))
+    if verdict == "undecided":
+        return (
+            f"So far it is open which is better: per decision the agent has earned between {low} "
+            f"less and {high} more than {other} would have."
+        )
+    ends, more = ((low, high), "more") if verdict == "better" else ((high, low), "less")
+    return (
+        f"So far the agent has earned between {ends[0]} and {ends[1]} {more} per decision than "
+        f"{other} would have."
+    )
+
+
 def health(engine: Engine, name: str) -> list[dict[str, Any]]:
     """Return what is odd about a loop, each finding with a sentence and what to do about it."""
-    found = engine.find(name).agent.health()
-    return [each._asdict() for each in found if each.name not in OTHERWISE]
+    learner = engine.find(name)
+    found = {
+        each.name: each._asdict() | {"advice": each.advice and ADVICE.get(each.name, each.advice)}
+        for each in learner.agent.health() if each.name not in OTHERWISE
+    }  # fmt: skip
+    for what, count, text, advice in (
+        ("refused contexts", learner.unusable, "context", UNUSABLE),
+        ("refused rewards", learner.refused, "reward", UNLEARNT),
+    ):
+        said = f"{count_of(count, text)} refused since this process started."
+        found[what] = {"name": what, "value": count, "sentence": said,
+                       "advice": advice if count else ""}  # fmt: skip
+    return list(found.values())
 
 
-def effects(engine: Engine, name: str, context: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return estimate, interval and largest contributions of each action in a context, best first.
+def collisions(kinds: Sequence[Field], contexts: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
+    """Return for each field of hashed words in how many contexts another word has its column."""
+    found = []
+    for (field, kind), words in zip(kinds, zip(*contexts, strict=True), strict=False):
+        if not isinstance(kind, int):
+            continue
+        column = {word: encode([(field, kind)], [word]).index(1.0) for word in set(words)}
+        shared = Counter(column.values())
+        share = sum(shared[column[word]] > 1 for word in words) / len(words)
+        found.append({
+            "name": f"collisions of {field}", "value": share,
+            "sentence": f"{100 * share:.0f} % of the last {len(words):,} contexts have a "
+            f"{field!r} that shares its column with another.",
+            "advice": COLLIDING if share > CROWDED else "",
+        })  # fmt: skip
+    return found
 
-    Raises ValueError for a context that can't be used.
+
+def effects(
+    engine: Engine, name: str, contexts: Sequence[Sequence[Any]], actions: Sequence[str]
+) -> dict[str, Any] | None:
+    """Return what actions earn in a typical context, and where one of its fields differs.
+
+    A typical context has the median of each number and the most frequent of words in ``contexts``;
+    others have a number's 10 % and 90 % quantiles, and further frequent words. ``changes`` come
+    with the largest difference first. None where no decision was taken yet.
     """
-    return [
-        {"action": each.action, "estimate": each.estimate, "lower": each.lower,
-         "upper": each.upper, "parts": [list(part) for part in each.parts[:5]]}
-        for each in engine.find(name).agent.explain(context)
+    if not contexts or not actions:
+        return None
+    learner = engine.find(name)
+    arms = learner.loop.settings.arms
+    fields = arms.context or ()
+    usual, others = list[Any](), list[tuple[str, Any]]()
+    for (field, kind), values in zip(fields, zip(*contexts, strict=True), strict=False):
+        if kind is None:
+            low, middle, high = np.quantile(values, (0.1, 0.5, 0.9)).tolist()
+            usual, others = [*usual, middle], [*others, (field, low), (field, high)]
+        else:
+            (first, _), *rest = Counter(values).most_common(WORDS)
+            usual, others = [*usual, first], [*others, *((field, word) for word, _ in rest)]
+    work = len(actions) * arms.dim**2
+    others = others[: max(int(LARGEST_CHOICE // work), 1)]
+    at = {field: i for i, (field, _) in enumerate(fields)}
+    rows = [usual, *([*usual[: at[f]], v, *usual[at[f] + 1 :]] for f, v in others)]
+    x = np.concatenate([arms.matrix(row, actions) for row in rows])
+    known = learner.view.known(candidates(x, arms.dim)).reshape(3, len(rows), len(actions))
+    told: Any = known.astype(object)
+    told[~np.isfinite(known)] = None
+    names = ("estimate", "lower", "upper")
+    means = [
+        {"action": action, **dict(zip(names, told[:, 0, k], strict=True))}
+        for k, action in enumerate(actions)
+    ]
+    changes = [
+        {"action": action, "field": field, "value": value, "usual": told[0, 0, k],
+         "change": told[0, i, k] - told[0, 0, k],
+         **dict(zip(names, told[:, i, k], strict=True))}
+        for i, (field, value) in enumerate(others, 1) for k, action in enumerate(actions)
+        if np.isfinite(known[:, [0, i], k]).all()
     ]  # fmt: skip
+    changes.sort(key=lambda each: -abs(each["change"]))
+    return {
+        "context": dict(zip(at, usual, strict=False)), "means": means,
+        "changes": [each for each in changes if each["change"]],
+    }  # fmt: skip

@@ -7,7 +7,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module, resources
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -68,9 +68,9 @@ class Connection:
                 raw.cursor().executemany(self.store.words(sql), values)
 
     @contextmanager
-    def transaction(self) -> Iterator[Connection]:
+    def transaction(self, begin: str = "") -> Iterator[Connection]:
         """Write all or nothing; on leaving, what was written is on the disk."""
-        self.change("BEGIN IMMEDIATE" if self.store.embedded else "BEGIN")
+        self.change(begin or ("BEGIN IMMEDIATE" if self.store.embedded else "BEGIN"))
         try:
             yield self
             self.change("COMMIT")
@@ -80,6 +80,11 @@ class Connection:
             except Unavailable:
                 self.close()
             raise
+
+    def snapshot(self) -> AbstractContextManager[Connection]:
+        """Read the database as it is now, however long it takes, while others write."""
+        isolated = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        return self.transaction("BEGIN" if self.store.embedded else isolated)
 
     def now(self) -> float:
         """Return the time: that of PostgreSQL's server where there are several machines."""
@@ -144,7 +149,9 @@ class Store:
     def open(self) -> Any:
         """Return a connection of the driver, of which every commit is durable."""
         if not self.embedded:
-            return self.driver.connect(self.url, autocommit=True, connect_timeout=5)
+            return self.driver.connect(
+                self.url, autocommit=True, connect_timeout=5, client_encoding="utf8"
+            )
         raw = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=5.0)
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
             raw.execute(f"PRAGMA {pragma}")
@@ -183,7 +190,7 @@ class Store:
             self._held.close()
 
     def migrate(self) -> None:
-        """Bring the schema up to date, each step in a transaction of its own."""
+        """Bring the schema up to date, in one transaction."""
         folder = resources.files(__package__) / "migrations"
         steps = sorted(each.name for each in folder.iterdir() if each.name.endswith(".sql"))
         connection = Connection(self)

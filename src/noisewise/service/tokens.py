@@ -9,10 +9,9 @@ import time
 from dataclasses import dataclass
 from hashlib import sha256
 
-from .store import Connection, Doubled, Store
+from .store import Connection, Doubled
 
 SCOPES = ("decide", "reward", "read", "admin")
-FRESH = 1.0  # seconds after which tokens are read again
 
 
 @dataclass(frozen=True)
@@ -59,29 +58,13 @@ def every(connection: Connection) -> list[Token]:
     ]
 
 
-class Tokens:
-    """The tokens in use, at most a second old. Where there never was one, none is asked for."""
-
-    def __init__(self, store: Store) -> None:
-        self.store, self._read = store, -FRESH
-        self._known: list[Token] = []
-
-    @property
-    def known(self) -> list[Token]:
-        """All tokens."""
-        if time.monotonic() - self._read >= FRESH:
-            with self.store.reading() as connection:
-                self._known = every(connection)
-            self._read = time.monotonic()
-        return self._known
-
-    def find(self, given: str) -> Token | None:
-        """Return the token that was given, if it is in use."""
-        held, found = _hash(given), None
-        for token in self.known:  # all are compared, however early one fits
-            if hmac.compare_digest(token.sha256, held) and token.revoked is None:
-                found = token
-        return found
+def find(tokens: list[Token], given: str) -> Token | None:
+    """Return the token that was given, if it is in use."""
+    held, found = _hash(given), None
+    for token in tokens:  # all are compared, however early one fits
+        if hmac.compare_digest(token.sha256, held) and token.revoked is None:
+            found = token
+    return found
 
 
 def _hash(token: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from .. import files
 from ..agent.context_fields import word
+from ..logs import read_dsjson
 from ..supported import install
 from .loops import Loop, dumped
 from .store import Connection
@@ -78,7 +79,11 @@ def _row(
 def import_(
     connection: Connection, loop: Loop, path: Path, action: str, reward: str, trials: str | None
 ) -> int:
-    """Insert past decisions with their rewards; return how many. All of them, or none."""
+    """Insert past decisions with their rewards; return how many.
+
+    All are read before the first is written, and written bit by bit, so that a service may write
+    meanwhile. After an interrupt, import the same file again: none counts twice.
+    """
     frame = _read(path)
     wanted = [action, reward, *([trials] if trials else [])]
     if missing := [name for name in wanted if name not in frame.columns]:
@@ -110,13 +115,17 @@ def import_(
             (loop.id, event_id, "decide", "", at, dumped(decided)),
             (loop.id, event_id, "reward", "", at, dumped(given)),
         ]
-    connection.many(f"{INSERTED} ON CONFLICT DO NOTHING", new)
+    for start in range(0, len(new), PAGE):
+        with connection.transaction():
+            connection.many(f"{INSERTED} ON CONFLICT DO NOTHING", new[start : start + PAGE])
     return len(new) // 2
 
 
 def _read(path: Path) -> Any:
     pandas = _pandas()
     try:
+        if path.suffixes[-2:] == [".json", ".gz"] or path.suffix in (".json", ".dsjson"):
+            return pandas.DataFrame(read_dsjson(path))
         if path.suffix.lower() == ".csv":
             return pandas.read_csv(path)
         return pandas.read_parquet(path)

@@ -1,10 +1,12 @@
 """The theory as functions: regret, its upper and lower bounds, radii, and the lemmas' two sides."""
 
 from . import bandits as bandits
+from . import betting as betting
 from . import bounds as bounds
 from . import guarantees as guarantees
 from . import lemmas as lemmas
 from . import lower as lower
+from . import mixtures as mixtures
 from . import radii as radii
 from . import regret as regret
 from .bandits import certificate as certificate

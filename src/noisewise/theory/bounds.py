@@ -42,15 +42,10 @@ def printed_bound(
     + 2(\frac2\kappa + \frac{5\kappa}{24K^2})R^2 L`, with
     :math:`G = d\log(1 + T\kappa^2/(4dK^2))`. Both hold, although their proof does not.
     """
-    sigma, R, L = _prescribed("printed", glm, noise, ridge, delta)
-    kappa, K = glm.min_slope, glm.max_slope
     G = _growth(glm, dim, horizon, glm.ridge, log_det, leverages)
     if log_det is None and leverages is None:
-        G = dim * math.log1p(horizon * kappa**2 / (4 * dim * K**2))
-    start = 2 * glm.ridge * glm.parameter_bound**2
-    if R is None:
-        return 34 * sigma**2 * G / kappa + start + 2 * (2 / kappa + 3 * kappa / K**2) * sigma**2 * L
-    return 6 * sigma**2 * G / kappa + start + 2 * (2 / kappa + 5 * kappa / (24 * K**2)) * R**2 * L
+        G = dim * math.log1p(horizon * glm.min_slope**2 / (4 * dim * glm.max_slope**2))
+    return _prescribed("printed", (34, 6), glm, noise, G, ridge, delta)
 
 
 def repaired_bound(
@@ -70,13 +65,8 @@ def repaired_bound(
     + (\frac4\kappa + \frac{6\kappa}{K^2})\sigma^2 L`; bounded:
     :math:`2\lambda B^2 + 3\sigma^2\Gamma/\kappa + (\frac4\kappa + \frac{5\kappa}{12K^2})R^2L`.
     """
-    sigma, R, L = _prescribed("repaired", glm, noise, ridge, delta)
-    kappa, K = glm.min_slope, glm.max_slope
     G = _growth(glm, dim, horizon, glm.ridge, log_det, leverages)
-    start = 2 * glm.ridge * glm.parameter_bound**2
-    if R is None:
-        return start + 4 * sigma**2 * G / kappa + (4 / kappa + 6 * kappa / K**2) * sigma**2 * L
-    return start + 3 * sigma**2 * G / kappa + (4 / kappa + 5 * kappa / (12 * K**2)) * R**2 * L
+    return _prescribed("repaired", (4, 3), glm, noise, G, ridge, delta)
 
 
 def sharp_bound(
@@ -174,15 +164,27 @@ def _scales(glm: GLM, noise: Noise) -> tuple[float, float | None]:
 
 
 def _prescribed(
-    name: str, glm: GLM, noise: Noise, ridge: float | None, delta: float
-) -> tuple[float, float | None, float]:
+    name: str,
+    factors: tuple[float, float],
+    glm: GLM,
+    noise: Noise,
+    G: float,
+    ridge: float | None,
+    delta: float,
+) -> float:
+    """Return a bound stated for the prescribed ridge; of G it has a factor for each noise."""
     if ridge is not None and not math.isclose(ridge, glm.ridge, rel_tol=1e-9):
         raise ValueError(
             f"ridge is {ridge:g}; the {name} bound is stated for {glm.ridge:g} only: leave it out, "
             "or use sharp_bound"
         )
     probability("delta", delta)
-    return *_scales(glm, noise), math.log(1 / delta)
+    (sigma, R), L = _scales(glm, noise), math.log(1 / delta)
+    kappa, K = glm.min_slope, glm.max_slope
+    least = 2 * glm.ridge * glm.parameter_bound**2 + factors[R is not None] * sigma**2 * G / kappa
+    if R is None:
+        return least + (4 / kappa + 6 * kappa / K**2) * sigma**2 * L
+    return least + (4 / kappa + 5 * kappa / (12 * K**2)) * R**2 * L
 
 
 def _growth(

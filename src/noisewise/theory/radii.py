@@ -15,7 +15,6 @@ import numpy as np
 
 from ..glm import GLM
 from ..inputs import shown
-from ..kernels import adaptive_set
 from ..links import Family
 from ..noise import Bounded, Likelihood, Noise, SubGaussian
 from ..protocols import Array
@@ -152,29 +151,6 @@ def _require_bounded(radius: str, noise: Noise) -> Bounded:
             f"radius is {radius!r}, which needs noise=Bounded(bound, sigma); got {noise!r}"
         )
     return noise
-
-
-def adaptive_level(
-    bound: float,
-    constant: float,
-    *,
-    ridge: float,
-    excess: float,
-    delta: float,
-    mixture: float = math.inf,
-) -> float:
-    r"""Return Q of the event :math:`L_t(\mu^*) - \min L_t \le Q_t` behind the adaptive radius.
-
-    Q = lam B^2 + C log(1/delta) - C log(exp(-excess/C)/2 + exp(-mixture/C)/2). ``excess`` is the
-    played loss (scores clipped to [-S, S]) less the minimum of the regularised loss: FTRL's own
-    observable regret; ``mixture`` the same for `Solver.mixture`, and without it Q is
-    lam B^2 + C log(1/delta) + excess. C is the ``constant`` of `conversion_constant`, or any other
-    that was fixed before the first round.
-    """
-    price = constant * math.log(1 / delta)
-    if mixture < math.inf:
-        excess = adaptive_set.soft_minimum(excess, mixture, constant)
-    return adaptive_set.level(2 * ridge, bound, price, excess)
 
 
 def interval_ridge(glm: GLM, noise: Noise, dim: int) -> float:

@@ -6,6 +6,7 @@ CREATE TABLE loops (
   paused INTEGER NOT NULL DEFAULT 0,
   seq BIGINT NOT NULL DEFAULT 0,
   expired BIGINT NOT NULL DEFAULT 0,
+  base BIGINT NOT NULL DEFAULT 0,
   created {float} NOT NULL
 );
 CREATE TABLE events (
