@@ -113,6 +113,11 @@ def test_bad_links_are_refused(args):
         nw.Link("a", np.tanh, np.tanh, None, -1.0)
 
 
+def test_an_infinite_score_has_a_mean_without_the_extension():
+    for link, mean in (("exponential", np.inf), ("logistic", 1.0), ("identity", np.inf)):
+        assert float(nw.GLM(link, extend=False).prediction(np.inf)) == mean
+
+
 def test_means_have_the_ends_of_their_links():
     inf = np.inf
     ends = {"logistic": (0, 1), "probit": (0, 1), "tanh": (-1, 1), "algebraic": (-1, 1)}

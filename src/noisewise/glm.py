@@ -122,17 +122,18 @@ class GLM:
         given: Function | None = self.link.potential
         return quadrature(self.link.mean, self.score_bound) if given is None else given
 
-    def _split(self, z: ArrayLike) -> tuple[Array, Array | float]:
+    def _split(self, z: ArrayLike) -> tuple[Array, Array | None]:
+        """Return the scores within [-S, S] and what is beyond, None without an extension."""
         z = numbers("z", z, check=False)
         if not self.extend or self.linear:
-            return z, 0.0
+            return z, None
         inside = np.clip(z, -self.score_bound, self.score_bound)
         return inside, z - inside
 
     def mean(self, z: ArrayLike) -> Array:
         """Return the mean at score ``z``."""
         c, u = self._split(z)
-        return self.link.mean(c) + self.link.slope(c) * u
+        return self.link.mean(c) if u is None else self.link.mean(c) + self.link.slope(c) * u
 
     @cached_property
     def ends(self) -> tuple[float, float]:
@@ -154,6 +155,8 @@ class GLM:
     def potential(self, z: ArrayLike) -> Array:
         """Return the integral of the mean from 0 to ``z``."""
         c, u = self._split(z)
+        if u is None:
+            return self._potential(c)
         return self._potential(c) + (self.link.mean(c) + 0.5 * self.link.slope(c) * u) * u
 
     def score(self, mean: ArrayLike) -> Array:

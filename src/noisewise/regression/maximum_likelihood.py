@@ -50,10 +50,9 @@ class Design(Span):
 
     def loss(self, scores: Array) -> float:
         r"""Return :math:`\sum w(m(s) - ys)`, infinite where a potential is."""
-        zero = np.zeros_like(scores)
-        return self.rise(scores, zero, self.potential(zero))
+        return self.rise(scores, 0.0, self.potential(np.zeros(1)))
 
-    def rise(self, scores: Array, base: Array, potential: Array) -> float:
+    def rise(self, scores: Array, base: Array | float, potential: Array) -> float:
         """Return by how much the loss is larger than at other scores, given the potential there."""
         with np.errstate(over="ignore", invalid="ignore"):
             m = self.potential(scores) - potential
