@@ -66,7 +66,7 @@ class GroupRewards(OneLine):
     origin: float = 0.0
 
     def __post_init__(self) -> None:
-        shape = (len(self.totals), len(STAKES))
+        shape = (np.size(self.totals) // 8, len(STAKES))
         check_array("GroupRewards.totals", self.totals, (shape[0], 8))
         check_fields(self, up=shape, down=shape, least="nonnegative", count="nonnegative")
         check_fields(self, earned="finite", origin="finite")

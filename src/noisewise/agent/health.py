@@ -80,8 +80,10 @@ class Watch:
 
     def __post_init__(self) -> None:
         pairs = self.since.items() if isinstance(self.since, dict) else self.since
-        if not all(isinstance(each, tuple) and len(each) == 2 for each in pairs) or not all(
-            is_key(key) and type(n) is int for key, n in pairs
+        if (
+            not isinstance(self.since, dict | list)
+            or not all(isinstance(each, tuple) and len(each) == 2 for each in pairs)
+            or not all(is_key(key) and type(n) is int for key, n in pairs)
         ):
             raise ValueError("Watch.since holds what is no key and number")
         self.since = dict(pairs)
