@@ -87,6 +87,27 @@ STATES["NonlinearLearners"] = NONLINEAR.models[0].nonlinear
 STATES["FeatureMoments"] = NONLINEAR.models[0].nonlinear.moments
 
 
+def compared(subject=None):
+    """What is kept of an agent to compare it with its holdout, with a decision that is pending."""
+    arms = nw.Arms(["a", "b"], interactions=None)
+    agent = nw.Agent.for_binary_rewards(
+        arms=arms, randomise=0.5, among="all", baseline="a", holdout=0.5
+    )
+    for key in range(9):
+        agent.choose(key=key, subject=subject and f"{subject} {key}")
+        if key:
+            agent.learn(key, 1.0)
+    agent.forget(0)
+    agent.choose(key="late", subject=subject)
+    return agent
+
+
+STATES["ExperimentState"] = compared().experiment.saved()
+STATES["GroupRewards"] = STATES["ExperimentState"].groups
+STATES["SubjectRewards"] = compared("someone").experiment.saved().subjects
+STATES["Watch"] = compared().watch
+
+
 def crafted(hint, value):
     """Wrong values for a field of that type which holds ``value``."""
     if type(None) not in get_args(hint):

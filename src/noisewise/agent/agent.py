@@ -458,7 +458,7 @@ class Agent(Learning, Comparing):
         self._note(key, x, offer, best, preferred)
         if p is not None:
             self._write_down([*self._pending.newest], offer or Offer(x), best, p)
-        for slot in self._pending.newest:
+        for slot in self._pending.newest if self.experiment is not None else ():
             self._note_decision(slot, None, 0, None, subject, held)
         return best, p
 

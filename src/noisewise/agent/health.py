@@ -79,9 +79,9 @@ class Watch:
     since: Any = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        pairs = [*self.since.items()] if isinstance(self.since, dict) else self.since
+        pairs = self.since.items() if isinstance(self.since, dict) else self.since
         if (
-            not isinstance(pairs, list)
+            not isinstance(self.since, dict | list)
             or not all(isinstance(each, tuple) and len(each) == 2 for each in pairs)
             or not all(is_key(key) and type(n) is int for key, n in pairs)
         ):

@@ -46,8 +46,7 @@ class SubjectRewards(OneLine):
     origin: float | None = None
 
     def __post_init__(self) -> None:
-        check_fields(self, subjects=np.ndarray)
-        m = self.subjects.size
+        m = np.size(self.subjects)
         check_array("SubjectRewards.subjects", self.subjects, (m,), np.int64)
         check_array("SubjectRewards.groups", self.groups, (m,), np.int64)
         check_fields(self, sums=(m, 2), closed=(2, len(REWARDS)))
