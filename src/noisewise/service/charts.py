@@ -175,7 +175,15 @@ def _anchor(place: float) -> str:
 
 
 def _tick(value: float) -> str:
-    return f"{value if abs(value) > 1e-12 else 0.0:,.4g}".replace("-", "−")
+    """Return a number with few letters.
+
+    >>> _tick(0.25), _tick(-20_000.0), _tick(1.5e6)
+    ('0.25', '−20,000', '1.5 M')
+    """
+    if abs(value) >= 1e6:
+        return f"{value / 1e6:,.4g} M".replace("-", "−")
+    form = ",.0f" if abs(value) >= 1e4 else ",.4g"
+    return f"{value if abs(value) > 1e-12 else 0.0:{form}}".replace("-", "−")
 
 
 def _line(shown: Axis, line: Line) -> Markup:
