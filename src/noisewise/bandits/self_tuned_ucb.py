@@ -202,35 +202,28 @@ class SelfTunedUCB:
         sigma: ArrayLike | None = None,
     ) -> int:
         """Return the arm of the largest index; of equal ones any, drawn from ``rng``."""
-        best, index = self._rank(state, arms, 1)
-        if best is not None:
-            return int(best[0])
-        generator(rng)
+        if block(arms, state.dim):
+            best: int = kernels().choose(state.numbers, state.vectors, state.matrices, arms)
+            if best >= 0:
+                return best
+        index = self.index(state, candidates(arms, state.dim))
         top = float(index.max())
-        return int(rng.choice(np.flatnonzero(index >= top - TIE * abs(top))))
+        ties = np.flatnonzero(index >= top - TIE * abs(top))
+        if len(ties) == 1:
+            return int(ties[0])
+        generator(rng)
+        return int(rng.choice(ties))
 
     def select_top(
         self, state: SelfTunedUCBState, arms: ArrayLike, rng: np.random.Generator, top: int
     ) -> NDArray[np.intp]:
         """Return the ``top`` arms by index, best first, for little more than `select` costs."""
-        best, index = self._rank(state, arms, top)
-        if best is not None:
-            return best
+        if block(arms, state.dim) and top <= len(arms):
+            best = np.empty(top, dtype=np.int64)
+            if kernels().choose_top(state.numbers, state.vectors, state.matrices, arms, best):
+                return best
         generator(rng)
-        return best_first(index, top, rng)
-
-    def _rank(
-        self, state: SelfTunedUCBState, arms: ArrayLike, top: int
-    ) -> tuple[Places | None, Array]:
-        """Return the ``top`` arms by index, None where some are equal, and all indices."""
-        x = arms if block(arms, state.dim) else candidates(arms, state.dim)
-        if top <= len(x):
-            best, index = np.empty(top, dtype=np.int64), np.empty(len(x))
-            arrays = state.numbers, state.vectors, state.matrices
-            found = kernels().choose(*arrays, x, best, index)
-            if found >= 0:
-                return best if found else None, index
-        return None, self.index(state, candidates(x, state.dim))
+        return best_first(self.index(state, candidates(arms, state.dim)), top, rng)
 
     def index(self, state: SelfTunedUCBState, x: Array) -> Array:
         """Return the index of every arm, a score."""

@@ -96,14 +96,28 @@ def indices(s, v, m, arms, index):
 
 
 @njit(**PART)
-def best_arms(s, v, m, arms, best, index):
-    """Set the index of every arm, and ``best`` to the arms of the largest in order.
-
-    Returns 1, or 0 where some of these are equal, and -1 where arms are bad.
-    """
+def best_arm(s, v, m, arms):
+    """Return the arm of the largest index; -1 where several are, or arms are bad."""
+    index = np.empty(arms.shape[0])
     if not are_within(arms, LONGEST):
         return -1
-    order = np.empty(best.shape[0] + 1, dtype=np.int64)
+    indices(s, v, m, arms, index)
+    best, ties = 0, 0
+    for k in range(arms.shape[0]):
+        if index[k] > index[best]:
+            best = k
+    for k in range(arms.shape[0]):
+        if index[k] >= index[best] - TIE * abs(index[best]):
+            ties += 1
+    return best if ties == 1 else -1
+
+
+@njit(**PART)
+def best_arms(s, v, m, arms, best):
+    """Set ``best`` to the arms of the largest indices in order; False on ties, or bad arms."""
+    index, order = np.empty(arms.shape[0]), np.empty(best.shape[0] + 1, dtype=np.int64)
+    if not are_within(arms, LONGEST):
+        return False
     indices(s, v, m, arms, index)
     last = -1
     for k in range(arms.shape[0]):
@@ -117,11 +131,11 @@ def best_arms(s, v, m, arms, best, index):
             j -= 1
         order[j] = k
     for j in range(last):
-        if not index[order[j + 1]] < index[order[j]] - TIE * abs(index[order[j]]):
-            return 0
+        if index[order[j + 1]] >= index[order[j]] - TIE * abs(index[order[j]]):
+            return False
     for j in range(best.shape[0]):
         best[j] = order[j]
-    return 1
+    return True
 
 
 @njit(**PART)
@@ -292,10 +306,16 @@ def set_indices(numbers, v, m, arms, index):
     indices(numbers.view(NUMBERS)[0], v, m, arms, index)
 
 
-@entry(int64(LINE, TABLE, STACK, TABLE, PLACES, LINE), nogil=False)
-def choose(numbers, v, m, arms, best, index):
-    """`best_arms` for Python."""
-    return best_arms(numbers.view(NUMBERS)[0], v, m, arms, best, index)
+@entry(int64(LINE, TABLE, STACK, TABLE), nogil=False)
+def choose(numbers, v, m, arms):
+    """Return the arm of the largest index; -1 where several are, or arms are bad."""
+    return best_arm(numbers.view(NUMBERS)[0], v, m, arms)
+
+
+@entry(int64(LINE, TABLE, STACK, TABLE, PLACES), nogil=False)
+def choose_top(numbers, v, m, arms, best):
+    """Set ``best`` to the arms of the largest indices; 0 where some are equal, or arms are bad."""
+    return int(best_arms(numbers.view(NUMBERS)[0], v, m, arms, best))
 
 
 @entry(
@@ -308,14 +328,15 @@ def choose_many(numbers, v, m, decisions, keys, arms, first, chosen, played, t, 
     Offer t has the arms from ``first[t]`` to ``first[t + 1]``. Before it is looked at, the decision
     before it is counted as pending, with weight ``w``; arms must be such that they can be counted.
     """
-    s, index = numbers.view(NUMBERS)[0], np.empty(arms.shape[0])
+    s = numbers.view(NUMBERS)[0]
     while t < chosen.shape[0]:
         if t > 0:
             add_decision(s, v, m, decisions, keys, played[t - 1], w)
-        offer, best = arms[first[t] : first[t + 1]], chosen[t : t + 1]
-        if best_arms(s, v, m, offer, best, index[: offer.shape[0]]) < 1:
+        k = best_arm(s, v, m, arms[first[t] : first[t + 1]])
+        if k < 0:
             return t
-        set_line(offer[best[0]], played[t])
+        chosen[t] = k
+        set_line(arms[first[t] + k], played[t])
         t += 1
     return t
 
