@@ -48,7 +48,7 @@ def lower_bound(sums: Array, n: float, delta: float, scale: float = 1.0) -> floa
 
     >>> sums = 50 * np.log1p(STAKES)
     >>> round(lower_bound(sums, 50, 0.05), 2), lower_bound(0 * sums, 0, 0.05)
-    (0.83, -1.0)
+    (0.84, -1.0)
     """
     from scipy.optimize import brentq
 
