@@ -119,7 +119,7 @@ class Comparing:
         >>> arms = Arms(["A", "B"], interactions=None)
         >>> agent = Agent.for_binary_rewards(arms=arms, randomise=0.2, among="all")
         >>> for visit in range(400):
-        ...     shown = agent.choose(None)
+        ...     shown = agent.choose()
         ...     agent.learn(None, float(shown == "A"))
         >>> agent.compare("A", "B").lower > 0
         True
