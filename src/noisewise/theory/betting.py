@@ -92,7 +92,7 @@ def lower_bound_of_sums(sums: Array, n: float, delta: float, scale: float = 1.0)
 
     >>> sums = 50 * np.log1p(STAKES)
     >>> round(lower_bound_of_sums(sums, 50, 0.05), 2), lower_bound_of_sums(0 * sums, 0, 0.05)
-    (0.83, -1.0)
+    (0.84, -1.0)
     """
     return _root(
         lambda m: log_wealth_of_sums(sums, n, m, scale) + math.log(delta), -1.0, 1.0

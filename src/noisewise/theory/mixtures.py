@@ -40,7 +40,7 @@ def half_width(
 
     >>> v = np.array([0.01, 0.0])
     >>> half_width(v, np.inf, 0.05).round(3), half_width(v, np.inf, 0.05, precision=10.0).round(3)
-    (array([0.196, 0.   ]), array([0.303, 0.   ]))
+    (array([0.196, 0.   ]), array([0.304, 0.   ]))
     """
     v, nu = np.asarray(variance), np.asarray(freedom, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
