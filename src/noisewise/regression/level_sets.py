@@ -85,7 +85,7 @@ def _largest(point: _Point, b: Array, height: float) -> float:
         if not lam > VANISHED * first:
             return math.inf
         step = lam * Hb - Hg
-        miss = float(step @ point.H @ step)
+        miss = abs(float(step @ point.H @ step))  # a negative one is rounding, where H is singular
         if miss <= WIDER * height and abs(point.rise - height) <= BESIDE * height:
             return float(b @ point.beta) + (height - point.rise + miss) / lam
         point = point.moved(step, 2 * height)
