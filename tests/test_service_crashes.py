@@ -299,12 +299,16 @@ def test_a_process_whose_thread_fails_ends(tmp_path):
 
 
 def test_the_log_is_on_the_disk_before_an_answer_leaves(tmp_path):
-    """strace: between a request and its answer, the write-ahead log is written and flushed."""
+    """strace: pages of the write-ahead log that hold an event are flushed before its answer.
+
+    Other pages may be written meanwhile: the owner of a loop says so every three seconds.
+    """
     assert shutil.which("strace"), "strace is not installed; run: apt-get install strace"
     port, trace = free_port(), tmp_path / "trace"
     code = "from noisewise.cli import main; main()"
-    command = ["strace", "-f", "-yy", "-e", "trace=fsync,fdatasync,pwrite64,sendto,send,write"]
-    command += ["-o", str(trace), sys.executable, "-c", code, "serve", "--port", str(port)]
+    calls = "trace=fsync,fdatasync,pwrite64,sendto,send,write"
+    command = ["strace", "-f", "-yy", "-s", "4096", "-e", calls, "-o", str(trace)]
+    command += [sys.executable, "-c", code, "serve", "--port", str(port)]
     command += ["--database", f"sqlite:///{tmp_path}/log.db"]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     client = Client(f"http://127.0.0.1:{port}")
@@ -318,16 +322,16 @@ def test_the_log_is_on_the_disk_before_an_answer_leaves(tmp_path):
     (child,) = {int(found) for found in re.findall(r"^(\d+)", trace.read_text(), re.MULTILINE)[:1]}
     os.kill(child, signal.SIGTERM)
     process.wait(60)
-    sent = flushed = 0
+    sent = flushed = written = 0
     dirty = True
     for line in trace.read_text().splitlines():
-        if "pwrite64" in line and "log.db-wal" in line:
+        if "pwrite64" in line and "log.db-wal" in line and "mark-" in line:
             dirty = True
+            written += 1
         elif re.search(r"f(data)?sync\(.*log\.db-wal.*= 0", line) or "sync resumed>" in line:
             dirty = False
             flushed += 1
         elif re.search(r'(sendto|send|write)\(\d+<TCP.*"HTTP/1.1 20[14]', line):
             sent += 1
             assert not dirty, f"answered before a flush: {line[:200]}"
-    assert sent >= 40
-    assert flushed >= 40
+    assert min(sent, flushed, written) >= 40
