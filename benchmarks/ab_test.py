@@ -13,9 +13,9 @@ import pandas as pd
 from scipy.stats import norm
 
 import noisewise as nw
-from noisewise.agent import mean_bounds
 from noisewise.agent.group_rewards import GroupRewards
 from noisewise.experiments import plotting
+from noisewise.theory import betting
 
 PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "ab-test.svg"
 OLD, NEW, VISITORS, EVERY, DELTA = 0.10, 0.13, 8_000, 50, 0.05
@@ -56,7 +56,7 @@ def first_shown(rng, old, new, visitors):
         kept = kept.after(group[at], np.full(EVERY, 0.5), reward[at])
         n, won = kept.totals[:, 0], kept.totals[:, 3] / 2
         won = max(
-            mean_bounds.log_wealth(kept.up[i] + kept.down[1 - i], kept.count, 0.0, kept.least)
+            betting.log_wealth_of_sums(kept.up[i] + kept.down[1 - i], kept.count, 0.0, kept.least)
             for i in (0, 1)
         )
         rates = kept.totals[:, 3] / np.maximum(kept.totals[:, 1], 1)
@@ -149,7 +149,11 @@ def main():
     print(f"false winners of {TESTS}: { ({k: float(v[-1]) for k, v in shares.items()}) }")
     for old, new in ((0.10, 0.12), (0.03, 0.036), (0.10, 0.14)):
         size = planned(0.10, 0.12) if new == 0.14 else planned(old, new)
-        found = [first_shown(each, old, new, 6 * size)["bets"] for each in rng.spawn(60)]
+        found = [
+            first_shown(each, old, new, 6 * size)["bets"]
+            for each in rng.spawn(60)
+            for _ in range(10)
+        ]
         middle, most = np.quantile(found, [0.5, 0.8]) / size
         print(f"{old} and {new}, planned {size:,}: half by {middle:.2f}, 80 % by {most:.2f} of it")
     shown = sorted((one_test(each, i) for i, each in enumerate(rng.spawn(DRAWN))), key=stopped)

@@ -661,8 +661,9 @@ class Agent(Learning, Comparing):
     def _drop(self) -> None:
         if self.dropped == 0:
             warnings.warn(
-                f"more than {self.capacity} decisions are pending; the oldest is dropped, "
-                "and so are later ones: forget what will have none, or pass a larger capacity",
+                f"more than {self.capacity:,} decisions are pending; the oldest is dropped and "
+                "can't learn its reward, and so are later ones: pass a larger capacity, or learn "
+                "0 or forget where no reward will come",
                 stacklevel=4,
             )
         self.dropped += 1

@@ -43,7 +43,7 @@ class Comparing:
 
         Where the agent was created with ``baseline=`` and ``holdout=``, the holdout says what would
         be earned without it. Its interval holds at all times at once: look as often as you like,
-        and stop when you have seen enough. It is of the average gain over the decisions so far,
+        and stop when you have seen enough. It covers the average gain over the decisions so far,
         whatever the agent has learnt and however rates have moved meanwhile. For rewards with a
         known range it is proved, by betting; for others, and where decisions have a ``subject``, it
         is approximate. With subjects the interval is over subjects.
@@ -91,8 +91,8 @@ class Comparing:
     ) -> Difference:
         r"""Return how much more one action earns per decision than another.
 
-        The interval holds at all times at once, though the agent prefers what it believes in. Which
-        rewards it comes from is to be fixed in advance.
+        The interval holds at all times at once, though the agent prefers what it believes in.
+        Decide on ``steady`` before you see rewards. Rows of `learn_table` do not count.
 
         Parameters
         ----------
@@ -106,7 +106,8 @@ class Comparing:
             must draw ``among="all"`` for that. It is wider where the agent prefers one action for a
             while and then another.
         delta : float, in (0, 1)
-            The probability that the interval ever misses.
+            The probability that the interval ever misses: 0.05 for a 95 % interval. Divide it by
+            the number of comparisons if all of them are to hold together.
 
         Returns
         -------
@@ -222,7 +223,7 @@ def _partial(count: int) -> str:
     if not count:
         return ""
     few = count_of(count, "decision")
-    return f"{few} not counted, of the holdout or with another choice of actions on offer."
+    return f"{few} not counted: held out, or not all actions were on offer."
 
 
 def _difference(

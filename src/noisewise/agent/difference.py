@@ -51,7 +51,7 @@ class Difference:
         """The finding in words, numbers to the third digit of the width of the interval."""
         a, b = self.names
         if math.isnan(self.value):
-            return f"There are no rewards yet of {' and '.join(self._without())}."
+            return f"There are no rewards yet that count for {' and '.join(self._without())}."
         first, second = map(self._rounded, self.means)
         found = f"{a[0].upper()}{a[1:]} earned {first} per decision and {b} {second}"
         if math.isinf(self.lower):
@@ -92,9 +92,9 @@ class Difference:
 
     def lines(self) -> list[str]:
         """Return what is said below the table."""
-        return [
-            f"The interval holds {self.promise}. It rests on {self.rests_on}.", *self.notes
-        ]  # fmt: skip
+        if math.isnan(self.value) or math.isinf(self.lower):
+            return [*self.notes]
+        return [f"The interval holds {self.promise}. It rests on {self.rests_on}.", *self.notes]
 
     def __repr__(self) -> str:
         rows = self.rows()
@@ -129,7 +129,10 @@ def notes_of(waiting: tuple[int, int], given_up: int, partial: str = "") -> tupl
         words = f"{count_of(pending, 'decision')} without a reward yet"
         if behind:
             words += f", and {behind:,} with one that were taken after the first of these"
-        found.append(f"Not counted: {words}. Decisions count in order; forget(key) gives one up.")
+        found.append(
+            f"Not counted: {words}. A decision counts once it and all before it have their reward; "
+            "forget(key) gives one up."
+        )
     if given_up:
         found.append(
             f"{count_of(given_up, 'decision')} given up without a reward: if that depends on the "

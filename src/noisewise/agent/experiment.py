@@ -116,8 +116,9 @@ class Experiment:
         begun = self._next or self.groups is None or self.groups.count
         if self.share and begun and (subject is None) != (self.subjects is None):
             raise ValueError(
-                f"subject is {'None' if subject is None else 'given'}, but not so in earlier "
-                "decisions; pass one with every decision, or with none"
+                f"subject is {'None' if subject is None else 'given'}, but earlier decisions "
+                f"have {'one' if subject is None else 'none'}; pass one with every decision, or "
+                "with none"
             )
 
     @property

@@ -116,7 +116,8 @@ class Learning:
 
         The agent is then what it would be had it taken these decisions itself and learnt each
         reward at once. Rows that can't be used are left out, counted by reason, with a warning. If
-        an error or an interrupt comes, nothing was learnt.
+        an error or an interrupt comes, nothing was learnt. `compare` and `gain` do not count these
+        rows, as the agent did not draw their actions.
 
         Parameters
         ----------
@@ -185,7 +186,9 @@ class Learning:
             self._settle(given)
             self._unfinished = None
             return  # the same call was interrupted after all was learnt
-        refuse_unknown(given.keys, self._pending.arms)
+        named = self.arms is not None
+        remedy = "pass a pending key" if named else "pass the features of the arm"
+        refuse_unknown(given.keys, self._pending.arms, remedy)
         before, self._next = self._count(), None
         try:
             if given.single:

@@ -184,7 +184,10 @@ def batch_keys(keys: object, most: int, dim: int) -> list[Key]:
 def refuse_pending(keys: list[Key], pending: Container[Key]) -> None:
     """Raise if a key is pending already, or is there twice."""
     for key in filter(pending.__contains__, keys):
-        raise ValueError(f"key {key!r} is pending already; learn or forget it, or pass another key")
+        raise ValueError(
+            f"key {key!r} is pending already: its decision was taken and has no reward yet; keep "
+            "the answer of that call, or pass another key"
+        )
     if len(set(keys)) < len(keys):
         raise ValueError("keys holds one twice; pass another for each decision")
 
@@ -198,17 +201,14 @@ def refuse_keys_as_features(row: Sequence[object], pending: Container[Key]) -> N
         )
 
 
-def refuse_unknown(
-    keys: list[Key], pending: Container[Key], remedy: str = "pass the features of the arm"
-) -> None:
+def refuse_unknown(keys: list[Key], pending: Container[Key], remedy: str) -> None:
     """Raise unless each of the keys is pending."""
     for key in keys:
         if not (type(key) is str or is_key(key)) or key not in pending:
             slot = f", slot {key[1]}" if is_slot(key) else ""
             raise ValueError(
                 f"no decision is pending under key {owner(key)!r}{slot}: it was never chosen, has "
-                "its reward, "
-                f"was forgotten, or was dropped as the oldest; {remedy}"
+                f"its reward already, was forgotten, or was dropped as the oldest; {remedy}"
             )
     if len(set(keys)) < len(keys):
         raise ValueError("a key has two rewards; pass one per decision")
