@@ -139,8 +139,9 @@ def _run(running: Any, limits: Any, host: str, port: int, log_requests: bool = F
 def demo(port: int, database: str | None) -> None:
     """Serve a simulated shop until interrupted, and print the address of its page.
 
-    Visitors of a known taste come, a hundred per second at first, are shown an action, and buy or
-    not. The page shows how the agent learns what to show to whom, and what that earns.
+    Visitors of a known taste come, 1,500 at once and then up to fifty per second. They are
+    shown an action, and buy or not. The page shows how the agent learns what to show to whom, and
+    what that earns.
     """
     module, engine, store = map(_room, ("demo", "engine", "store"))
     _log_as_json(logging.ERROR)
@@ -354,7 +355,7 @@ def import_(
     with _opened(database) as connection:
         loop = _room("loops").named(connection, name)
         count = _room("transfer").import_(connection, loop, file, action, reward, trials)
-    click.echo(f"{count} decisions imported into {name}")
+    click.echo(f"{count} decisions of {file} are in the log of {name}")
 
 
 @click.command(short_help="Rebuild a loop from its log.")
