@@ -185,6 +185,10 @@ def test_values_that_cant_be_relied_on_are_marked(tmp_path):
     assert "unreliable" in invoke("evaluate", tmp_path / "log.csv", "--out", tmp_path)
     page = (tmp_path / "index.html").read_text()
     assert "unreliable" in page
+    more = {each: [None] * 40 for each in ("trials", "sigma")}
+    more |= {each: ["x"] * 40 for each in ("event_id", "at", "group", "slot")}
+    pd.DataFrame({**log, **more}).to_csv(tmp_path / "exported.csv", index=False)
+    assert "played" in invoke("evaluate", tmp_path / "exported.csv", "--out", tmp_path)
     assert (
         "largest reliable estimate" in page or "No approximate interval of another policy" in page
     )

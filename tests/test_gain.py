@@ -319,7 +319,7 @@ def test_other_bad_input():
             call()
     assert not agent.pending
     assert repr(agent.rng.bit_generator.state) == before
-    assert "no rewards yet" in repr(agent.gain())
+    assert "counts yet" in repr(agent.gain())
     index = nw.Agent.for_binary_rewards(2, baseline=1, holdout=0.1)
     with pytest.raises(ValueError, match="baseline 1 is not on offer"):
         index.choose(np.eye(2)[:1])

@@ -25,7 +25,7 @@ def test_every_decision_is_pending_rewarded_or_given_up():
     agent.choose(None)  # gives up the one before
     agent.choose_many([None] * 2, ["c", "d"])
     assert agent.health().of("without reward").sentence == (
-        "7 of 7 decisions have no reward: 6 are pending, 1 were given up."
+        "7 of 7 decisions have no reward: 6 pending, 1 given up."
     )
     assert values(agent)["oldest pending"] == 6
     agent.learn("a", 1.0)

@@ -154,7 +154,7 @@ def test_loops_without_decisions_or_holdout_say_so(service):
     assert "better per decision" not in page(service, "/loops/plain").text
     both = page(service, "/").text
     assert "no holdout to compare with" in both
-    assert "no rewards yet" in both
+    assert "No reward of the agent or of the baseline 'nothing' counts yet." in both
     status, text = service.ask("GET", "/loops/%3Cb%3E")
     assert status == 404
     assert "“&lt;b&gt;”" in text
@@ -326,6 +326,8 @@ def test_why_names_the_reason():
         "trying."
     )
     assert "highest estimate, 0.2" in reading._why({**held, "ranking": ranking[:1]})
+    tied = [ranking[1], ["d", 0.3, 0.0, 0.9, 0.0]]
+    assert "no other had a higher estimate than 0.3" in reading._why({**held, "ranking": tied})
     assert "nothing was known" in reading._why({**held, "ranking": ranking[2:]})
     for group, words in (("explore", "at random"), ("holdout", "baseline"), ("import", "imported")):
         assert words in reading._why({**held, "group": group})

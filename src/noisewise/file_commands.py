@@ -29,6 +29,8 @@ def _tabular(name: str) -> ModuleType:
 
 
 FILE = click.Path(path_type=Path)
+# columns of what `noisewise loops export` writes that are not of the context
+EXPORTED = ["event_id", "at", "group", "slot", "trials", "sigma"]
 DELTA = click.option(
     "--delta",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
@@ -223,7 +225,8 @@ def writable(out: Path) -> None:
     multiple=True,
     callback=_names,
     metavar="A,B,...",
-    help="Columns of the context; all others if left out.",
+    help="Columns of the context; if left out all others, but for those that only `noisewise "
+    "loops export` adds.",
 )
 @click.option("--policy", metavar="ACTION", help="Also report the gain of always taking ACTION.")
 @click.option(
@@ -277,6 +280,8 @@ def evaluate(
     try:
         with warnings.catch_warnings(record=True, action="always") as said:
             rows = page.read(log, action)
+        if {*EXPORTED} <= {*rows.columns} and not {*EXPORTED} & {*context}:
+            rows = rows.drop(columns=EXPORTED)
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # in the table
             found = off_policy_value(
                 rows, policy, context=context or None, action=action,

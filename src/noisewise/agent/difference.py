@@ -51,7 +51,7 @@ class Difference:
         """The finding in words, numbers to the third digit of the width of the interval."""
         a, b = self.names
         if math.isnan(self.value):
-            return f"There are no rewards yet that count for {' and '.join(self._without())}."
+            return f"No reward of {' or of '.join(self._without())} counts yet."
         first, second = map(self._rounded, self.means)
         found = f"{a[0].upper()}{a[1:]} earned {first} per decision and {b} {second}"
         if math.isinf(self.lower):

@@ -160,8 +160,12 @@ def health(
     full = open_ >= OLD * capacity or dropped
     found.append(Finding(
         "oldest pending", age,
-        f"The oldest pending decision was followed by {count_of(age, 'other')}; {open_:,} of at "
-        f"most {capacity:,} are pending, {dropped:,} were dropped.",
+        (
+            f"{count_of(age, 'decision')} came after the oldest pending one; {open_:,} of at most "
+            f"{capacity:,} are pending, {dropped:,} dropped."
+            if open_
+            else f"No decision is pending, of at most {capacity:,}; {dropped:,} dropped."
+        ),
         "Forget what will have no reward, learn 0 where no reward means none, or pass a larger "
         "capacity." if full else "",
     ))  # fmt: skip
@@ -171,7 +175,7 @@ def health(
         share, many = most / len(recent), len(recent) >= ENOUGH
         found.append(Finding(
             "largest share of an action", share,
-            f"{action!r} took {100 * share:.0f} % of the last {len(recent):,} decisions.",
+            f"{action!r} took {100 * share:.0f} % of the last {count_of(len(recent), 'decision')}.",
             "If others may have become better, randomise a share of decisions, such as "
             "randomise=0.02 with among='all'." if many and share > ONE_ACTION else "",
         ))  # fmt: skip
@@ -180,7 +184,7 @@ def health(
         often = restarts > 3 and restarts * 1000 > count
         found.append(Finding(
             "restarts", restarts,
-            f"The agent started over {count_of(restarts, 'time')} in {count:,} rewards.",
+            f"The agent started over {count_of(restarts, 'time')} in {count_of(count, 'reward')}.",
             "The world changes often, or rewards depend on something that the context lacks: add "
             "it." if often else "",
         ))  # fmt: skip
@@ -213,8 +217,8 @@ def _rewards(watch: Watch, open_: int, n: int) -> Finding:
     share = without / n if n else 0.0
     return Finding(
         "without reward", share,
-        f"{without:,} of {n:,} decisions have no reward: {open_:,} are pending, "
-        f"{watch.given_up:,} were given up.",
+        f"{without:,} of {n:,} decisions have no reward: {open_:,} pending, "
+        f"{watch.given_up:,} given up.",
         "If no reward means none, learn 0 after some time: decisions without a reward teach "
         "nothing, and the agent expects the others to be like those that came."
         if n >= ENOUGH and share > UNREWARDED else "",

@@ -57,7 +57,10 @@ def refusal(error: Any) -> Refused:
     if isinstance(error, RequestValidationError | ValidationError):
         first = error.errors()[0]
         where = ".".join(str(each) for each in first["loc"] if each != "body")
-        return Refused(400 if first["type"] == "json_invalid" else 422, first["msg"], where)
+        message = first["msg"].removeprefix("Value error, ")
+        if first["type"] == "json_invalid":
+            message = f"the body is no JSON: {first['ctx']['error']} at character {where}"
+        return Refused(400 if first["type"] == "json_invalid" else 422, message, where)
     if isinstance(error, HTTPException):
         return Refused(error.status_code, str(error.detail))
     if isinstance(error, Unavailable):

@@ -187,15 +187,19 @@ def _tick(value: float) -> str:
 
 
 def _line(shown: Axis, line: Line) -> Markup:
-    path, pen = "", "M"
-    for place, value in zip(line.places, line.values, strict=True):
+    path, alone, pen, values = "", "", "M", [*line.values, None]
+    for place, value, after in zip(line.places, line.values, values[1:], strict=True):
         if value is None:
             pen = "M"
             continue
-        path += f"{pen}{WIDE * place:.1f} {shown.y(value):.1f}"
+        at = f"{WIDE * place:.1f} {shown.y(value):.1f}"
         # a point between two gaps is a line of no length, which round ends make a dot
-        path, pen = path + ("h0" if pen == "M" else ""), "L"
-    return Markup('<path class="line {}" d="{}"/>').format(line.colour, path)
+        alone += f"M{at}h0" if pen == "M" and after is None else ""
+        path, pen = f"{path}{pen}{at}" + ("h0" if pen == "M" else ""), "L"
+    drawn = Markup('<path class="line {}" d="{}"/>').format(line.colour, path)
+    if alone:
+        drawn += Markup('<path class="line alone {}" d="{}"/>').format(line.colour, alone)
+    return drawn
 
 
 def _band(shown: Axis, line: Line) -> Markup:

@@ -139,8 +139,9 @@ def _run(running: Any, limits: Any, host: str, port: int, log_requests: bool = F
 def demo(port: int, database: str | None) -> None:
     """Serve a simulated shop until interrupted, and print the address of its page.
 
-    Visitors of a known taste come, a hundred per second at first, are shown an action, and buy or
-    not. The page shows how the agent learns what to show to whom, and what that earns.
+    Visitors of a known taste come, 1,500 at once and then up to fifty per second. They are
+    shown an action, and buy or not. The page shows how the agent learns what to show to whom, and
+    what that earns.
     """
     module, engine, store = map(_room, ("demo", "engine", "store"))
     _log_as_json(logging.ERROR)
@@ -224,7 +225,10 @@ def create_token(name: str, scopes: tuple[str, ...], database: str) -> None:
     """Print a new token. It is shown once: only its hash is stored."""
     with _connected(database) as connection:
         token = _room("tokens").create(connection, name, list(scopes))
+        first = len(_room("tokens").every(connection)) == 1
     click.echo(token)
+    if first:
+        click.echo("From now on the service answers nobody without a token.", err=True)
 
 
 @tokens.command(name="list")
@@ -321,7 +325,9 @@ def resume(name: str, database: str) -> None:
 def rollback(name: str, version: int, database: str) -> None:
     """Let the state be again what it was after VERSION rows of the log."""
     with _connected(database) as connection:
+        rows = _room("loops").named(connection, name).seq
         _room("loops").roll_back(connection, name, version)
+    click.echo(f"The state of {name} will be that after row {version} of {rows}.")
 
 
 @loops.command(name="export")
@@ -354,7 +360,7 @@ def import_(
     with _opened(database) as connection:
         loop = _room("loops").named(connection, name)
         count = _room("transfer").import_(connection, loop, file, action, reward, trials)
-    click.echo(f"{count} decisions imported into {name}")
+    click.echo(f"{count} decisions of {file} are in the log of {name}")
 
 
 @click.command(short_help="Rebuild a loop from its log.")
@@ -376,7 +382,9 @@ def replay(name: str, verify: bool, database: str) -> None:
     for seq, verdict in compared:
         click.echo(f"snapshot after row {seq}: {verdict}")
     if verify and not compared:
-        click.echo("there is no snapshot to compare with")
+        raise click.ClickException(
+            "there is no snapshot to compare with yet; the service keeps one when it is stopped"
+        )
     if any(verdict == learner.DIFFERENT for _, verdict in compared):
         sys.exit(1)
 

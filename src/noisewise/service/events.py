@@ -157,7 +157,7 @@ class Rewarded:
         if {name: held.get(name) for name in ("value", "trials", "sigma")} != {
             "value": None, "trials": None, "sigma": None, **value
         }:  # fmt: skip
-            message = "this reward_id has another value; pass a new one"
+            message = "this reward_id, empty by default, has another value; the first one is kept"
             return Answer(409, None, "reward_id_taken", message, "reward_id")
         return _kept(held["late"])
 

@@ -147,6 +147,8 @@ def _why(held: dict[str, Any]) -> str:
         ((name, estimate) for name, estimate, *_ in others if estimate is not None),
         key=lambda each: each[1], default=(first, mine),
     )  # fmt: skip
+    if mine == best and others:
+        return f"{played}: no other had a higher estimate than {mine:.3g}."
     if mine >= best:
         return f"{played}: it had the highest estimate, {mine:.3g}."
     return (
