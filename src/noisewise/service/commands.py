@@ -365,7 +365,7 @@ def import_(
 
 @click.command(short_help="Rebuild a loop from its log.")
 @NAME
-@click.option("--verify", is_flag=True, help="Compare with what was kept; exit 1 if it differs.")
+@click.option("--verify", is_flag=True, help="Compare with snapshots; exit 1 if one differs.")
 @DATABASE
 def replay(name: str, verify: bool, database: str) -> None:
     """Rebuild the state of LOOP from the numbered rows of its log.
