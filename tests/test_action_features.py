@@ -149,6 +149,8 @@ def test_bad_contexts_are_named(words):
         ("so far have no features", lambda: nw.Arms(["a"], reserve=1).with_actions({"b": 1})),
         ("action 'kind' is 'z'", lambda: nw.Arms({"a": {"kind": "x"}}, None).with_actions(
             {"b": {"kind": "z"}})),
+        ("fields is 0.5", lambda: nw.Arms(["a"], fields=0.5)),
+        ("features is 0.5", lambda: nw.Arms(["a"], features=0.5)),
         ("dim is 3", lambda: nw.Agent(nw.OFUL(), 3, arms=nw.Arms(["a"], None))),
         ("dim is None", lambda: nw.Agent(nw.OFUL())),
         ("arms is", lambda: nw.Agent(nw.OFUL(), arms=np.eye(2))),

@@ -82,6 +82,9 @@ class Arms:
         fields: tuple[Field, ...] | None = None,
         features: tuple[tuple[Value, ...], ...] | None = None,
     ) -> None:
+        for name, rows in (("fields", fields), ("features", features)):
+            if not isinstance(rows, tuple | list | None):
+                raise ValueError(f"{name} is {shown(rows)}; pass a tuple, or leave it out")
         named, given = _actions(actions)
         if given and fields is None:
             fields = _fields_of(given)
