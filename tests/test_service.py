@@ -18,7 +18,7 @@ from noisewise.service.api import application
 from noisewise.service.engine import Engine
 from noisewise.service.limits import Limits
 from noisewise.service.owners import Fenced, Owner
-from noisewise.service.store import Store, file_system, refuse_network_share
+from noisewise.service.store import Connection, Store, file_system, refuse_network_share
 
 
 class Service:
@@ -708,3 +708,27 @@ def test_an_agent_adopts_what_another_chose():
         one.adopt(context(0), "offer", key=one.pending[0])
     with pytest.raises(ValueError, match="no arms"):
         Agent.for_binary_rewards(dim=2).adopt({}, "offer", key=1)
+
+
+def test_no_query_reads_the_whole_log(service, monkeypatch):
+    """As SQLite plans them: else each request would take longer the longer the log is."""
+    plans, plain = {}, Connection.rows
+
+    def planned(self, sql, *values):
+        plans[sql] = [row[3] for row in plain(self, f"EXPLAIN QUERY PLAN {sql}", *values)]
+        return plain(self, sql, *values)
+
+    service.create()
+    monkeypatch.setattr(Connection, "rows", planned)
+    items = [{"event_id": str(i), "context": context(i)} for i in range(3)]
+    service.ask("POST", "/v1/loops/shop/decide:batch", items)
+    rewards = [{"event_id": str(i), "value": 1} for i in range(3)]
+    service.ask("POST", "/v1/loops/shop/reward:batch", rewards)
+    service.ask("GET", "/v1/loops/shop/explain?event_id=1")
+    service.ask("GET", "/v1/loops/shop/events?after=1")
+    service.learnt(6)
+    monkeypatch.undo()
+    log = {sql: plan for sql, plan in plans.items() if "events" in sql}
+    assert len(log) >= 5
+    for sql, plan in log.items():
+        assert not [part for part in plan if part in ("SCAN events", "SCAN e")], (sql, plan)

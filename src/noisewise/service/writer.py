@@ -16,7 +16,7 @@ from .store import Connection, Doubled, Store, Unavailable
 
 TOGETHER = 500  # events in a transaction
 ATTEMPTS = 4  # where another process has inserted the same row meanwhile
-FOUND = "SELECT loop, event_id, kind, reward_id, at, body FROM events WHERE (loop, event_id) IN "
+FOUND = "SELECT e.loop, e.event_id, e.kind, e.reward_id, e.at, e.body FROM "
 INSERTED = "INSERT INTO events (loop, event_id, kind, reward_id, at, body) VALUES (?,?,?,?,?,?)"
 log = logging.getLogger("noisewise")
 
@@ -148,14 +148,20 @@ class Writer(Thread):
         """Return the rows of events; on PostgreSQL their decisions are locked first."""
         places = ",".join(["(?,?)"] * len(names))
         values = [part for name in names for part in name]
-        if self.store.embedded:
-            return connection.rows(f"{FOUND} (VALUES {places}) ORDER BY id", *values)
+        if self.store.embedded:  # which reads the whole table for rows IN a list
+            return connection.rows(
+                f"{FOUND} (VALUES {places}) v CROSS JOIN events e "
+                "ON e.loop = v.column1 AND e.event_id = v.column2 ORDER BY e.id",
+                *values,
+            )
         connection.rows(
             f"SELECT id FROM events WHERE (loop, event_id) IN ({places}) AND kind = 'decide' "
             "ORDER BY loop, event_id FOR UPDATE",
             *values,
         )
-        return connection.rows(f"{FOUND} ({places}) ORDER BY id", *values)
+        return connection.rows(
+            f"{FOUND} events e WHERE (e.loop, e.event_id) IN ({places}) ORDER BY e.id", *values
+        )
 
     def _fail(self, jobs: list[Job], error: Exception) -> None:
         log.error("nothing was written", extra={"cause": str(error)})
