@@ -1,7 +1,8 @@
 """Decisions and rewards per second over HTTP, fully durable, beside an echo of the same bodies.
 
 One client process, 20 actions and 20 columns, on this machine: in batches of 20, and singly over 16
-connections, with the time that a decision takes while the service learns.
+connections, as fast as it can and at a steady pace, with the time that a decision takes while the
+service learns.
 """
 
 import asyncio
@@ -18,6 +19,7 @@ import numpy as np
 
 FEATURES = ["a", "b", "c", "d"]
 PAIRS, SINGLY, CONNECTIONS, BATCH = 8000, 4000, 16, 20
+PACE = 400  # pairs per second, where decisions are not asked for as fast as they are answered
 ECHO = """
 import sys
 from typing import Any
@@ -88,10 +90,15 @@ async def post(reader, writer, path, body):
     return int(lines[0].split()[1])
 
 
-async def worker(port, rows, start, times):
+async def worker(port, rows, start, times, pace):
+    """Ask for decisions one by one; with a ``pace``, every so many seconds."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    due = time.perf_counter() + (start % CONNECTIONS) / CONNECTIONS * pace
     for i, row in enumerate(rows):
-        name, began = f"s{start + i}", time.perf_counter()
+        if pace:
+            due += pace
+            await asyncio.sleep(max(due - time.perf_counter(), 0.0))
+        name, began = f"{pace}-{start + i}", time.perf_counter()
         body = json.dumps({"context": row, "event_id": name})
         assert await post(reader, writer, "/v1/loops/bench/decide", body) < 300
         times.append(time.perf_counter() - began)
@@ -100,13 +107,13 @@ async def worker(port, rows, start, times):
     writer.close()
 
 
-async def singly(port):
+async def singly(port, pace=0.0):
     """Return pairs per second over 16 connections, and how long decisions took."""
     rows, times = contexts(SINGLY, 2), []
     each = SINGLY // CONNECTIONS
     began = time.perf_counter()
     await asyncio.gather(
-        *(worker(port, rows[i : i + each], i, times) for i in range(0, SINGLY, each))
+        *(worker(port, rows[i : i + each], i, times, pace) for i in range(0, SINGLY, each))
     )
     return SINGLY / (time.perf_counter() - began), np.quantile(times, [0.5, 0.99])
 
@@ -137,11 +144,12 @@ def measure(command, port, create):
         used.append(cpu(server))
         single, times = asyncio.run(singly(port))
         used.append(cpu(server))
+        paced = asyncio.run(singly(port, CONNECTIONS / PACE))[1]
     finally:
         server.terminate()
         server.wait()
     spent = [1e6 * (used[1] - used[0]) / PAIRS, 1e6 * (used[2] - used[1]) / SINGLY]
-    return many, waited, single, times, spent
+    return many, waited, single, times, paced, spent
 
 
 def main():
@@ -153,11 +161,12 @@ def main():
         database = sys.argv[1] if len(sys.argv) > 1 else f"sqlite:///{folder}/log.db"
         ours = [sys.executable, *serve, "--database", database, "--port"]
         for name, command in (("noisewise", ours), ("echo", [sys.executable, "-c", ECHO])):
-            many, waited, single, times, spent = measure(command, port, name == "noisewise")
+            many, waited, single, times, paced, spent = measure(command, port, name == "noisewise")
             print(
                 f"{name:<10}{many:8.0f} pairs/s in batches of {BATCH} (a batch of decisions "
                 f"{1e3 * waited[0]:.1f} ms, p99 {1e3 * waited[1]:.1f}), {single:6.0f} singly (a "
-                f"decision {1e3 * times[0]:.1f} ms, p99 {1e3 * times[1]:.1f}); CPU of the server "
+                f"decision {1e3 * times[0]:.1f} ms, p99 {1e3 * times[1]:.1f}; at {PACE} pairs/s "
+                f"{1e3 * paced[0]:.1f} ms, p99 {1e3 * paced[1]:.1f}); CPU of the server "
                 f"{spent[0]:.0f} and {spent[1]:.0f} us a pair"
             )
 
