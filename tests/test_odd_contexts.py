@@ -223,7 +223,7 @@ def played(rounds, attacks, seed):
     return float(np.mean(best[rounds // 2 :])), accepted, agent
 
 
-@pytest.mark.filterwarnings("ignore:more than 1000 decisions")
+@pytest.mark.filterwarnings("ignore:more than 1,000 decisions")
 @pytest.mark.parametrize(
     ("runs", "most"), [(1, 0.15), pytest.param(100, 0.01, marks=pytest.mark.slow)]
 )
@@ -246,7 +246,7 @@ def test_an_agent_under_attack(runs, most, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:more than 1000 decisions")
+@pytest.mark.filterwarnings("ignore:more than 1,000 decisions")
 def test_an_agent_survives_a_hundred_thousand_attacks(tmp_path):
     """Its ordinary decisions are as good as without, in the mean of forty such runs.
 
