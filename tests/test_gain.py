@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -224,6 +225,23 @@ def test_memory_does_not_grow_with_decisions(monkeypatch):
     assert sizes == [0, 0, 0]
     assert len(agent.experiment._waiting) == len(agent.experiment._keys) == 0
     assert agent.experiment.groups.count == 192
+
+
+@pytest.mark.filterwarnings("ignore:more than 50 decisions")
+def test_a_verdict_speaks_of_decisions_that_were_given_up():
+    """Those who did not buy are dropped before their 0 is learnt: both rates are 1, and false."""
+    agent = nw.Agent.for_binary_rewards(arms=AB, randomise=1.0, among="all", capacity=50)
+    rng = RNG(4)
+    for key in range(2000):
+        if rng.random() < RATES[agent.choose(None, key=key)]:
+            agent.learn(key, 1.0)
+    found = agent.compare("A", "B", delta=0.5)
+    assert found.means == (1.0, 1.0)
+    assert found.given_up > 900
+    assert "unless" not in repr(found)  # no verdict
+    better = replace(found, means=(0.9, 0.5), lower=0.2, upper=0.6)
+    assert f"'A' earns more than 'B', unless the {found.given_up:,} given up" in better.sentence
+    assert "unless" not in replace(better, given_up=20).sentence
 
 
 def test_without_a_context_nothing_is_passed_to_choose():

@@ -84,7 +84,7 @@ class Comparing:
                 promise, rests = _words(DRAWN, self.rewards)
             notes = notes_of(kept.waiting, kept.given_up)
         names = "the agent", f"the baseline {self.holdout.baseline!r}"
-        return _difference(names, found, counts, delta, promise, rests, notes)
+        return _difference(names, found, counts, delta, promise, rests, notes, kept.given_up)
 
     def compare(
         self, first: object, second: object, *, steady: bool | None = None, delta: float = 0.05
@@ -139,7 +139,7 @@ class Comparing:
         promise, rests = _words(STEADY if steady else DRAWN, self.rewards)
         names = repr(word("first", first)), repr(word("second", second))
         counted = [("decisions", _pair(counts))]
-        return _difference(names, found, counted, delta, promise, rests, notes)
+        return _difference(names, found, counted, delta, promise, rests, notes, kept.given_up)
 
     def _compared(self, steady: bool | None) -> Experiment:
         """Return what compares actions, or raise where that can't be."""
@@ -228,7 +228,7 @@ def _partial(count: int) -> str:
 
 def _difference(
     names: tuple[str, str], found: Bounds, counts: list[tuple[str, tuple[int, int]]], delta: float,
-    promise: str, rests: str, notes: tuple[str, ...],
+    promise: str, rests: str, notes: tuple[str, ...], given_up: int,
 ) -> Difference:  # fmt: skip
-    ends = found.lower, found.upper
-    return Difference(names, found.means, tuple(counts), *ends, delta, promise, rests, notes)
+    ends, counted = (found.lower, found.upper), tuple(counts)
+    return Difference(names, found.means, counted, *ends, delta, promise, rests, notes, given_up)

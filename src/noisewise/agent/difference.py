@@ -8,6 +8,7 @@ from ..printing import clean, count_of
 
 ALWAYS = "at all times at once, however often it is looked at"
 LATER = f"approximately, {ALWAYS}"
+FEW = 0.05  # decisions given up, per one that counts, of which a verdict need not speak
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -29,6 +30,8 @@ class Difference:
         What the interval promises with probability 1 - delta, and what that assumes.
     notes : tuple of str
         What to know of the decisions that do not count.
+    given_up : int
+        How many decisions will never have a reward.
     """
 
     names: tuple[str, str]
@@ -40,6 +43,7 @@ class Difference:
     promise: str
     rests_on: str
     notes: tuple[str, ...] = field(default=())
+    given_up: int = 0
 
     @property
     def value(self) -> float:
@@ -60,6 +64,10 @@ class Difference:
         ends = f"from {self._rounded(self.lower, '+')} to {self._rounded(self.upper, '+')}"
         if self.lower > 0 or self.upper < 0:
             verdict = f"{a} earns {'more' if self.lower > 0 else 'less'} than {b}"
+            if self.given_up > FEW * sum(self.counts[0][1]):
+                verdict += (
+                    f", unless the {self.given_up:,} given up without a reward are unlike these"
+                )
         else:
             verdict = "it contains 0, so it is open which of them earns more"
         return (
