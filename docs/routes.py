@@ -7,8 +7,8 @@ from inspect import getdoc
 from catalogue import Written, grid
 from sphinx.application import Sphinx
 
+from noisewise.service import api
 from noisewise.service.answers import CODES
-from noisewise.service.api import Needed, application
 from noisewise.service.engine import Engine
 from noisewise.service.events import DecideBody, RewardBody
 from noisewise.service.loops import Settings
@@ -53,13 +53,13 @@ class Codes(Written):
 @cache
 def routes():
     """Return method, path, description, query, scope and statuses of all routes."""
-    app = application(Engine(Store("sqlite:///noisewise.db")))
+    app = api.application(Engine(Store("sqlite:///noisewise.db")))
     scopes = {
-        (method, route.path): each.call.scope
+        (method, route.path): api.scopes[each.call]
         for route in app.routes
         for method in getattr(route, "methods", None) or ()
         for each in getattr(getattr(route, "dependant", None), "dependencies", ())
-        if isinstance(each.call, Needed)
+        if each.call in api.scopes
     }
     return [
         (method.upper(), path, getdoc(_Documented(known["description"])),

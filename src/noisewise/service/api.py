@@ -8,6 +8,7 @@ import binascii
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Annotated, Any
 
 from fastapi import Body, Depends, FastAPI, Query, Request
@@ -47,13 +48,14 @@ class RewardItem(RewardBody):
     event_id: Identity
 
 
-class Needed:
-    """What a route depends on: a token with a scope, where there are tokens at all."""
+scopes: dict[object, str] = {}  # that a dependency of a route asks for
 
-    def __init__(self, scope: str) -> None:
-        self.scope = scope
 
-    async def __call__(self, request: Request) -> str:
+@cache
+def needs(scope: str) -> Any:
+    """Return what a route depends on: a token with a scope, where there are tokens at all."""
+
+    async def token_with(request: Request) -> str:
         """Return the name of the token."""
         known, headers = request.app.state.engine.tokens, request.headers
         host = headers.get("host", "")
@@ -66,14 +68,12 @@ class Needed:
         found = find(known, _given(headers.get("authorization", "")))
         if found is None:
             raise Refused(401, "pass a token that is in use: 'Authorization: Bearer nw_...'")
-        if self.scope not in found.scopes:
-            raise Refused(403, f"the token {found.name!r} lacks the scope {self.scope!r}")
+        if scope not in found.scopes:
+            raise Refused(403, f"the token {found.name!r} lacks the scope {scope!r}")
         return found.name
 
-
-def needs(scope: str) -> Any:
-    """Return the dependency of a route on a token with a scope."""
-    return Depends(Needed(scope))
+    scopes[token_with] = scope
+    return Depends(token_with)
 
 
 def _given(header: str) -> str:
