@@ -138,7 +138,6 @@ def chunks(
                 dtype=dict.fromkeys(words, "str"),
                 chunksize=most,
                 low_memory=False,
-                float_precision="round_trip",
             ) as reader:
                 for frame in reader:  # of all columns: given usecols, pandas cuts long lines
                     yield _with_large_numbers(frame[list(columns)], [*words, *named])
