@@ -10,12 +10,10 @@ from types import ModuleType
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .. import linalg
 from ..blas import matmul
 from ..inputs import coerce_positive, dimension, one_of
-from ..ownership import writes
 from ..printing import OneLine
 from ..protocols import Array
 from ..states import check_fields
@@ -203,11 +201,9 @@ class GLBOMD(LikelihoodOptimism[GLBOMDState]):
         length = math.sqrt(max(float(x @ matmul(state.inverse, x)), 0.0))
         return max(g, self.eta * self.corruption * length / self._honest_radius(state))
 
-    @writes
-    def update(self, state: GLBOMDState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
-        """Learn a reward, weighed by its noise and by what is known of its arm."""
-        x, y, s = self.observed(state, arm, reward, sigma)
-        g = self.effective_dispersion(state, x, s)
+    def learn(self, state: GLBOMDState, x: Array, y: float, sigma: float) -> None:
+        """Learn a checked reward, weighed by its noise and by what is known of its arm."""
+        g = self.effective_dispersion(state, x, sigma)
         step = self._linear if self.loss == "linear" else self._exact
         theta = step(state, x, y, g)
         ridge.learn(state.design, x, 0.0, float(self.glm.slope(x @ theta)) / g)
