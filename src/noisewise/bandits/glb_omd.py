@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from functools import cache
-from importlib import import_module
-from types import ModuleType
 from typing import ClassVar
 
 import numpy as np
@@ -18,6 +15,7 @@ from ..printing import OneLine
 from ..protocols import Array
 from ..states import check_fields
 from . import ridge
+from .arms import compiled
 from .likelihood import LikelihoodOptimism
 from .ridge import LinearState
 
@@ -224,20 +222,15 @@ class GLBOMD(LikelihoodOptimism[GLBOMDState]):
         glm, eta, B = self.glm, self.eta, self.glm.parameter_bound
         assert glm.link.compiled is not None  # as of every family
         link, k = (glm.link.compiled.code, glm.score_bound, g), matmul(state.inverse, x)
-        pull = _kernels().pull(*link, float(x @ state.theta), eta * float(x @ k), y)
+        pull = compiled("mirror").pull(*link, float(x @ state.theta), eta * float(x @ k), y)
         free = state.theta - eta * pull * k
         if math.sqrt(float(free @ free)) <= B:
             return np.asarray(free)
         # on the sphere: (H/eta + nu I) theta = H theta_t/eta - pull x, in the eigenbasis of H
         values, vectors = linalg.spectrum(state.design.V / eta)
         u, a, c = np.empty_like(values), matmul(x, vectors), matmul(state.theta, vectors)
-        _kernels().on_sphere(*link, values, a, values * c, y, B, u)
+        compiled("mirror").on_sphere(*link, values, a, values * c, y, B, u)
         return np.asarray(matmul(vectors, u) * (B / max(B, float(np.linalg.norm(u)))))
-
-
-@cache
-def _kernels() -> ModuleType:
-    return import_module("noisewise.kernels.mirror")
 
 
 def spread_factor(r: float) -> float:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
-from types import ModuleType
 from typing import ClassVar
 
 import numpy as np
@@ -17,7 +14,7 @@ from ..ownership import writes
 from ..printing import OneLine
 from ..protocols import Array
 from ..states import COUNT, check_fields, check_rows
-from .arms import candidates, first_best, in_form, observation
+from .arms import candidates, compiled, first_best, in_form, observation
 
 
 @dataclass(eq=False, repr=False)
@@ -87,7 +84,7 @@ class NormalBandit:
     ) -> int:
         """Return the least played arm while that is rare, else that of the largest bound."""
         if ready(arms) and arms.ndim == 2:
-            kernels = _kernels()
+            kernels = compiled("normal")
             found = kernels.choose(arms, state.table, state.count, self.form)
             if found != kernels.BAD:
                 return int(found)
@@ -101,7 +98,7 @@ class NormalBandit:
     def update(self, state: NormalState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward of one arm."""
         if in_form(arm, reward, sigma) and 0 <= sigma < math.inf:
-            kernels = _kernels()
+            kernels = compiled("normal")
             if kernels.learn(arm, reward, state.table) != kernels.BAD:
                 state.count += 1
                 return
@@ -125,11 +122,6 @@ class NormalBandit:
     def form(self) -> int:
         """The number of the bound in kernels/normal.py."""
         raise NotImplementedError
-
-
-@cache
-def _kernels() -> ModuleType:
-    return import_module("noisewise.kernels.normal")
 
 
 def _which(name: str, rows: Array) -> NDArray[np.intp]:
