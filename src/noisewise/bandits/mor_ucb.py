@@ -174,7 +174,7 @@ class PrintedIndex(GuaranteedIndex):
         """Return the ridge given, or None for that of the theorem."""
         return self.ridge
 
-    def has_say(self, state: OptimismState, place: int) -> bool:
+    def is_active(self, state: OptimismState, place: int) -> bool:
         """Let empty layers count too."""
         return True
 
