@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..confidence import Interval
 from ..inputs import shown
 from ..protocols import AnyRegressor, Array, Regressor, trait
+from ..regression.families import BY_LINK
 from ..simulate import started
 
 
@@ -224,5 +225,5 @@ def family_of(model: object) -> str:
         return "classes"
     link: object = trait(trait(trait(model, "glm", None), "link", None), "name", "")
     family = str(trait(model, "family", link))
-    family = {"logistic": "binomial", "exponential": "poisson"}.get(family, family)
+    family = BY_LINK.get(family, family)
     return family if family in ("binomial", "poisson") else "gaussian"

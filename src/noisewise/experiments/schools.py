@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import bandits, linalg
+from ..environments.features import shorten
 from ..glm import GLM
 from ..noise import Likelihood
 from ..protocols import AnyPolicy, Array, BanditRounds, trait
@@ -31,8 +32,7 @@ def standardised(features: Array, first: Order) -> Array:
     seen = features[first]
     spread = seen.std(axis=0, ddof=1)
     z = (features - seen.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    x = np.column_stack([np.ones(len(z)), np.clip(z, -CLIP, CLIP)])
-    return x * np.minimum(1.0, LENGTH / np.linalg.norm(x, axis=1))[:, None]
+    return shorten(np.column_stack([np.ones(len(z)), np.clip(z, -CLIP, CLIP)]), LENGTH)
 
 
 def spread_weights(n: Array, spread: float) -> Array:
