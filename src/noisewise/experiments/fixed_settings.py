@@ -113,19 +113,22 @@ SETTINGS = {
 }
 
 
-def beta_thompson(drawn: Deliveries, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return the arms played by Thompson sampling with uniform priors, arms without features.
+class BetaThompson:
+    """Thompson sampling with uniform priors: 0/1 rewards of arms that are unit vectors.
 
-    For 0/1 rewards of arms that never change, each learnt when it arrives.
+    The state counts failures and successes of each arm, one more than there were.
     """
-    table, due = drawn.rounds, drawn.arrival
-    T, K = table.means.shape
-    counts = np.ones((2, K))
-    queue, first, played = np.argsort(due, kind="stable"), 0, np.empty(T, dtype=np.int64)
-    for t in range(T):
-        played[t] = np.argmax(rng.beta(counts[1], counts[0]))
-        while first < T and due[queue[first]] == t:
-            s = queue[first]
-            counts[int(table.rewards[s, played[s]]), played[s]] += 1
-            first += 1
-    return played
+
+    def start(self, dim: int) -> Array:
+        """Return the counts before the first reward."""
+        return np.ones((2, dim))
+
+    def select(
+        self, state: Array, arms: ArrayLike, rng: np.random.Generator, sigma: object = None
+    ) -> int:
+        """Return the arm of the largest rate drawn."""
+        return int(np.argmax(rng.beta(state[1], state[0])))
+
+    def update(self, state: Array, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+        """Count a reward."""
+        state[int(reward), np.argmax(arm)] += 1
