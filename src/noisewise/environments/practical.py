@@ -65,7 +65,7 @@ class Late:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scored:
+class ScoredWorld:
     """Arms on a sphere, and a parameter of their scores that may be drawn again."""
 
     fixed: bool = True
@@ -79,7 +79,7 @@ class Scored:
     switch: int | None = None
     late: Late = field(default_factory=Late)
 
-    def scored(self, rng: np.random.Generator) -> tuple[Array, Array]:
+    def draw_scores(self, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw arms, (K, d) or (T, K, d), and the scores x . theta of all rounds, (T, K)."""
         d, K, T = (integer(name, vars(self)[name]) for name in ("dim", "arms", "rounds"))
         A, B = positive("feature_norm", self.feature_norm), positive("norm", self.norm)
@@ -98,7 +98,7 @@ class Scored:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PracticalLinear(Scored):
+class PracticalLinear(ScoredWorld):
     r"""Rewards linear in the arm plus noise, arms on a sphere.
 
     .. math:: y = b + u\,(x\cdot\theta + \sigma\varepsilon),\qquad \|x\| = A,\ \|\theta\| = B/A
@@ -137,7 +137,7 @@ class PracticalLinear(Scored):
 
     def draw(self, rng: np.random.Generator) -> Deliveries:
         """Draw the world."""
-        x, scores = self.scored(rng)
+        x, scores = self.draw_scores(rng)
         T, K = scores.shape
         u = positive("unit", self.unit)
         sd = self.scales.draw(rng, K if self.tied else T)
@@ -159,7 +159,7 @@ class PracticalLinear(Scored):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PracticalLogistic(Scored):
+class PracticalLogistic(ScoredWorld):
     r"""Rewards 0 or 1, or shares of n, with log-odds linear in the arm, arms on a sphere.
 
     .. math:: \log\frac{p}{1 - p} = b + x\cdot\theta,\qquad \|x\| = A,\ \|\theta\| = B/A
@@ -171,7 +171,7 @@ class PracticalLogistic(Scored):
 
     def draw(self, rng: np.random.Generator) -> Deliveries:
         """Draw the world."""
-        x, scores = self.scored(rng)
+        x, scores = self.draw_scores(rng)
         means = 1 / (1 + np.exp(-(self.offset + scores)))
         n = trials(rng, self.most, len(means))
         rewards = family_means(GLM("logistic"), rng, means, n[:, None])
