@@ -10,10 +10,8 @@ from numpy.typing import ArrayLike
 
 from ..inputs import dimension, generator
 from ..printing import OneLine
-from ..protocols import Array
 from ..states import COUNT, check_fields
-from .arms import candidates
-from .checked_policy import CheckedPolicy
+from .arms import candidates, observation
 
 
 @dataclass(eq=False, repr=False)
@@ -29,7 +27,7 @@ class UniformState(OneLine):
 
 
 @dataclass(frozen=True)
-class Uniform(CheckedPolicy[UniformState]):
+class Uniform:
     r"""Play each arm with the same probability; regret is :math:`\sum_t(\max_a\mu_{t,a} -
     \bar\mu_t)` on average, the gap to the mean of all arms.
 
@@ -58,6 +56,9 @@ class Uniform(CheckedPolicy[UniformState]):
         generator(rng)
         return int(rng.integers(len(candidates(arms, state.dim))))
 
-    def learn(self, state: UniformState, x: Array, y: float, sigma: float) -> None:
-        """Count a checked reward."""
+    def update(
+        self, state: UniformState, arm: ArrayLike, reward: float, sigma: float = 1.0
+    ) -> None:
+        """Count the reward."""
+        observation(arm, reward, sigma, state.dim)
         state.count += 1
