@@ -207,7 +207,7 @@ def test_beta_thompson_finds_the_sure_arm():
     world = drawn(env.Variants(arms=3, rounds=200))
     sure = np.tile([0.0, 1.0, 0.0], (200, 1))
     world = replace(world, rounds=replace(world.rounds, means=sure, rewards=sure))
-    played = fixed_settings.beta_thompson(world, np.random.default_rng(0))
+    played = gallery.choices(fixed_settings.BetaThompson(), world, np.random.default_rng(0))
     assert (played[100:] == 1).mean() > 0.9
     assert agent_lineup.plays(agent_lineup.BETA, world)
     assert not agent_lineup.plays(agent_lineup.BETA, drawn(env.PracticalLogistic(rounds=5)))

@@ -246,9 +246,8 @@ def bound(
             )
         rows["mean"] = theory.mean_bound(glm, noise, **at)
         rows["sharp"] = theory.sharp_bound(glm, noise, **at)
-        if ridge is None or math.isclose(
-            ridge, glm.ridge
-        ):  # the paper states its theorems for the prescribed ridge only
+        # the paper states its theorems for the prescribed ridge only
+        if ridge is None or math.isclose(ridge, glm.ridge):
             rows["repaired"] = theory.repaired_bound(glm, noise, **at)
             rows["printed"] = theory.printed_bound(glm, noise, **at)
     except (ValueError, OverflowError) as error:

@@ -1,6 +1,8 @@
 """How things print: objects that hold arrays on one line, shares in per cent."""
 
+from collections.abc import Collection, Sequence
 from dataclasses import fields
+from html import escape
 from typing import TYPE_CHECKING, ClassVar, cast
 from unicodedata import bidirectional, category
 
@@ -58,6 +60,42 @@ def _brief(value: object) -> str:
         return repr(value)
     size = f"[{len(value)}]" if isinstance(value, list | tuple | dict | str) else ""
     return f"{type(value).__name__}{size}"
+
+
+def aligned(table: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:
+    """Return the rows of a table as lines; the columns ``left`` are aligned left, others right.
+
+    >>> aligned([("", "loss"), ("mean", "0.5")])
+    ['      loss', 'mean   0.5']
+    """
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if i in left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in table
+    ]
+
+
+def as_html(
+    title: str, table: Sequence[Sequence[str]], notes: Sequence[str], *, named: bool = False
+) -> str:
+    """Return a table whose first row has the heads, with title and notes, for a notebook.
+
+    Where rows are ``named``, their first cells are heads, too.
+    """
+    heads, *rows = ([escape(cell) for cell in row] for row in table)
+    head = "".join(f"<th>{cell}</th>" for cell in heads)
+    first = "th" if named else "td"
+    body = "".join(
+        f"<tr><{first}>{name}</{first}>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+        for name, *cells in rows
+    )
+    return (
+        f"<table><caption>{escape(title)}</caption><thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table><p>{'<br>'.join(map(escape, notes))}</p>"
+    )
 
 
 def percent(share: float, digits: int = 0) -> str:

@@ -7,18 +7,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .. import linalg
 from ..blas import one_thread
 from ..inputs import coerce_positive, integer
-from ..ownership import writes
 from ..protocols import Array
 from ..regression.history import History
 from ..states import check_fields
 from . import ridge
-from .arms import observation
-from .linear_ucb import LinearUCB
+from .linear_policy import LinearUCB
 from .ridge import LinearState
 
 ENOUGH, PASSES = 1e-9, 60
@@ -153,14 +150,10 @@ class AdaOFUL(LinearUCB[AdaOFULState]):
         )
         return max(sigma, self.horizon**-0.5, self.doubt_scale * doubt)
 
-    @writes
-    def update(
-        self, state: AdaOFULState, arm: ArrayLike, reward: float, sigma: float = 1.0
-    ) -> None:
-        """Learn a reward; its pull on the estimate is bounded."""
-        x, y, s = observation(arm, reward, sigma, state.dim, self.feature_bound)
+    def learn(self, state: AdaOFULState, x: Array, y: float, sigma: float) -> None:
+        """Learn a checked reward; its influence on the estimate is bounded."""
         width = linalg.norm(x, state.inverse)
-        sd = self.effective_sd(state.dim, width, s)
+        sd = self.effective_sd(state.dim, width, sigma)
         ridge.learn(state, x, y, sd**-2.0)
         if width:  # the loss of x = 0 is constant
             tau = self.threshold_scale * self.threshold(state.dim) * math.hypot(1, sd / width)

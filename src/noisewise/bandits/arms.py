@@ -21,9 +21,9 @@ LONGEST = 1e20  # norm of an arm: matrices of squares are still inverted well
 
 
 @cache
-def compiled() -> ModuleType:
-    """Return the kernels for arms."""
-    return import_module("noisewise.kernels.arms")
+def compiled(part: str = "arms") -> ModuleType:
+    """Return kernels, those for arms by default, which are imported on first use."""
+    return import_module(f"noisewise.kernels.{part}")
 
 
 def block(arms: object, dim: int) -> TypeGuard[Array]:

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from ..glm import GLM
-from ..inputs import coerce_positive, one_of, probability
+from ..inputs import coerce_positive, one_of
 from ..noise import Bounded, Likelihood, SubGaussian
 from ..protocols import Array
 from ..regression.ftrl import FTRL
 from ..regression.moving import reweigh
 from ..theory import radii
+from .checked_policy import check_optimism
 from .guaranteed_index import GuaranteedIndex
 from .optimism_state import OptimismState
 from .optimistic import OptimisticPolicy
@@ -97,8 +98,7 @@ class FTRLUCB(OptimisticPolicy):
                 f"noise_floor is {self.noise_floor:g}, above noise_bound {self.noise_bound:g}; "
                 "pass the least standard deviation to distinguish"
             )
-        coerce_positive(self, "delta", by=probability)
-        coerce_positive(self, "radius_scale", zero=True)
+        check_optimism(self)
         if self.noise in ("bounded", "estimated") and self.noise_bound is None:
             raise ValueError(
                 f"noise is {self.noise!r}, but noise_bound is None; pass the largest noise"

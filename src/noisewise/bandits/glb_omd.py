@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from functools import cache
-from importlib import import_module
-from types import ModuleType
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .. import linalg
 from ..blas import matmul
 from ..inputs import coerce_positive, dimension, one_of
-from ..ownership import writes
 from ..printing import OneLine
 from ..protocols import Array
 from ..states import check_fields
 from . import ridge
+from .arms import compiled
 from .likelihood import LikelihoodOptimism
 from .ridge import LinearState
 
@@ -203,11 +199,9 @@ class GLBOMD(LikelihoodOptimism[GLBOMDState]):
         length = math.sqrt(max(float(x @ matmul(state.inverse, x)), 0.0))
         return max(g, self.eta * self.corruption * length / self._honest_radius(state))
 
-    @writes
-    def update(self, state: GLBOMDState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
-        """Learn a reward, weighed by its noise and by what is known of its arm."""
-        x, y, s = self.observed(state, arm, reward, sigma)
-        g = self.effective_dispersion(state, x, s)
+    def learn(self, state: GLBOMDState, x: Array, y: float, sigma: float) -> None:
+        """Learn a checked reward, weighed by its noise and by what is known of its arm."""
+        g = self.effective_dispersion(state, x, sigma)
         step = self._linear if self.loss == "linear" else self._exact
         theta = step(state, x, y, g)
         ridge.learn(state.design, x, 0.0, float(self.glm.slope(x @ theta)) / g)
@@ -228,20 +222,15 @@ class GLBOMD(LikelihoodOptimism[GLBOMDState]):
         glm, eta, B = self.glm, self.eta, self.glm.parameter_bound
         assert glm.link.compiled is not None  # as of every family
         link, k = (glm.link.compiled.code, glm.score_bound, g), matmul(state.inverse, x)
-        pull = _kernels().pull(*link, float(x @ state.theta), eta * float(x @ k), y)
+        pull = compiled("mirror").pull(*link, float(x @ state.theta), eta * float(x @ k), y)
         free = state.theta - eta * pull * k
         if math.sqrt(float(free @ free)) <= B:
             return np.asarray(free)
         # on the sphere: (H/eta + nu I) theta = H theta_t/eta - pull x, in the eigenbasis of H
         values, vectors = linalg.spectrum(state.design.V / eta)
         u, a, c = np.empty_like(values), matmul(x, vectors), matmul(state.theta, vectors)
-        _kernels().on_sphere(*link, values, a, values * c, y, B, u)
+        compiled("mirror").on_sphere(*link, values, a, values * c, y, B, u)
         return np.asarray(matmul(vectors, u) * (B / max(B, float(np.linalg.norm(u)))))
-
-
-@cache
-def _kernels() -> ModuleType:
-    return import_module("noisewise.kernels.mirror")
 
 
 def spread_factor(r: float) -> float:

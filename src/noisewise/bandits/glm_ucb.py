@@ -4,23 +4,92 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar
+from functools import cached_property
+from typing import ClassVar, TypeVar
 
 import numpy as np
-from numpy.random import Generator
-from numpy.typing import ArrayLike
 
 from ..blas import matmul
 from ..glm import GLM
-from ..inputs import coerce_positive
+from ..inputs import coerce_positive, integer
+from ..printing import OneLine
 from ..protocols import Array
+from ..regression.ftrl import FTRL
+from ..regression.state import FTRLState
+from ..states import check_fields
 from . import ridge
-from .arms import candidates, first_best
-from .designs import Designed, GLMUCBState
+from .checked_policy import CheckedPolicy, IndexPolicy, check_optimism
+from .ridge import LinearState
+
+
+@dataclass(eq=False, repr=False)
+class GLMUCBState(OneLine):
+    """The estimate, and the arms played, of `GLMUCB`."""
+
+    estimate: FTRLState
+    design: LinearState
+
+    def __post_init__(self) -> None:
+        check_fields(self, estimate=FTRLState, design=LinearState)
+        if self.estimate.dim != self.design.dim:
+            raise ValueError(
+                f"{type(self).__name__}.estimate has {self.estimate.dim} features and design "
+                f"{self.design.dim}; they have the same"
+            )
+
+    @property
+    def dim(self) -> int:
+        """The number of features."""
+        return self.design.dim
+
+    @property
+    def count(self) -> int:
+        """The number of rewards learnt."""
+        return self.design.count
+
+    @property
+    def theta(self) -> Array:
+        """The current estimate."""
+        return self.estimate.theta
+
+
+State = TypeVar("State", bound=GLMUCBState)
+
+
+class EstimateAndDesign(CheckedPolicy[State]):
+    """What GLMUCB and UCBGLM share: an estimate by `FTRL`, and the matrix of the arms played.
+
+    All rewards weigh the same; a policy says how it chooses.
+    """
+
+    glm: GLM
+    horizon: int
+    ridge: float
+
+    def __post_init__(self) -> None:
+        coerce_positive(self, "ridge")
+        coerce_positive(self, "horizon", by=integer)
+        check_optimism(self)
+        self.ftrl  # noqa: B018  refuses what is no GLM
+
+    @cached_property
+    def ftrl(self) -> FTRL:
+        """The regressor behind the estimate."""
+        return FTRL(self.glm, ridge=self.ridge)
+
+    def start(self, dim: int) -> GLMUCBState:
+        """Make the state of a fresh learner."""
+        return GLMUCBState(self.ftrl.start(dim), ridge.start(dim, self.ridge))
+
+    def learn(self, state: State, x: Array, y: float, sigma: float) -> None:
+        """Learn a checked reward; all weigh the same."""
+        ridge.refuse_overflow(x, y, 1.0)
+        self.ftrl.update(state.estimate, x, y)
+        ridge.learn(state.design, x, 0.0)
 
 
 @dataclass(frozen=True)
-class GLMUCB(Designed[GLMUCBState]):
+class GLMUCB(EstimateAndDesign[GLMUCBState], IndexPolicy[GLMUCBState]):
     r"""Play :math:`\arg\max_x \varphi(x\cdot\hat\theta) + \rho_t\|x\|_{M^{-1}}`.
 
     .. math:: M = 2\lambda I + \sum x x^\top,
@@ -72,12 +141,6 @@ class GLMUCB(Designed[GLMUCBState]):
         factor = 2 * glm.max_slope * k * self.reward_bound / glm.min_slope
         logs = math.log(t) * math.log(2 * d * self.horizon / self.delta)
         return self.radius_scale * factor * math.sqrt(2 * d * logs)
-
-    def select(
-        self, state: GLMUCBState, arms: ArrayLike, rng: Generator, sigma: ArrayLike | None = None
-    ) -> int:
-        """Return the arm of the largest upper bound; nothing is random."""
-        return first_best(self.index(state, candidates(arms, state.dim, self.glm.feature_bound)))
 
     def index(self, state: GLMUCBState, x: Array) -> Array:
         """Return the index of every arm, an upper bound of its mean."""

@@ -7,17 +7,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
-from numpy.typing import ArrayLike
-
 from ..blas import matmul
 from ..glm import GLM
 from ..inputs import coerce_positive
-from ..ownership import writes
+from ..protocols import Array
 from ..regression.newton_step import NewtonStep, NewtonStepState
 from ..states import NONNEGATIVE, check_fields
 from . import ridge
-from .arms import observation
-from .linear_ucb import LinearUCB
+from .linear_policy import LinearUCB
 from .ridge import LinearState
 
 
@@ -99,11 +96,6 @@ class GLOC(LinearUCB[GLOCState]):
         """The regressor whose scores are learnt."""
         return NewtonStep(self.glm, initial=2 * self.ridge)
 
-    @property
-    def feature_bound(self) -> float:
-        """The longest arm."""
-        return self.glm.feature_bound
-
     def start(self, dim: int) -> GLOCState:
         """Make the state of a fresh learner."""
         first = self.glm.min_slope * self.ridge * self.glm.parameter_bound**2
@@ -116,10 +108,8 @@ class GLOC(LinearUCB[GLOCState]):
         left = state.squares - float(matmul(state.b, state.inverse) @ state.b)
         return scale * math.sqrt(max(self.bias(self.glm.parameter_bound) ** 2 + q - left, 0.0))
 
-    @writes
-    def update(self, state: GLOCState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
-        """Learn a reward; all weigh the same."""
-        x, y, _ = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
+    def learn(self, state: GLOCState, x: Array, y: float, sigma: float) -> None:
+        """Learn a checked reward; all weigh the same."""
         z = float(x @ state.learner.theta)
         ridge.refuse_overflow(x, z, 1.0)
         residual = float(self.learner.update(state.learner, x, y)) - y

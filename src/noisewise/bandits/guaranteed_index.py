@@ -89,7 +89,7 @@ class GuaranteedIndex:
             return self.constants[place] * dim / (2 * self.glm.parameter_bound**2)
         return self.ridge
 
-    def has_say(self, state: OptimismState, place: int) -> bool:
+    def is_active(self, state: OptimismState, place: int) -> bool:
         """Return whether a layer counts."""
         return self.split is None or state.layers[place].count > 0
 
@@ -103,7 +103,7 @@ class GuaranteedIndex:
 
     def confidence(self, state: OptimismState) -> tuple[Ellipsoid, ...]:
         """Return the sets of all layers that have a say."""
-        places = [place for place in range(len(state.layers)) if self.has_say(state, place)]
+        places = [place for place in range(len(state.layers)) if self.is_active(state, place)]
         return tuple(each for place in places for each in self.sets(state, place))
 
     def index(self, state: OptimismState, x: Array) -> Array:
@@ -124,7 +124,7 @@ class GuaranteedIndex:
             return int(kernels.best_upper(centres, state.fixed.quads, radii, s, arms))
         return int(kernels.choose_upper(centres, inverses, radii, s, arms))
 
-    def places(self, state: OptimismState, x: Array, y: float, sd: float) -> range:
+    def layer_indices(self, state: OptimismState, x: Array, y: float, sd: float) -> range:
         """Return the layers that learn a reward.
 
         Where these are several it is noted: an interrupt then leaves it to the rest.
@@ -136,7 +136,7 @@ class GuaranteedIndex:
         state.begun = x, y, {place: state.layers[place].count for place in places}
         return places
 
-    def teach(self, state: OptimismState, place: int, x: Array, y: float, w: float) -> int:
+    def learn_compiled(self, state: OptimismState, place: int, x: Array, y: float, w: float) -> int:
         """Let a layer learn a reward by the kernels; return their status."""
         kernels, (centres, inverses, radii), fixed = state.kernels, state.sets, state.fixed
         assert kernels is not None
@@ -146,7 +146,9 @@ class GuaranteedIndex:
             *state.mixture[place],
         )  # fmt: skip
 
-    def learn(self, state: OptimismState, place: int, x: Array, y: float, w: float) -> None:
+    def learn_in_python(
+        self, state: OptimismState, place: int, x: Array, y: float, w: float
+    ) -> None:
         """Let a layer learn a checked reward readably."""
         layer = state.layers[place]
         curvature = w * float(self.glm.slope(x @ layer.views.anchor))
@@ -161,7 +163,7 @@ class GuaranteedIndex:
 
     def renew(self, state: OptimismState, place: int) -> None:
         """Compute the ellipsoids and the mixture of a layer again."""
-        if self.has_say(state, place):
+        if self.is_active(state, place):
             state.forms.put(self.ellipsoids * place, self.sets(state, place))
             if self.compiled:
                 self._renew_mixture(state, place)
@@ -183,7 +185,7 @@ class GuaranteedIndex:
         for place in range(len(state.layers)):
             self.renew(state, place)
 
-    def attend(self, state: OptimismState, place: int) -> None:
+    def handle_request(self, state: OptimismState, place: int) -> None:
         """Do what the kernels have asked for after a reward."""
         with self.writing(state):
             solver.settle(self.glm, state.layers[place])

@@ -14,13 +14,13 @@ from ..inputs import coerce_positive, flag, generator, one_of
 from ..protocols import Array
 from . import ridge
 from .arms import candidates, first_best, spreads
-from .linear_policy import check_optimism
-from .linear_ucb import ConfidenceBounds
+from .checked_policy import check_optimism
+from .linear_policy import ConfidenceBounds, VarianceWeighted
 from .ridge import LinearState
 
 
 @dataclass(frozen=True)
-class IDS(ConfidenceBounds[LinearState]):
+class IDS(VarianceWeighted[LinearState], ConfidenceBounds[LinearState]):
     r"""Play the arm of least squared regret per unit of information, at the noise of each arm.
 
     .. math:: \Psi(x) = \frac{D(x)^2}{I(x)},\qquad D(x) = \max_{x'} u(x') - l(x)
@@ -77,10 +77,6 @@ class IDS(ConfidenceBounds[LinearState]):
         flag("randomised", self.randomised)
         coerce_positive(self, "parameter_bound", "noise_floor", "ridge")
         check_optimism(self)
-
-    def weight(self, state: LinearState, x: Array, sigma: float) -> float:
-        """Return the inverse of the variance."""
-        return max(sigma, self.noise_floor) ** -2.0
 
     def select(
         self, state: LinearState, arms: ArrayLike, rng: Generator, sigma: ArrayLike | None = None

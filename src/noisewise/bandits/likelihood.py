@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..confidence import Ellipsoid
 from ..glm import GLM
-from ..inputs import coerce_positive, probability, shown
+from ..inputs import coerce_positive, shown
 from ..noise import Likelihood
 from ..protocols import Array
 from ..theory.radii import conversion_constant
-from .arms import candidates, first_best, observation
+from .checked_policy import IndexPolicy, check_optimism
 
 
 def reward_range(glm: GLM) -> tuple[float, float]:
@@ -51,7 +51,7 @@ State = TypeVar("State", bound=Estimate)
 
 
 @dataclass(frozen=True)
-class LikelihoodOptimism(Generic[State]):
+class LikelihoodOptimism(IndexPolicy[State]):
     r"""Play :math:`\arg\max_x x\cdot\hat\theta + \beta\|x\|_{H^{-1}}`.
 
     Rewards are draws of the exponential family whose mean is the link (`Likelihood`), of
@@ -85,8 +85,7 @@ class LikelihoodOptimism(Generic[State]):
         # estimates stay in the ball, where the extension changes nothing; trial steps leave it
         object.__setattr__(self, "glm", replace(self.glm, extend=True))
         coerce_positive(self, "dispersion", *(["ridge"] if self.ridge is not None else []))
-        coerce_positive(self, "delta", by=probability)
-        coerce_positive(self, "radius_scale", zero=True)
+        check_optimism(self)
         conversion_constant(self.glm, Likelihood(self.dispersion))  # refuses what is no family
 
     @property
@@ -99,17 +98,6 @@ class LikelihoodOptimism(Generic[State]):
         r"""1 + MS, S the score bound: a loss grows from z to z + u by :math:`\varphi'u^2/2\eta`."""
         return 1 + self.concordance * self.glm.score_bound
 
-    def select(
-        self,
-        state: State,
-        arms: ArrayLike,
-        rng: np.random.Generator,
-        sigma: ArrayLike | None = None,
-    ) -> int:
-        """Return the arm of the largest upper bound; nothing is random."""
-        x = candidates(arms, state.dim, self.glm.feature_bound)
-        return first_best(self.index(state, x))
-
     @cached_property
     def reward_range(self) -> tuple[float, float]:
         """The least and the largest reward of the family."""
@@ -119,7 +107,7 @@ class LikelihoodOptimism(Generic[State]):
         self, state: State, arm: ArrayLike, reward: float, sigma: float
     ) -> tuple[Array, float, float]:
         """Return arm, reward and sd, checked; no draw of the family is outside its range."""
-        x, y, s = observation(arm, reward, sigma, state.dim, self.glm.feature_bound)
+        x, y, s = super().observed(state, arm, reward, sigma)
         refuse_outside(self.glm, self.reward_range, y)
         return x, y, s
 

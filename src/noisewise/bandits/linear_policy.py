@@ -1,26 +1,23 @@
-"""Weighted ridge regression as a policy: what all linear policies share."""
+"""Weighted ridge regression as a policy, and upper confidence bounds from its ellipsoid."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Generic, TypeVar
+import math
+from dataclasses import dataclass
+from typing import TypeVar
 
-import numpy as np
-from numpy.random import Generator
-from numpy.typing import ArrayLike
-
-from ..inputs import coerce_positive, probability
-from ..ownership import writes
-from ..protocols import Array, trait
+from ..confidence import Ellipsoid
+from ..inputs import coerce_positive
+from ..protocols import Array
 from . import ridge
-from .arms import candidates, first_best, observation
+from .checked_policy import CheckedPolicy, IndexPolicy, check_optimism
 from .ridge import LinearState
 
 State = TypeVar("State", bound=LinearState)
 
 
-class LinearPolicy(Generic[State]):
-    """Ridge regression: a policy says how it selects and how a reward is weighted."""
+class LinearPolicy(CheckedPolicy[State]):
+    """Ridge regression in which all rewards weigh the same, unless a policy says otherwise."""
 
     ridge: float
 
@@ -28,36 +25,74 @@ class LinearPolicy(Generic[State]):
         """Make the state of a fresh learner."""
         return ridge.start(dim, self.ridge)
 
-    def weight(self, state: State, x: Array, sigma: float) -> float:
-        """Return the weight of a reward of arm ``x``."""
-        return 1.0
-
-    @writes
-    def update(self, state: State, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
-        """Learn a reward."""
-        x, y, s = observation(arm, reward, sigma, state.dim, self._longest)
-        ridge.learn(state, x, y, self.weight(state, x, s))
-
-    @property
-    def _longest(self) -> float:
-        return trait(self, "feature_bound", np.inf)
+    def learn(self, state: State, x: Array, y: float, sigma: float) -> None:
+        """Learn a checked reward of arm ``x``."""
+        ridge.learn(state, x, y)
 
 
-class IndexPolicy(LinearPolicy[State], ABC):
-    """A linear policy that selects the arm of the largest index."""
+class VarianceWeighted(LinearPolicy[State]):
+    """Ridge regression in which a reward weighs the inverse of its variance."""
 
-    def select(
-        self, state: State, arms: ArrayLike, rng: Generator, sigma: ArrayLike | None = None
-    ) -> int:
-        """Return the arm of the largest index; nothing is random."""
-        return first_best(self.index(state, candidates(arms, state.dim, self._longest)))
+    noise_floor: float
 
-    @abstractmethod
+    def learn(self, state: State, x: Array, y: float, sigma: float) -> None:
+        """Learn a checked reward of arm ``x``."""
+        ridge.learn(state, x, y, max(sigma, self.noise_floor) ** -2.0)
+
+
+class ConfidenceBounds(LinearPolicy[State]):
+    r"""The ellipsoid of radius :math:`\beta = \text{noise} + \sqrt{2\lambda}\,S`.
+
+    The noise part is that of standardised rewards unless a policy says otherwise.
+    """
+
+    delta: float
+    radius_scale: float
+    parameter_bound: float
+
+    def upper(self, state: State, x: Array) -> Array:
+        """Return the upper bound of every arm."""
+        return ridge.upper_bounds(state, x, self.radius(state, self.radius_scale))
+
+    def radius(self, state: State, scale: float = 1.0) -> float:
+        """Return the radius, its noise part times ``scale``."""
+        return scale * self.noise_radius(state) + self.bias(self.parameter_bound)
+
+    def noise_radius(self, state: State) -> float:
+        r"""Return what is due to noise, :math:`\sqrt{2\log(1/\delta) + \log\det(V/2\lambda)}`."""
+        return math.sqrt(2 * math.log(1 / self.delta) + state.log_det)
+
+    def bias(self, parameter_bound: float) -> float:
+        r"""Return :math:`\sqrt{2\lambda} S`, what the ridge adds to a radius."""
+        return math.sqrt(2 * self.ridge) * parameter_bound
+
+    def confidence(self, state: State) -> tuple[Ellipsoid]:
+        """Return the set of the theorem, whatever ``radius_scale``."""
+        return (Ellipsoid(state.theta, state.inverse.copy(), self.radius(state)),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearUCB(ConfidenceBounds[State], IndexPolicy[State]):
+    r"""Play :math:`\arg\max_x x\cdot\hat\theta + \beta\|x\|_{V^{-1}}`.
+
+    Parameters
+    ----------
+    ridge : float > 0
+        The first matrix is 2 ridge I.
+    delta : float in (0, 1)
+        The confidence set fails with at most this probability, for all rounds together.
+    radius_scale : float >= 0
+        Multiplies the part of the radius that is due to noise; only 1 is covered by theory.
+    """
+
+    ridge: float = 0.5
+    delta: float = 0.05
+    radius_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        coerce_positive(self, "ridge")
+        check_optimism(self)
+
     def index(self, state: State, x: Array) -> Array:
-        """Return the index of every arm."""
-
-
-def check_optimism(policy: object) -> None:
-    """Check the numbers that all policies with upper confidence bounds have."""
-    coerce_positive(policy, "delta", by=probability)
-    coerce_positive(policy, "radius_scale", zero=True)
+        """Return the upper bound of every arm."""
+        return self.upper(state, x)

@@ -13,12 +13,12 @@ from ..blas import matmul
 from ..inputs import coerce_positive, generator
 from ..protocols import Array
 from .arms import candidates, compiled
-from .linear_policy import LinearPolicy
+from .linear_policy import VarianceWeighted
 from .ridge import LinearState
 
 
 @dataclass(frozen=True)
-class LinearThompson(LinearPolicy[LinearState]):
+class LinearThompson(VarianceWeighted[LinearState]):
     r"""Play the best arm of one drawn parameter, :math:`\arg\max_x x\cdot\tilde\theta`.
 
     .. math:: \tilde\theta \sim N(\hat\theta, \text{scale}^2\,V^{-1}),\quad
@@ -60,10 +60,6 @@ class LinearThompson(LinearPolicy[LinearState]):
         x = candidates(arms, state.dim)
         drawn = draw(rng, state.theta, state.inverse, self.scale)
         return int(compiled().best_score(x, drawn))
-
-    def weight(self, state: LinearState, x: Array, sigma: float) -> float:
-        """Return the inverse of the variance."""
-        return max(sigma, self.noise_floor) ** -2.0
 
 
 def draw(rng: Generator, centre: Array, inverse: Array, scale: float) -> Array:

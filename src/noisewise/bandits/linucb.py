@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from ..inputs import coerce_positive
 from ..protocols import Array
-from .linear_policy import IndexPolicy, check_optimism
+from .checked_policy import IndexPolicy, check_optimism
+from .linear_policy import LinearPolicy
 from .ridge import LinearState, upper_bounds
 
 
 @dataclass(frozen=True)
-class LinUCB(IndexPolicy[LinearState]):
+class LinUCB(LinearPolicy[LinearState], IndexPolicy[LinearState]):
     r"""Play :math:`\arg\max_x x\cdot\hat\theta + \alpha\|x\|_{V^{-1}}` with a constant width.
 
     By default :math:`\alpha = 1 + \sqrt{\log(2/\delta)/2}`, recalled from the paper and not

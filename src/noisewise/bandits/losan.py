@@ -6,15 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from numpy.typing import ArrayLike
-
 from .. import linalg
 from ..inputs import coerce_positive
-from ..ownership import writes
+from ..protocols import Array
 from ..states import NONNEGATIVE, check_fields
 from . import ridge
-from .arms import observation
-from .linear_ucb import LinearUCB
+from .linear_policy import LinearUCB
 from .ridge import LinearState
 
 
@@ -91,10 +88,8 @@ class LOSAN(LinearUCB[LOSANState]):
         noise = 2 * self.sigma**2 * math.log(1 / self.delta) + state.excess
         return math.hypot(scale * math.sqrt(noise), self.bias(self.parameter_bound))
 
-    @writes
-    def update(self, state: LOSANState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
-        """Learn a reward, weighed down while little is known of the arm."""
-        x, y, _ = observation(arm, reward, sigma, state.dim)
+    def learn(self, state: LOSANState, x: Array, y: float, sigma: float) -> None:
+        """Learn a checked reward, weighed down while little is known of the arm."""
         width, residual = linalg.norm(x, state.inverse), y - float(x @ state.theta)
         w = max(width, 1.0) ** -2.0
         growth = w * width**2

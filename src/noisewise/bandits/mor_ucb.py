@@ -13,12 +13,13 @@ from .. import linalg
 from ..blas import matmul
 from ..confidence import Ellipsoid
 from ..glm import GLM
-from ..inputs import coerce_positive, flag, one_of, probability
+from ..inputs import coerce_positive, flag, one_of
 from ..noise import Bounded, Noise, SubGaussian
 from ..protocols import Array
 from ..regression.ftrl import FTRL
 from ..regression.sets import uniform
 from ..theory import radii
+from .checked_policy import check_optimism
 from .guaranteed_index import GuaranteedIndex
 from .optimism_state import OptimismState
 from .optimistic import OptimisticPolicy
@@ -90,9 +91,8 @@ class MORUCB(OptimisticPolicy):
     def __post_init__(self) -> None:
         FTRL(self.glm, self.ridge)  # refuses what is no GLM or ridge
         coerce_positive(self, "noise_bound", "noise_floor")
-        coerce_positive(self, "delta", by=probability)
+        check_optimism(self)
         one_of("radius", self.radius, radii.RADII)
-        coerce_positive(self, "radius_scale", zero=True)
         flag("nested", self.nested)
         flag("as_printed", self.as_printed)
         one_of("noise", self.noise, ("bounded", "sub-gaussian"))
@@ -174,7 +174,7 @@ class PrintedIndex(GuaranteedIndex):
         """Return the ridge given, or None for that of the theorem."""
         return self.ridge
 
-    def has_say(self, state: OptimismState, place: int) -> bool:
+    def is_active(self, state: OptimismState, place: int) -> bool:
         """Let empty layers count too."""
         return True
 

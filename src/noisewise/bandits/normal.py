@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
-from types import ModuleType
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..inputs import dimension, ready
 from ..ownership import writes
 from ..printing import OneLine
 from ..protocols import Array
 from ..states import COUNT, check_fields, check_rows
-from .arms import candidates, first_best, in_form, observation
+from .arms import candidates, compiled, in_form, observation
 
 
 @dataclass(eq=False, repr=False)
@@ -86,32 +83,26 @@ class NormalBandit:
         sigma: ArrayLike | None = None,
     ) -> int:
         """Return the least played arm while that is rare, else that of the largest bound."""
+        kernels = compiled("normal")
+        found = kernels.BAD
         if ready(arms) and arms.ndim == 2:
-            kernels = _kernels()
             found = kernels.choose(arms, state.table, state.count, self.form)
-            if found != kernels.BAD:
-                return int(found)
-        k = _which("arms", candidates(arms, state.dim))
-        pulls = state.pulls[k]
-        if pulls.min() < self.enough(state):
-            return int(np.argmin(pulls))
-        return first_best(self.bounds(state)[k])
+        if found == kernels.BAD:
+            x = candidates(arms, state.dim)
+            _require_units("arms", x)
+            found = kernels.choose(x, state.table, state.count, self.form)
+        return int(found)
 
     @writes
     def update(self, state: NormalState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
         """Learn a reward of one arm."""
-        if in_form(arm, reward, sigma) and 0 <= sigma < math.inf:
-            kernels = _kernels()
-            if kernels.learn(arm, reward, state.table) != kernels.BAD:
-                state.count += 1
-                return
-        x, y, _ = observation(arm, reward, sigma, state.dim)
-        k = int(_which("arm", x[None])[0])
+        kernels = compiled("normal")
+        ready_made = in_form(arm, reward, sigma) and 0 <= sigma < math.inf
+        if not ready_made or kernels.learn(arm, reward, state.table) == kernels.BAD:
+            x, y, _ = observation(arm, reward, sigma, state.dim)
+            _require_units("arm", x[None])
+            kernels.learn(x, y, state.table)
         state.count += 1
-        state.pulls[k] += 1
-        away = y - state.means[k]
-        state.means[k] += away / state.pulls[k]
-        state.squares[k] += away * (y - state.means[k])
 
     def enough(self, state: NormalState) -> int:
         """Return how often an arm must have been played before its bound counts."""
@@ -127,16 +118,9 @@ class NormalBandit:
         raise NotImplementedError
 
 
-@cache
-def _kernels() -> ModuleType:
-    return import_module("noisewise.kernels.normal")
-
-
-def _which(name: str, rows: Array) -> NDArray[np.intp]:
-    k = rows.argmax(axis=1)
-    if not np.array_equal(rows, np.eye(rows.shape[1])[k]):
+def _require_units(name: str, rows: Array) -> None:
+    if not np.array_equal(rows, np.eye(rows.shape[1])[rows.argmax(axis=1)]):
         raise ValueError(
             f"{name} holds a row that is no unit vector; this policy knows no features, pass rows "
             "of the identity matrix, row k for arm k"
         )
-    return k

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from .. import linalg
 from ..blas import one_thread
 from ..inputs import dimension, numbers, one_of
-from ..ownership import writes
 from ..printing import OneLine
 from ..protocols import Array
 from ..regression.history import History
@@ -178,11 +177,9 @@ class OFUGLB(LikelihoodOptimism[OFUGLBState]):
         )
         return -found.fun * length * B if found.success else math.inf
 
-    @writes
-    def update(self, state: OFUGLBState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
-        """Learn a reward; all weigh the same."""
+    def learn(self, state: OFUGLBState, x: Array, y: float, sigma: float) -> None:
+        """Learn a checked reward; all weigh the same."""
         glm, g, B = self.glm, self.dispersion, self.glm.parameter_bound
-        x, y, _ = self.observed(state, arm, reward, sigma)
         refuse_overflow(x, y, 1 / g)
         length = math.sqrt(float(x @ x))
         furthest = np.abs(y - glm.mean(np.array([-1.0, 1.0]) * B * length)).max()

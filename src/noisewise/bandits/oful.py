@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..inputs import coerce_positive
-from .linear_ucb import LinearUCB
+from .linear_policy import LinearUCB
 from .ridge import LinearState
 
 

@@ -14,14 +14,7 @@ from ..kernels.policy_params import Mixture, Params
 from ..printing import OneLine
 from ..protocols import Array
 from ..regression.state import FTRLState
-from ..states import (
-    COUNT,
-    check_fields,
-    check_finite,
-    check_layout,
-    check_list,
-    check_rows,
-)
+from ..states import COUNT, check_fields, check_finite, check_layout, check_list, check_rows
 from .arms import compiled
 from .ellipsoid_stack import EllipsoidStack
 

@@ -106,25 +106,25 @@ class OptimisticPolicy:
             state.checked_for = index
         w, variance, first = weights.of(state, x, y, sd), state.variance, 0
         if index.split is not None:
-            first = index.places(state, x, y, sd)[0]
+            first = index.layer_indices(state, x, y, sd)[0]
             if state.forms.radii[index.ellipsoids * first] == math.inf:  # its first reward
                 return False
         before = x if variance is None else state.theta
-        status = index.teach(state, first, x, y, w)
+        status = index.learn_compiled(state, first, x, y, w)
         if status == kernels.BAD:
             return False
         if variance is not None:
             weights.learn(state, x, y, before)
         state.rounds += 1
         if status != kernels.DONE:
-            index.attend(state, first)
+            index.handle_request(state, first)
         if index.nested:
             for place in range(first + 1, len(state.layers)):
-                status = index.teach(state, place, x, y, w)
+                status = index.learn_compiled(state, place, x, y, w)
                 if status == kernels.BAD:  # though the first layer has learnt it
                     FTRL(self.glm).update(state.layers[place], x, y, w)
                 if status != kernels.DONE:
-                    index.attend(state, place)
+                    index.handle_request(state, place)
             state.begun = None
         return True
 
@@ -132,8 +132,8 @@ class OptimisticPolicy:
         """Learn a checked reward readably, or raise."""
         index, weights = self.ranking, self.weights
         w, before = weights.of(state, x, y, sd), x if state.variance is None else state.theta
-        for place in index.places(state, x, y, sd):
-            index.learn(state, place, x, y, w)
+        for place in index.layer_indices(state, x, y, sd):
+            index.learn_in_python(state, place, x, y, w)
         weights.learn(state, x, y, before)
         state.clipped += sd > weights.most
         state.rounds += 1

@@ -55,7 +55,7 @@ class PracticalIndex(GuaranteedIndex):
             return int(kernels.best_practical(theta, state.fixed.own, s, arms))
         return int(kernels.choose_practical(theta, inverse, s, arms))
 
-    def teach(self, state: OptimismState, place: int, x: Array, y: float, w: float) -> int:
+    def learn_compiled(self, state: OptimismState, place: int, x: Array, y: float, w: float) -> int:
         """Learn a reward by the kernels; return their status."""
         kernels, (theta, inverse), fixed = state.kernels, state.estimate, state.fixed
         assert kernels is not None

@@ -94,9 +94,7 @@ class FamilyWeights(RewardWeights):
 
     def of(self, state: OptimismState, x: Array, y: float, sd: float) -> float:
         """Return the weight of a reward; refuse what no draw of the family gives."""
-        low, high = self.rewards
-        if not low <= y <= high:
-            refuse_outside(self.glm, self.rewards, y)
+        refuse_outside(self.glm, self.rewards, y)
         if not sd * LARGEST >= 1.0:
             positive("sigma", sd)
         return 1.0 / (sd * sd)

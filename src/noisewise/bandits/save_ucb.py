@@ -14,13 +14,12 @@ from .. import linalg
 from ..blas import matmul
 from ..confidence import Ellipsoid
 from ..inputs import coerce_positive, flag, integer
-from ..ownership import writes
 from ..printing import OneLine
 from ..protocols import Array
 from ..states import COUNT, check_array, check_fields, check_list
 from . import ridge
-from .arms import candidates, first_best, observation
-from .linear_policy import check_optimism
+from .arms import candidates, first_best
+from .checked_policy import CheckedPolicy, check_optimism
 from .ridge import LinearState
 
 
@@ -59,7 +58,7 @@ class SAVEState(OneLine):
 
 
 @dataclass(frozen=True)
-class SAVE:
+class SAVE(CheckedPolicy[SAVEState]):
     r"""Layers of ever smaller uncertainty, each with a radius from its own residuals.
 
     Layer l starts with :math:`V_l = 4^{-l} I`. From the first on: if all arms left are narrower
@@ -144,7 +143,7 @@ class SAVE:
         self, state: SAVEState, arms: ArrayLike, rng: Generator, sigma: ArrayLike | None = None
     ) -> int:
         """Return a wide arm of the first layer that has one; nothing is random."""
-        x = candidates(arms, state.dim, self.feature_bound)
+        x = candidates(arms, state.dim, self.longest_arm)
         left = np.arange(len(x))
         for level, layer in enumerate(state.layers, start=1):
             width, mean = ridge.widths(layer, x[left]), matmul(x[left], layer.theta)
@@ -158,10 +157,8 @@ class SAVE:
             left = left[mean >= mean.max() - 2.0 ** (1 - level) * beta]
         return int(left[first_best(upper)])
 
-    @writes
-    def update(self, state: SAVEState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
-        """Learn a reward in the first layer in which the arm is wide, if there is one."""
-        x, y, _ = observation(arm, reward, sigma, state.dim, self.feature_bound)
+    def learn(self, state: SAVEState, x: Array, y: float, sigma: float) -> None:
+        """Learn a checked reward in the first layer in which the arm is wide, if there is one."""
         ridge.refuse_overflow(x, y, 1.0)
         state.count += 1
         for i, layer in enumerate(state.layers):

@@ -13,11 +13,11 @@ from .. import linalg
 from ..blas import matmul
 from ..glm import GLM
 from ..inputs import coerce_positive, generator, integer
-from ..ownership import writes
+from ..protocols import Array
 from ..states import FLAG, check_fields
 from . import ridge
 from .arms import candidates, first_best
-from .designs import Designed, GLMUCBState
+from .glm_ucb import EstimateAndDesign, GLMUCBState
 
 
 @dataclass(eq=False, repr=False)
@@ -36,7 +36,7 @@ class UCBGLMState(GLMUCBState):
 
 
 @dataclass(frozen=True)
-class UCBGLM(Designed[UCBGLMState]):
+class UCBGLM(EstimateAndDesign[UCBGLMState]):
     r"""Play at random until the arms span, then :math:`\arg\max x\cdot\hat\theta +
     \alpha\|x\|_{V^{-1}}`.
 
@@ -117,7 +117,7 @@ class UCBGLM(Designed[UCBGLMState]):
         self, state: UCBGLMState, arms: ArrayLike, rng: Generator, sigma: ArrayLike | None = None
     ) -> int:
         """Return a random arm while cold, then that of the largest upper bound."""
-        x = candidates(arms, state.dim, self.glm.feature_bound)
+        x = candidates(arms, state.dim, self.longest_arm)
         if not state.warm and state.count < (self.warmup or 10 * state.dim):
             generator(rng)
             return int(rng.integers(len(x)))
@@ -125,10 +125,9 @@ class UCBGLM(Designed[UCBGLMState]):
             matmul(x, state.theta) + self.radius(state) * ridge.widths(state.design, x)
         )
 
-    @writes
-    def update(self, state: UCBGLMState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
-        """Learn a reward, and whether the arms span by now."""
-        super().update.__wrapped__(self, state, arm, reward, sigma)  # type: ignore[attr-defined]
+    def learn(self, state: UCBGLMState, x: Array, y: float, sigma: float) -> None:
+        """Learn a checked reward, and whether the arms span by now."""
+        super().learn(state, x, y, sigma)
         if not state.warm:
             least = linalg.smallest_eigenvalue(state.design.V) - 2 * self.ridge
             state.warm = least >= self.glm.feature_bound**2

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..inputs import coerce_positive
-from ..protocols import Array
-from .linear_ucb import LinearUCB
+from .linear_policy import LinearUCB, VarianceWeighted
 from .ridge import LinearState
 
 
 @dataclass(frozen=True)
-class WeightedLeastSquaresUCB(LinearUCB[LinearState]):
+class WeightedLeastSquaresUCB(VarianceWeighted[LinearState], LinearUCB[LinearState]):
     r"""Optimism with rewards weighed by the inverse of their variance.
 
     .. math:: w = \max(\sigma, \text{floor})^{-2},\qquad
@@ -52,7 +51,3 @@ class WeightedLeastSquaresUCB(LinearUCB[LinearState]):
     def __post_init__(self) -> None:
         super().__post_init__()
         coerce_positive(self, "parameter_bound", "noise_floor")
-
-    def weight(self, state: LinearState, x: Array, sigma: float) -> float:
-        """Return the inverse of the variance."""
-        return max(sigma, self.noise_floor) ** -2.0

@@ -5,13 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from numpy.typing import ArrayLike
-
 from ..inputs import coerce_positive
-from ..ownership import writes
 from ..protocols import Array
-from .arms import clip, observation
-from .linear_ucb import LinearUCB
+from .arms import clip
+from .linear_policy import LinearUCB
 from .ridge import LinearState, learn
 
 
@@ -64,10 +61,8 @@ class WeightedOFUL(LinearUCB[LinearState]):
         """Return the standard deviation a reward of arm ``x`` counts with."""
         return max(sigma, self.noise_bound / math.sqrt(state.dim))
 
-    @writes
-    def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
-        """Learn a reward, weighed by the inverse of its effective variance."""
-        x, y, s = observation(arm, reward, sigma, state.dim, self.feature_bound)
-        sd = self.effective_sd(state, x, clip(state, s, self.noise_bound))
+    def learn(self, state: LinearState, x: Array, y: float, sigma: float) -> None:
+        """Learn a checked reward, weighed by the inverse of its effective variance."""
+        sd = self.effective_sd(state, x, clip(state, sigma, self.noise_bound))
         learn(state, x, y, sd**-2.0)
-        state.clipped += s > self.noise_bound
+        state.clipped += sigma > self.noise_bound

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import copy
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from functools import partial
+from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import archive
 from ..glm import GLM
 from ..links import Link
 from ..protocols import trait
 
 Check = Callable[[], None]
+State = TypeVar("State")
 
 
 def run(checks: Iterator[tuple[str, Check]]) -> None:
@@ -57,6 +63,27 @@ def dataclasses_in(*things: object) -> tuple[type, ...]:
 def link_of(thing: object) -> Link:
     """Return the link of a regressor or policy; the identity where it has none."""
     return (trait(thing, "glm", None) or GLM()).link
+
+
+def reloaded(thing: object, state: State) -> State:
+    """Return a state as a file gives it back; its spec must come back equal."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "state.npz"
+        archive.save(path, thing, state)
+        spec, loaded = archive.load(path, link_of(thing), dataclasses_in(thing, state))
+    assert spec == thing, "the loaded spec differs from the saved one"
+    return loaded
+
+
+def refuses(verb: Callable[..., object], state: object, case: tuple[object, ...]) -> None:
+    """Fail unless a verb refuses a bad input, and leaves the state alone."""
+    before = copy.deepcopy(state)
+    try:
+        verb(state, *case)
+    except ValueError:
+        assert same(before, state), f"the state changed although {verb.__name__}{case} failed"
+    else:
+        raise AssertionError(f"{verb.__name__}{case} was accepted")
 
 
 def close(a: ArrayLike, b: ArrayLike, tolerance: float, sentence: str) -> None:

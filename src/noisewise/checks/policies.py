@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import copy
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import archive
 from ..bandits.arms import norm_bound
 from ..confidence import Confident, Ellipsoid
 from ..glm import GLM
 from ..protocols import AnyPolicy, Array, Policy, State, trait
-from .comparison import Check, close, dataclasses_in, link_of, named, same
+from .comparison import Check, close, named, refuses, reloaded, same
 
 
 def policy_checks(policy: AnyPolicy) -> Iterator[tuple[str, Check]]:
@@ -144,11 +141,7 @@ def _confidence_sets_are_ellipsoids(policy: AnyPolicy) -> None:
 
 def _saved_state_continues_to_the_same_choices(policy: AnyPolicy) -> None:
     state = _played(policy)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "state.npz"
-        archive.save(path, policy, state)
-        spec, loaded = archive.load(path, link_of(policy), dataclasses_in(policy, state))
-    assert spec == policy, "the loaded spec differs from the saved one"
+    loaded = reloaded(policy, state)
     for arm in _rows(policy, 4, seed=40):
         for each in (state, loaded):
             policy.update(each, arm, 0.7, 0.4)
@@ -192,7 +185,7 @@ def _arms_of_single_precision_may_be_of_the_largest_norm(policy: AnyPolicy) -> N
 
 def _bad_input_leaves_the_state_alone(policy: AnyPolicy) -> None:
     state, arms = _played(policy), _rows(policy, 3)
-    before, row = copy.deepcopy(state), arms[0]
+    row = arms[0]
     updates: list[tuple[ArrayLike, ...]] = [
         (row * np.nan, 1.0, 0.5),
         (row[:2], 1.0, 0.5),
@@ -221,9 +214,4 @@ def _bad_input_leaves_the_state_alone(policy: AnyPolicy) -> None:
         bad = (None, sigma[:2], 0.5, -sigma, sigma * np.nan)
         calls += [(policy.select, (arms, rng, case)) for case in bad]
     for verb, case in calls:
-        try:
-            verb(state, *case)
-        except ValueError:
-            assert same(before, state), f"the state changed although {verb.__name__}{case} failed"
-        else:
-            raise AssertionError(f"{verb.__name__}{case} was accepted")
+        refuses(verb, state, case)

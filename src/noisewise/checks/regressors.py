@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import copy
-import tempfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import archive
 from ..protocols import AnyRegressor, Array, Regressor, State, trait
 from ..simulate import started
-from .comparison import Check, close, dataclasses_in, link_of, named, same
+from .comparison import Check, close, named, refuses, reloaded, same
 
 
 def regressor_checks(regressor: AnyRegressor) -> Iterator[tuple[str, Check]]:
@@ -137,11 +134,7 @@ def _rotation_leaves_predictions_alone(regressor: AnyRegressor) -> None:
 
 def _saved_state_continues_to_the_same_numbers(regressor: AnyRegressor) -> None:
     state, x = _played(regressor, _stream(regressor)[0][:4])
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "state.npz"
-        archive.save(path, regressor, state)
-        spec, loaded = archive.load(path, link_of(regressor), dataclasses_in(regressor, state))
-    assert spec == regressor, "the loaded spec differs from the saved one"
+    loaded = reloaded(regressor, state)
     y = _stream(regressor)[1][:4]
     for each in (state, loaded):
         regressor.update(each, x[:4], y)
@@ -165,7 +158,6 @@ def _a_zero_row_is_legal(regressor: AnyRegressor) -> None:
 
 def _bad_input_leaves_the_state_alone(regressor: AnyRegressor) -> None:
     state, x = _played(regressor, _stream(regressor)[0])
-    before = copy.deepcopy(state)
     row, block = x[0], x[:2]
     nan = row * np.nan
     cases: list[tuple[ArrayLike, ...]] = [
@@ -183,9 +175,4 @@ def _bad_input_leaves_the_state_alone(regressor: AnyRegressor) -> None:
         ("words", 1.0),
     ]
     for case in cases:
-        try:
-            regressor.update(state, *case)
-        except ValueError:
-            assert same(before, state), f"the state changed although update{case} failed"
-        else:
-            raise AssertionError(f"update{case} was accepted")
+        refuses(regressor.update, state, case)

@@ -31,11 +31,7 @@ class Arena:
 
     def means(self, rng: np.random.Generator) -> tuple[Array, Array, Array]:
         """Draw arms and parameter; return the arms, the means of their rewards, the parameter."""
-        d, K, T = (
-            integer("dim", self.dim),
-            integer("arms", self.arms),
-            integer("rounds", self.rounds),
-        )
+        d, K, T = (integer(name, vars(self)[name]) for name in ("dim", "arms", "rounds"))
         shape = (K, d) if self.fixed else (T, K, d)
         x = Sphere(self.glm.feature_bound).draw(rng, int(np.prod(shape[:-1])), d).reshape(shape)
         theta = OnSphere(self.glm.parameter_bound).draw(rng, d)

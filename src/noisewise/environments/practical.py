@@ -65,7 +65,40 @@ class Late:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PracticalLinear:
+class ScoredWorld:
+    """Arms on a sphere, and a parameter of their scores that may be drawn again."""
+
+    fixed: bool = True
+    dim: int = 10
+    arms: int = 20
+    rounds: int = 3000
+    offset: float = 0.0
+    feature_norm: float = 1.0
+    norm: float = 1.0
+    nonzero: int | None = None
+    switch: int | None = None
+    late: Late = field(default_factory=Late)
+
+    def draw_scores(self, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Draw arms, (K, d) or (T, K, d), and the scores x . theta of all rounds, (T, K)."""
+        d, K, T = (integer(name, vars(self)[name]) for name in ("dim", "arms", "rounds"))
+        A, B = positive("feature_norm", self.feature_norm), positive("norm", self.norm)
+        shape = (K, d) if self.fixed else (T, K, d)
+        x = Sphere(A).draw(rng, int(np.prod(shape[:-1])), d).reshape(shape)
+        length = T if self.switch is None else integer("switch", self.switch)
+        nonzero = d if self.nonzero is None else integer("nonzero", self.nonzero, most=d)
+        scores = np.empty((T, K))
+        for first in range(0, T, length):
+            theta = np.zeros(d)
+            theta[rng.permutation(d)[:nonzero]] = rng.normal(size=nonzero)
+            theta *= B / A / np.linalg.norm(theta)
+            block = slice(first, first + length)
+            scores[block] = (x if self.fixed else x[block]) @ theta
+        return x, scores
+
+
+@dataclass(frozen=True, kw_only=True)
+class PracticalLinear(ScoredWorld):
     r"""Rewards linear in the arm plus noise, arms on a sphere.
 
     .. math:: y = b + u\,(x\cdot\theta + \sigma\varepsilon),\qquad \|x\| = A,\ \|\theta\| = B/A
@@ -95,26 +128,16 @@ class PracticalLinear:
     ((4, 3), array([0, 1, 2, 3]))
     """
 
-    fixed: bool = True
-    dim: int = 10
-    arms: int = 20
-    rounds: int = 3000
-    offset: float = 0.0
     unit: float = 1.0
-    feature_norm: float = 1.0
-    norm: float = 1.0
-    nonzero: int | None = None
-    switch: int | None = None
     scales: Scales = field(default_factory=lambda: geometric(0.05, 0.5, 7))
     noise: Draw = field(default_factory=Gaussian)
     tied: bool = False
     sd_given: bool = True
     sd_factor: float | str = 1.0
-    late: Late = field(default_factory=Late)
 
     def draw(self, rng: np.random.Generator) -> Deliveries:
         """Draw the world."""
-        x, scores = scored(self, rng)
+        x, scores = self.draw_scores(rng)
         T, K = scores.shape
         u = positive("unit", self.unit)
         sd = self.scales.draw(rng, K if self.tied else T)
@@ -136,7 +159,7 @@ class PracticalLinear:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PracticalLogistic:
+class PracticalLogistic(ScoredWorld):
     r"""Rewards 0 or 1, or shares of n, with log-odds linear in the arm, arms on a sphere.
 
     .. math:: \log\frac{p}{1 - p} = b + x\cdot\theta,\qquad \|x\| = A,\ \|\theta\| = B/A
@@ -144,21 +167,11 @@ class PracticalLogistic:
     Parameters as in `PracticalLinear`; n is log-uniform from 1 to ``most``.
     """
 
-    fixed: bool = True
-    dim: int = 10
-    arms: int = 20
-    rounds: int = 3000
-    offset: float = 0.0
-    feature_norm: float = 1.0
-    norm: float = 1.0
-    nonzero: int | None = None
-    switch: int | None = None
     most: int = 1
-    late: Late = field(default_factory=Late)
 
     def draw(self, rng: np.random.Generator) -> Deliveries:
         """Draw the world."""
-        x, scores = scored(self, rng)
+        x, scores = self.draw_scores(rng)
         means = 1 / (1 + np.exp(-(self.offset + scores)))
         n = trials(rng, self.most, len(means))
         rewards = family_means(GLM("logistic"), rng, means, n[:, None])
@@ -195,26 +208,6 @@ class Variants:
 
 
 PracticalWorld = PracticalLinear | PracticalLogistic | Variants
-
-
-def scored(
-    world: PracticalLinear | PracticalLogistic, rng: np.random.Generator
-) -> tuple[Array, Array]:
-    """Draw arms, (K, d) or (T, K, d), and the scores x . theta of all rounds, (T, K)."""
-    d, K, T = (integer(name, getattr(world, name)) for name in ("dim", "arms", "rounds"))
-    A, B = positive("feature_norm", world.feature_norm), positive("norm", world.norm)
-    shape = (K, d) if world.fixed else (T, K, d)
-    x = Sphere(A).draw(rng, int(np.prod(shape[:-1])), d).reshape(shape)
-    length = T if world.switch is None else integer("switch", world.switch)
-    nonzero = d if world.nonzero is None else integer("nonzero", world.nonzero, most=d)
-    scores = np.empty((T, K))
-    for first in range(0, T, length):
-        theta = np.zeros(d)
-        theta[rng.permutation(d)[:nonzero]] = rng.normal(size=nonzero)
-        theta *= B / A / np.linalg.norm(theta)
-        block = slice(first, first + length)
-        scores[block] = (x if world.fixed else x[block]) @ theta
-    return x, scores
 
 
 def _named() -> dict[str, PracticalWorld]:

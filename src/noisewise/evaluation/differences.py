@@ -66,8 +66,8 @@ def lines(
     p, shares = probabilities(table), (table.reward - low) / (high - low)
     expected = np.clip((q - low) / (high - low), 0, 1)
     base = p if second.pi is None else second.pi
-    if base is None or first.pi is None:
-        sums = [_unweighted(judged.w - 1, each) for each in (shares, 1 - shares)]
+    if base is None or first.pi is None:  # against what was played, by unknown probabilities
+        sums = [_sums(((judged.w - 1) * each)[:, None]) for each in (shares, 1 - shares)]
     else:
         sums = [
             log_wins(each, p, table, shares, expected)
@@ -118,11 +118,6 @@ def log_wins(v: Array, p: Array | None, table: DecisionTable, s: Array, q: Array
     wanted, room = -MOST_LOST / STAKES - lowest[:, None], np.maximum(least - lowest, 1e-300)
     share = np.clip(wanted / room[:, None], 0, 1)
     return _sums((1 - share) * z[:, None] + share * safe[:, None])
-
-
-def _unweighted(more: Array, s: Array) -> Array:
-    """Return the same against what was played, by unknown probabilities."""
-    return _sums((more * s)[:, None])
 
 
 def _sums(z: Array) -> Array:

@@ -12,7 +12,6 @@ from . import reliability
 from .decision_table import DecisionTable
 
 Limits = tuple[float, float] | None
-Ends = tuple[float, float, float]  # lower, centre, upper
 Ways = dict[str, tuple[float, Array]]  # estimator -> estimate, and terms with its error
 START = 100.0  # effective sample size from which the asymptotic sequence holds
 FIXED = "one policy, at one time fixed in advance; approximate"
@@ -123,16 +122,10 @@ class Judged:
         low, high = limits
         s = (self.r - low) / (high - low)
         found = betting.interval(self.w * s, self.w * (1 - s), delta)
-        return self._within(found, low, high, limits, size)
-
-    def _within(
-        self, ends: Ends, low: float, high: float, limits: tuple[float, float], size: float
-    ) -> Estimate:
-        """Return the anytime estimate of bounds in [0, 1], on a scale from ``low`` to ``high``."""
         words = f"{RECORDED}; {BOUNDED.format(*limits)}"
-        if math.isnan(ends[0]):
-            ends, words = (0.0, ends[1], 1.0), CONTRADICTED
-        lower, value, upper = (low + (high - low) * each for each in ends)
+        if math.isnan(found[0]):
+            found, words = (0.0, found[1], 1.0), CONTRADICTED
+        lower, value, upper = (low + (high - low) * each for each in found)
         return Estimate(self.name, "anytime", value, lower, upper, ANYTIME, words, size)
 
     @property

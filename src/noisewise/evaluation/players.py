@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..confidence import Interval
 from ..inputs import shown
 from ..protocols import AnyRegressor, Array, Regressor, trait
+from ..regression.families import BY_LINK
 from ..simulate import started
 
 
@@ -23,6 +24,11 @@ class Estimator(Protocol):
     predict_proba: Callable[..., Array]
     update: Callable[..., Array]
     predict_interval: Callable[..., Interval]
+
+
+def has(model: object, *names: str) -> bool:
+    """Whether a model has these now: some methods of scikit-learn depend on parameters."""
+    return all(hasattr(model, name) for name in names)
 
 
 class Player(Protocol):
@@ -80,7 +86,7 @@ class EstimatorPlayer:
     @property
     def has_intervals(self) -> bool:
         """Whether it can be asked for intervals by now."""
-        return self.learnt and self.classes is None and hasattr(self.model, "predict_interval")
+        return self.learnt and self.classes is None
 
     def interval(
         self, x: Array, delta: float, kind: str, offset: Array | None = None, **more: object
@@ -133,7 +139,7 @@ class PartialFitPlayer:
     def __init__(self, model: Estimator, classes: Sequence[object] | None) -> None:
         self.model, self.classes = model, classes
         self.learnt = False
-        if classes is not None and not hasattr(model, "predict_proba"):
+        if classes is not None and not has(model, "predict_proba"):
             raise ValueError(
                 f"model is {shown(model)}, which has no predict_proba and so no log loss; pass a "
                 "classifier that predicts probabilities"
@@ -192,9 +198,9 @@ def player(
 
     ``classes`` are what a classifier learns in place of labels 0, 1, ...
     """
-    if isinstance(model, Regressor) and not hasattr(model, "partial_fit"):
+    if isinstance(model, Regressor) and not has(model, "partial_fit"):
         return RegressorPlayer(model, x, w)
-    if hasattr(model, "partial_fit") and hasattr(model, "get_params"):
+    if has(model, "partial_fit", "get_params"):
         fresh = fresh_copy(cast(Estimator, model))
         classes = classes if family_of(model) == "classes" else None
         if type(model).__module__.startswith("noisewise."):
@@ -213,11 +219,11 @@ def fresh_copy(model: Estimator) -> Estimator:
 
 def family_of(model: object) -> str:
     """Return how labels are scored: gaussian, binomial, poisson, or "classes" for a classifier."""
-    tags: object = None if hasattr(model, "family") else trait(model, "__sklearn_tags__", None)
+    tags: object = None if has(model, "family") else trait(model, "__sklearn_tags__", None)
     kind = trait(tags(), "estimator_type", "") if callable(tags) else ""
-    if kind == "classifier" or hasattr(model, "predict_proba"):
+    if kind == "classifier" or has(model, "predict_proba"):
         return "classes"
     link: object = trait(trait(trait(model, "glm", None), "link", None), "name", "")
     family = str(trait(model, "family", link))
-    family = {"logistic": "binomial", "exponential": "poisson"}.get(family, family)
+    family = BY_LINK.get(family, family)
     return family if family in ("binomial", "poisson") else "gaussian"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..printing import count_of
+from ..printing import aligned, as_html, count_of
 from ..protocols import Array
 from .looks import Looks
 
@@ -168,27 +167,15 @@ class Evaluation:
         notes += filter(None, (self.looks.sentence(), *self.about))
         return notes
 
+    @property
+    def _caption(self) -> str:
+        return f"{self.title}, {count_of(self.rows, 'row')}"
+
     def __repr__(self) -> str:
-        cells = self._lines()
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = [
-            "  ".join((row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])))
-            for row in cells
-        ]
-        return "\n".join([f"{self.title}, {count_of(self.rows, 'row')}", *lines, *self.notes()])
+        return "\n".join([self._caption, *aligned(self._lines()), *self.notes()])
 
     def _repr_html_(self) -> str:
-        heads, *rows = self._lines()
-        head = "".join(f"<th>{escape(each)}</th>" for each in heads)
-        body = "".join(
-            f"<tr><th>{escape(name)}</th>{''.join(f'<td>{escape(c)}</td>' for c in cells)}</tr>"
-            for name, *cells in rows
-        )
-        return (
-            f"<table><caption>{escape(self.title)}, {count_of(self.rows, 'row')}</caption>"
-            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-            f"<p>{'<br>'.join(map(escape, self.notes()))}</p>"
-        )
+        return as_html(self._caption, self._lines(), self.notes(), named=True)
 
     def plot(self) -> Figure:
         """Draw the average loss over time, and how wide and how right intervals were.

@@ -1,18 +1,16 @@
 """The textbook's model, without ridge, refitted from all earlier rows every now and then."""
 
 import numpy as np
-from scipy.special import expit
 
 from ..blas import matmul
 from ..printing import percent
 from ..protocols import Array
-from ..regression.families import model
+from ..regression.families import FAMILIES, model
 from ..regression.linear_intervals import solve
 from ..regression.maximum_likelihood import Design, maximise
 from ..regression.normal_equations import NormalEquations
 
 GROWTH = {"gaussian": 1.1, "binomial": 1.25, "poisson": 1.25}  # of the rows between two fits
-LARGEST_SCORE = {"binomial": 15.0, "poisson": 30.0}
 NAMES = {
     "gaussian": "least squares",
     "binomial": "logistic regression",
@@ -103,10 +101,4 @@ class Textbook:
         scores = matmul(sums.directions(x), self.theta)
         if self.family == "gaussian":
             return scores + sums.label_origin
-        return _mean(scores, self.family)
-
-
-def _mean(scores: Array, family: str) -> Array:
-    reach = LARGEST_SCORE[family]
-    bounded = np.clip(scores, -reach, reach)
-    return np.asarray(expit(bounded) if family == "binomial" else np.exp(bounded))
+        return np.asarray(model(self.family).link.mean(FAMILIES[self.family].clip(scores)))

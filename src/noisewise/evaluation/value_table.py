@@ -2,9 +2,8 @@
 
 import math
 from dataclasses import dataclass
-from html import escape
 
-from ..printing import clean, count_of
+from ..printing import aligned, as_html, clean, count_of
 from ..protocols import Array
 from .estimates import Estimate
 
@@ -143,28 +142,11 @@ class OffPolicyValue:
         return f"Mean reward per decision, {count_of(self.count, 'decision')}, {level}"
 
     def __repr__(self) -> str:
-        table = [HEADS, *self.rows()]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = [
-            "  ".join(
-                cell.ljust(width) if head in LEFT else cell.rjust(width)
-                for head, cell, width in zip(HEADS, row, widths, strict=True)
-            ).rstrip()
-            for row in table
-        ]
-        return "\n".join([self.title, *lines, *self.notes()])
+        left = [HEADS.index(each) for each in LEFT]
+        return "\n".join([self.title, *aligned([HEADS, *self.rows()], left), *self.notes()])
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{each}</th>" for each in HEADS)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in self.rows()
-        )
-        notes = "<br>".join(map(escape, self.notes()))
-        return (
-            f"<table><caption>{escape(self.title)}</caption><thead><tr>{head}</tr></thead>"
-            f"<tbody>{body}</tbody></table><p>{notes}</p>"
-        )
+        return as_html(self.title, [HEADS, *self.rows()], self.notes())
 
 
 def _number(value: float) -> str:

@@ -12,7 +12,7 @@ from ..bandits.ftrl_ucb import FTRLUCB
 from ..environments.practical import Deliveries
 from ..glm import GLM
 from . import gallery
-from .fixed_settings import SETTINGS, beta_thompson
+from .fixed_settings import SETTINGS, BetaThompson
 
 OURS, EARLIER, BETA = "noisewise", "practical FTRL-UCB", "Beta-Thompson"
 PLAYERS = (OURS, EARLIER, *SETTINGS, BETA)
@@ -54,7 +54,7 @@ def choices(
     if player in SETTINGS:
         return SETTINGS[player].choices(drawn, rng)
     if player == BETA:
-        return beta_thompson(drawn, rng)
+        return gallery.choices(BetaThompson(), drawn, rng)
     dim, seed = drawn.rounds.arms.shape[-1], int(rng.integers(2**32))
     return gallery.choices(AGENTS[player](drawn.family, dim, longest, seed), drawn, rng)
 

@@ -35,7 +35,6 @@ TRIALS = 3
 ROUNDS = 3000
 DECISIONS = True
 ENOUGH = 20  # trials, to judge means
-WORLDS = PRACTICAL  # add | UNSEEN to play those too: shown, not judged
 PECULIAR = (
     "offset", "small features", "switches, linear", "switches, logistic", "rates of 5 %, fixed",
     "rates of 5 %, fresh",
@@ -95,13 +94,13 @@ def cells(rounds: int) -> list[Record]:
     """One cell per world; another horizon than usual lengthens or shortens all alike."""
     return [
         {"world": name, "rounds": max(1, world.rounds * rounds // ROUNDS)}
-        for name, world in WORLDS.items()
+        for name, world in PRACTICAL.items()
     ]
 
 
 def data(cell: Record, rng: np.random.Generator) -> list[Record]:
     """Play everyone on one drawn world."""
-    drawn = replace(WORLDS[cell["world"]], rounds=cell["rounds"]).draw(rng)
+    drawn = replace(PRACTICAL[cell["world"]], rounds=cell["rounds"]).draw(rng)
     longest = max(1.0, float(np.sqrt(np.square(drawn.rounds.arms).sum(axis=-1).max())))
     rows = []
     for player in PLAYERS:
@@ -111,11 +110,6 @@ def data(cell: Record, rng: np.random.Generator) -> list[Record]:
             lost = float(bandit_regret(drawn.rounds, played)[-1])
             rows.append({"world": cell["world"], "player": player, "regret": lost})
     return rows
-
-
-def judged(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the worlds that claims are about."""
-    return table[table["world"].isin(list(PRACTICAL))]
 
 
 def ratios(table: pd.DataFrame, of: str = "mean") -> pd.DataFrame:
@@ -137,7 +131,7 @@ def numbers(table: pd.DataFrame) -> pd.DataFrame:
     text = (grouped.mean().map(_short) + " (" + grouped.max().map(_short) + ")").unstack("player")
     found = [p for p in PLAYERS if p in text]
     lines = text.reindex(list(dict.fromkeys(table["world"])))[found].fillna("–")
-    ratio, worst = ratios(judged(table)), ratios(judged(table), "max")
+    ratio, worst = ratios(table), ratios(table, "max")
     usual = ratio[~ratio.index.isin(PECULIAR)]
     summary = {
         "noisewise / other, geometric mean": geometric(ratio).map("{:.2f}".format),
@@ -165,7 +159,7 @@ def holds(table: pd.DataFrame) -> dict[str, Verdict]:
     A few trials decide claims on single runs, and means are judged from `ENOUGH` trials on: a mean
     of few runs lies below the true one too often, since regret is heavy-tailed.
     """
-    table, peers = judged(table), list(SETTINGS)
+    peers = list(SETTINGS)
     if table["trial"].nunique() < ENOUGH:
         return _in_single_runs(table)
     ratio, worst = ratios(table)[peers], ratios(table, "max")[peers]
@@ -250,7 +244,7 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
     times = 1 / ratios(table)
     order = times[list(SETTINGS)].min(axis=1).sort_values().index
     rows = times.loc[order]
-    rows.loc["all worlds"] = 1 / geometric(ratios(judged(table)))
+    rows.loc["all worlds"] = 1 / geometric(ratios(table))
     rows.loc["all worlds", BETA] = np.nan
     means = table[table["player"] == OURS].groupby("world")["regret"].mean()
     notes = [*means[order].map(_short), "noisewise's\nregret"]

@@ -289,9 +289,7 @@ def _regret(axis: plotting.Axes, table: pd.DataFrame) -> None:
         if named or policy == "uniform":
             ends[policy] = float(mean.iloc[-1]), colour
     axis.set(xscale="log", yscale="log", ylim=(1, None))
-    last = table["rounds"].max()
-    plotting.log_rounds(axis, last)
-    axis.set_xlim(min(FIRST, last / 2), last)
+    plotting.log_rounds(axis, table["rounds"].max(), FIRST)
     plotting.plain_logs(axis.yaxis)
     plotting.label_ends(axis, ends)
 
@@ -327,8 +325,6 @@ def _against_certificate(axis: plotting.Axes, table: pd.DataFrame) -> None:
             ends[label] = float(mean[column].iloc[-1]), colour
     axis.set(xscale="log", yscale="log", title="linear, fixed arms: regret and its certificate",
              ylim=(1, None))  # fmt: skip
-    last = part["rounds"].max()
-    plotting.log_rounds(axis, last)
-    axis.set_xlim(min(FIRST, last / 2), last)
+    plotting.log_rounds(axis, part["rounds"].max(), FIRST)
     plotting.plain_logs(axis.yaxis)
     plotting.label_ends(axis, ends)

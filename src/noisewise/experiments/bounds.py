@@ -294,9 +294,7 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
         within &= bool((means["sharp"] >= measured.reindex(means.index)).all())
         title = world.replace("d = ", "") + " features"
         axis.set(yscale="log", ylim=(0.3, None), title=title)
-        last = means.index[-1]
-        plotting.log_rounds(axis, last)
-        axis.set_xlim(min(FIRST, last / 2), last)
+        plotting.log_rounds(axis, means.index[-1], FIRST)
         plotting.plain_logs(axis.yaxis)
         plotting.label_ends(axis, ends, gap=0.05)
     for axis in axes[:, 0]:

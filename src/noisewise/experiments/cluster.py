@@ -30,10 +30,9 @@ def connection(address: str) -> Iterator[Client]:
         raise ValueError(
             f"--scheduler needs {error.name}; install it with: {install('cluster')}"
         ) from None
-    for name in [
-        each for each in logging.root.manager.loggerDict if each.startswith("distributed")
-    ]:
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # we say what is wrong
+    for name in [*logging.root.manager.loggerDict]:
+        if name.startswith("distributed"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)  # we say what is wrong
     try:
         get_address_host_port(address)  # a client that can't parse it takes long to give up
         client = Client(address, timeout=TIMEOUT, set_as_default=False)

@@ -151,8 +151,7 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
             title="noise of the link's family" if kind == "family" else f"{kind} noise",
             xlabel="largest distance of the truth, in radii",
         )
-        axis.set_yticks(range(len(shown)), shown)
-        axis.grid(axis="y", visible=False)
+        plotting.name_rows(axis, shown)
         axis.invert_yaxis()
     for form, colour in colours.items():
         axes[0, 0].plot([], [], "o", ms=4, color=colour, label=form)

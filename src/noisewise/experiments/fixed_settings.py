@@ -10,7 +10,8 @@ from scipy.special import expit
 
 from .. import linalg
 from ..bandits import ridge
-from ..bandits.arms import candidates, first_best, observation
+from ..bandits.arms import candidates, first_best
+from ..bandits.checked_policy import CheckedPolicy
 from ..bandits.ridge import LinearState
 from ..blas import matmul
 from ..environments.practical import Deliveries
@@ -21,7 +22,7 @@ LEAST_SLOPE = 1e-12
 
 
 @dataclass(frozen=True)
-class FixedSetting:
+class FixedSetting(CheckedPolicy[LinearState]):
     r"""One Gaussian posterior :math:`N(m, P)`, first :math:`N(0, I)`, for all arms.
 
     .. math:: \arg\max_x\ x\cdot\tilde\theta + \text{width}\,\sqrt{x^\top P x},\qquad
@@ -64,17 +65,16 @@ class FixedSetting:
         index = matmul(x, theta)
         return first_best(index + self.width * ridge.widths(state, x) if self.width else index)
 
-    def update(self, state: LinearState, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
-        """Learn a reward: by a logistic model as the label whose linear fit is the mode."""
-        x, reward, sigma = observation(arm, reward, sigma, state.dim)
+    def learn(self, state: LinearState, x: Array, y: float, sigma: float) -> None:
+        """Learn a checked reward: by a logistic model as the label whose linear fit is the mode."""
         w = sigma**-2.0 if self.weighted else 1.0
         if self.logistic:
             score, form = float(x @ state.theta), float(linalg.forms(x[None], state.inverse)[0])
-            shift = mode(score, form, reward, w)
+            shift = mode(score, form, y, w)
             p = expit(score + shift * form)
             w = max(float(w * p * (1 - p)), LEAST_SLOPE)
-            reward = score + shift * (1 + w * form) / w
-        ridge.learn(state, x, reward, w)
+            y = score + shift * (1 + w * form) / w
+        ridge.learn(state, x, y, w)
 
     def choices(self, drawn: Deliveries, rng: np.random.Generator) -> NDArray[np.int64]:
         """Return the arms played, (T,)."""
@@ -113,19 +113,22 @@ SETTINGS = {
 }
 
 
-def beta_thompson(drawn: Deliveries, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return the arms played by Thompson sampling with uniform priors, arms without features.
+class BetaThompson:
+    """Thompson sampling with uniform priors: 0/1 rewards of arms that are unit vectors.
 
-    For 0/1 rewards of arms that never change, each learnt when it arrives.
+    The state counts failures and successes of each arm, one more than there were.
     """
-    table, due = drawn.rounds, drawn.arrival
-    T, K = table.means.shape
-    counts = np.ones((2, K))
-    queue, first, played = np.argsort(due, kind="stable"), 0, np.empty(T, dtype=np.int64)
-    for t in range(T):
-        played[t] = np.argmax(rng.beta(counts[1], counts[0]))
-        while first < T and due[queue[first]] == t:
-            s = queue[first]
-            counts[int(table.rewards[s, played[s]]), played[s]] += 1
-            first += 1
-    return played
+
+    def start(self, dim: int) -> Array:
+        """Return the counts before the first reward."""
+        return np.ones((2, dim))
+
+    def select(
+        self, state: Array, arms: ArrayLike, rng: np.random.Generator, sigma: object = None
+    ) -> int:
+        """Return the arm of the largest rate drawn."""
+        return int(np.argmax(rng.beta(state[1], state[0])))
+
+    def update(self, state: Array, arm: ArrayLike, reward: float, sigma: float = 1.0) -> None:
+        """Count a reward."""
+        state[int(reward), np.argmax(arm)] += 1

@@ -119,8 +119,7 @@ def plot(over_trials: pd.DataFrame) -> plotting.Figure:
                 plotting.mean_band(axis, path["mean"], moments.error(path), color=colour)
                 ends[str(learner)] = (path["mean"].iloc[-1], colour)
             axis.set_title(f"{prior} prior, {d} features")
-            plotting.log_rounds(axis, last)
-            axis.set_xlim(min(FIRST, last / 2), last)
+            plotting.log_rounds(axis, last, FIRST)
             axis.set_ylim(bottom=0)
             if axis is row[-1]:
                 plotting.label_ends(axis, ends, gap=0.09)

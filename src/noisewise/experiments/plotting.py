@@ -1,16 +1,19 @@
 """How figures look: colour-blind safe, quiet axes, the same file from the same numbers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import matplotlib
+import numpy as np
 import pandas as pd
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from cycler import cycler
+from matplotlib.axes import Axes as Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure as Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from .. import drawing, files
@@ -23,9 +26,6 @@ from ..drawing import PINK as PINK
 from ..drawing import SKY as SKY
 from ..drawing import VERMILION as VERMILION
 
-Figure = Any  # matplotlib's types do not know the arrays of `subplots`
-Axes = Any
-
 FAINT = "#A9A9A9"  # what is only there for comparison
 
 # the pale ones darker, to be read as text
@@ -35,11 +35,15 @@ RC = {**drawing.RC, "axes.prop_cycle": cycler(color=COLOURS)}
 
 
 def panels(
-    rows: int, columns: int, width: float = 10.0, height: float = 2.6
-) -> tuple[Figure, Axes]:
-    """Return a figure with a grid of axes, each row ``height`` inches high."""
+    rows: int, columns: int, width: float = 10.0, height: float = 2.6, **between: float
+) -> tuple[Figure, np.ndarray]:
+    """Return a figure with a grid of axes, each row ``height`` inches high.
+
+    The space ``between`` panels is ``wspace`` and ``hspace``, as shares of their sizes.
+    """
     size = (width, height * rows)
-    figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+    figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False)
+    figure.set_layout_engine("constrained", **between)
     return figure, axes
 
 
@@ -53,7 +57,8 @@ def band(axis: Axes, table: pd.DataFrame, column: str, **style: object) -> pd.Se
 
 def mean_band(axis: Axes, mean: pd.Series, error: pd.Series, **style: object) -> None:
     """Draw means over the rounds, which are the index, with two of their standard errors."""
-    (line,) = axis.plot(mean.index, mean, **style)
+    (line,) = axis.plot(mean.index, mean)
+    line.set(**style)
     colour, wide = line.get_color(), 2 * error.fillna(0.0)
     axis.fill_between(mean.index, mean - wide, mean + wide, color=colour, alpha=0.2, lw=0)
 
@@ -101,15 +106,26 @@ def caption(figure: Figure, text: str) -> None:
     figure.supxlabel(text, fontsize=8, color=INK[FAINT])
 
 
-def log_rounds(axis: Axes, last: float) -> None:
-    """Make the horizontal axis logarithmic in the rounds, marked at powers of ten."""
+def log_rounds(axis: Axes, last: float, first: float | None = None) -> None:
+    """Make the horizontal axis logarithmic in the rounds, marked at powers of ten.
+
+    It begins at ``first``, where that is passed, or earlier if there are few rounds.
+    """
     axis.set(xscale="log", xlabel="rounds")
     axis.set_xticks([10**k for k in range(9) if 10**k <= last])
     axis.xaxis.set_major_formatter("{x:,.0f}")
     axis.minorticks_off()
+    if first is not None:
+        axis.set_xlim(min(first, last / 2), last)
 
 
-def plain_logs(axis: Axes) -> None:
+def name_rows(axis: Axes, names: Sequence[str]) -> None:
+    """Write a name beside each row of an axis, in place of lines across it."""
+    axis.set_yticks(range(len(names)), names)
+    axis.grid(axis="y", visible=False)
+
+
+def plain_logs(axis: Axis) -> None:
     """Label a logarithmic axis 1, 3, 10, 30, ..., or less densely where it is long."""
     low, high = axis.get_view_interval()
     axis.set_major_locator(LogLocator(subs=(1.0, 3.0) if high < 1000 * low else (1.0,)))

@@ -217,8 +217,7 @@ NAMED = ("FTRL-UCB", "MOR-UCB", "Thompson", "LinUCB", "uniform", FITTED)
 
 def plot(table: pd.DataFrame) -> plotting.Figure:
     """Residuals, one pass; coverage, width; what is lost over time and at the end."""
-    figure, axes = plotting.panels(3, 2, width=10.0, height=3.2)
-    figure.get_layout_engine().set(wspace=0.06, hspace=0.06)
+    figure, axes = plotting.panels(3, 2, width=10.0, height=3.2, wspace=0.06, hspace=0.06)
     _residuals(axes[0, 0], table[table["player"] == "residuals"])
     ends = _ends(table)
     _passes(axes[0, 1], ends[ends["part"] == "one pass"])
@@ -313,5 +312,4 @@ def _dots(axis: plotting.Axes, values: pd.DataFrame, styles: dict[str, tuple[str
         if styles:
             axis.plot([values.min().min(), mean], [place, place], color=colour, ls=dash, lw=1.2)
         axis.errorbar(mean, place, xerr=2 * errors[name], fmt="o", ms=4, capsize=2, color=colour)
-    axis.set_yticks(range(len(means)), means.index)
-    axis.grid(axis="y", visible=False)
+    plotting.name_rows(axis, means.index)

@@ -234,8 +234,9 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
     """A row per stream: regret over time with bands, and at the end beside the guarantee."""
     own = [name for name in table["regressor"].unique() if name not in STYLES]
     styles = STYLES | {name: OWN[i % len(OWN)] for i, name in enumerate(own)}
-    figure, axes = plotting.panels(len(STREAMS), 2, width=10.0, height=2.6)
-    figure.get_layout_engine().set(wspace=0.08, hspace=0.06)
+    figure, axes = plotting.panels(
+        len(STREAMS), 2, width=10.0, height=2.6, wspace=0.08, hspace=0.06
+    )
     curves = table.groupby(["stream", "regressor", "rounds"])["expected"]
     means, errors = curves.mean(), 2 * curves.sem()
     bounds = table.groupby(["stream", "regressor"])["bound"].mean()
@@ -264,8 +265,7 @@ def plot(table: pd.DataFrame) -> plotting.Figure:
         left.set(xscale="log", xlabel="rounds", ylabel=f"regret ({loss})")
         left.set_title(f"{stream}: {words}", fontsize=9)
         right.set(xscale="log", xlabel=f"regret at the end ({loss})", ylim=(len(ends) - 0.4, -0.6))
-        right.set_yticks(range(len(ends)), ends.index)
-        right.grid(axis="y", visible=False)
+        plotting.name_rows(right, ends.index)
         shown = "● with weights   ○ without" if stream == WEIGHTED else "● regret   | guarantee"
         right.set_title(shown, fontsize=9, fontweight="normal", loc="right")
         for axis in (left, right):

@@ -160,8 +160,7 @@ STYLES = {
 
 def plot(table: pd.DataFrame) -> plotting.Figure:
     """A panel per campaign with all estimates; drawn clicks against the truth; how long a log."""
-    figure, axes = plotting.panels(2, 3, width=10.5, height=3.1)
-    figure.get_layout_engine().set(wspace=0.05, hspace=0.08)
+    figure, axes = plotting.panels(2, 3, width=10.5, height=3.1, wspace=0.05, hspace=0.08)
     real = table[table["level"] == 0]
     for axis, campaign in zip(axes[0], datasets.CAMPAIGNS, strict=True):
         _estimates(axis, real[real["campaign"] == campaign])

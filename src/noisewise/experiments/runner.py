@@ -60,16 +60,7 @@ from .. import files, provenance, worker_versions
 from ..checks import find
 from ..protocols import Policy, Regressor, trait
 from ..regression import REGRESSORS
-from . import (
-    EXPERIMENTS,
-    Record,
-    bandit_lineup,
-    cluster,
-    parts,
-    plotting,
-    tables,
-    workers,
-)
+from . import EXPERIMENTS, Record, bandit_lineup, cluster, parts, plotting, tables, workers
 from .datasets import MissingData
 from .parts import Held
 from .verdicts import Verdict
@@ -104,9 +95,8 @@ class UserAlgorithm:
     source: str
 
 
-KINDS: dict[
-    str, tuple[type, Collection[str], str]
-] = {  # by the option that names them: the contract, the names taken, and what it must have
+# by the option that names them: the contract, the names taken, and what it must have
+KINDS: dict[str, tuple[type, Collection[str], str]] = {
     "--regressor": (Regressor, REGRESSORS, "a regressor has start, predict and update"),
     "--policy": (Policy, bandit_lineup.ENTRIES, "a policy has start, select and update"),
 }

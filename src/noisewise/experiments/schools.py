@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import bandits
+from .. import bandits, linalg
+from ..environments.features import shorten
 from ..glm import GLM
 from ..noise import Likelihood
 from ..protocols import AnyPolicy, Array, BanditRounds, trait
@@ -31,8 +32,7 @@ def standardised(features: Array, first: Order) -> Array:
     seen = features[first]
     spread = seen.std(axis=0, ddof=1)
     z = (features - seen.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    x = np.column_stack([np.ones(len(z)), np.clip(z, -CLIP, CLIP)])
-    return x * np.minimum(1.0, LENGTH / np.linalg.norm(x, axis=1))[:, None]
+    return shorten(np.column_stack([np.ones(len(z)), np.clip(z, -CLIP, CLIP)]), LENGTH)
 
 
 def spread_weights(n: Array, spread: float) -> Array:
@@ -128,7 +128,7 @@ def _textbook(
     meat = (x * (count * residual**2)[:, None]).T @ x
     found = {}
     for kind, C in {"binomial": P, "Pearson": pearson * P, "sandwich": P @ meat @ P}.items():
-        half = NORMAL * np.sqrt(np.einsum("ij,jk,ik->i", x, C, x))
+        half = NORMAL * np.sqrt(linalg.forms(x, C))
         low, high = LOGISTIC.mean(x @ state.theta - half), LOGISTIC.mean(x @ state.theta + half)
         covered = np.abs(x @ (state.theta - truth)) <= half
         found[kind] = {
@@ -144,14 +144,10 @@ def _anytime(ftrl: FTRL, state: FTRLState, x: Array, truth: Array) -> dict[str, 
     sets = ftrl.confidence(state, Likelihood())
     low, high = ftrl.interval(state, x, Likelihood())
     mean = LOGISTIC.mean(x @ truth)
-    apart = [
-        float(np.sqrt((truth - s.centre) @ np.linalg.solve(s.inverse, truth - s.centre)) / s.radius)
-        for s in sets
-    ]
     return {
         "coverage": float(((low <= mean) & (mean <= high)).mean()),
         "width": float(np.median(high - low)),
-        "critical": max(apart),
+        "critical": max(each.distance(truth) / each.radius for each in sets),
     }
 
 

@@ -381,15 +381,13 @@ def _dots(
     axis: plotting.Axes, values: pd.Series, place: float, colour: str, least: float = 0.0
 ) -> None:
     """Draw a dot per run, an arrow where it is below ``least``, and a line at the mean."""
-    look = {"ms": 4, "alpha": 0.35, "mew": 0, "color": colour}
     low = values < least
     for shown, marker in ((values[~low], "o"), (0 * values[low] + 1.08 * least, "<")):
-        axis.plot(shown, np.full(len(shown), place), marker, **look)
+        axis.plot(shown, np.full(len(shown), place), marker, ms=4, alpha=0.35, mew=0, color=colour)
     axis.plot(values.mean(), place, "|", ms=9, mew=2, color=colour)
 
 
 def _rows(axis: plotting.Axes, labels: Sequence[str]) -> None:
-    axis.set_yticks(range(len(labels)), labels, fontsize=8)
+    plotting.name_rows(axis, labels)
     axis.set_ylim(len(labels) - 0.5, -0.7)
-    axis.tick_params(axis="y", length=0)
-    axis.grid(axis="y", visible=False)
+    axis.tick_params(axis="y", length=0, labelsize=8)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -70,7 +70,7 @@ def feature_names(source: Source, columns: Columns) -> tuple[str, ...]:
     """Return the names of the features in the order of a table's columns; none for arrays."""
     given = _made(source)
     if isinstance(given, str):
-        names = _parquet(source.name, given).schema_arrow.names
+        names = parquet(source.name, given).schema_arrow.names
     elif (found := named_columns(source.name, given)) is not None:
         names = list(map(str, found))
     else:
@@ -87,7 +87,7 @@ def _made(source: Source) -> object:
 def _tables(source: Source, columns: Columns) -> Iterator[Rows]:
     given, name = _made(source), source.name
     if isinstance(given, str):
-        file = _parquet(name, given)
+        file = parquet(name, given)
         _require(name, columns, file.schema_arrow.names)
         wanted = [*columns.features, columns.target, *([columns.weight] if columns.weight else [])]
         room = np.empty((PARQUET, len(columns.features)))  # once: see `sums.square`
@@ -102,7 +102,8 @@ def _tables(source: Source, columns: Columns) -> Iterator[Rows]:
         yield _arrays(name, given)
 
 
-def _parquet(name: str, path: str) -> ParquetFile:
+def parquet(name: str, path: str | Path) -> ParquetFile:
+    """Open a Parquet file, called ``name`` in errors."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -119,15 +120,20 @@ def _parquet(name: str, path: str) -> ParquetFile:
         raise ValueError(f"{name} can't be read ({error.strerror or error})") from None
 
 
+def require_once(name: str, columns: Iterable[str]) -> None:
+    """Raise if a name stands over two columns of a table."""
+    for each, count in Counter(columns).items():
+        if count > 1:
+            raise ValueError(f"{name} has {count} columns named {each!r}; rename or remove one")
+
+
 def _require_target(name: str, columns: Columns, names: list[str]) -> None:
     if columns.target is None:
         raise ValueError(f"{name} is a table; say which column holds the labels: target=")
     for each in (columns.target, columns.weight):
         if each is not None and each not in names:
             raise ValueError(f"{name} has no column {each!r}; it has {', '.join(names[:10])}")
-    for each, count in Counter(names).items():
-        if count > 1:
-            raise ValueError(f"{name} has {count} columns named {each!r}; rename or remove one")
+    require_once(name, names)
 
 
 def _require(name: str, columns: Columns, names: list[str]) -> None:

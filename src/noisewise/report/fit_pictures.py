@@ -28,11 +28,11 @@ FEWEST = 30  # rows that a curve of averages takes
 FEWEST_DOTS = 5
 
 
-def picture(name: str, height: float, draw: Callable[[Axes], object], width: float = WIDTH) -> str:
+def picture(name: str, height: float, draw: Callable[[Axes], object]) -> str:
     """Return a figure with one axis as an element of the page."""
     with matplotlib.rc_context({**RC, "svg.hashsalt": name}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # a name in another script
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure = Figure(figsize=(WIDTH, height), layout="constrained")
         draw(figure.subplots())
         out = BytesIO()
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})

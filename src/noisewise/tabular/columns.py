@@ -43,10 +43,8 @@ def encode(
     choice: Choice, found: dict[str, Column], why: dict[str, str]
 ) -> tuple[Encoding, list[Use], list[str]]:
     """Return how columns become features, what was done with each column, and notes."""
-    notes, features = (
-        [f"Left out: {name!r}, row numbers by the name." for name in choice.unnamed],
-        [],
-    )
+    notes = [f"Left out: {name!r}, row numbers by the name." for name in choice.unnamed]
+    features = list[Feature]()
     uses = [Use(name, "left out: row numbers by the name") for name in choice.unnamed]
     for name, reason in why.items():
         again = "; to use it, name it in --features" if found[name].kind == "number" else ""
@@ -63,9 +61,8 @@ def encode(
         uses.append(Use(column.name, said))
         if column.kind == "category":
             counts = [count for _, count in column.levels.most_common(2)]
-            which = (
-                "the most frequent" if len({*counts}) == len(counts) else "none is more frequent"
-            )
+            tied = len({*counts}) < len(counts)
+            which = "none is more frequent" if tied else "the most frequent"
             notes.append(
                 f"{column.name!r} has {count_of(len(levels), 'level')}, compared with "
                 f"{levels[0]!r}, {which}."

@@ -4,19 +4,19 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import chdtrc, expit
+from scipy.special import chdtrc
 
 from ..estimators.online_glm import OnlineGLM
 from ..estimators.summary import Summary
 from ..evaluation.players import NamedRows
 from ..protocols import Array
+from ..regression import families
 
 MOST = 2000  # rows kept, at least half of them
 LEAST = 1e-12  # variance of a label
 GROUPS, GROUP = 10, 20  # groups of fitted values, and the fewest rows of one
 FEWEST = 4  # groups: rows of fewer would not be of about the same fitted value
 FALSE_ALARM = 1e-3
-MEANS = {"gaussian": np.asarray, "binomial": expit, "poisson": np.exp}
 
 
 def groups_of(fitted: Array) -> list[Array]:
@@ -50,7 +50,8 @@ class KeptRows:
         rows, *rest = zip(*self.rows, strict=True)
         x, (y, w, offset) = np.array(rows), map(np.array, rest)
         *slopes, intercept = summary.estimates
-        fitted = MEANS[family](x @ np.array(slopes) + intercept + offset)
+        scores = x @ np.array(slopes) + intercept + offset
+        fitted = scores if family == "gaussian" else families.model(family).link.mean(scores)
         if not np.isfinite(fitted).all():
             fitted = model.predict(NamedRows(x, names), offset if offset.any() else None)
         if family == "gaussian":
@@ -58,7 +59,7 @@ class KeptRows:
             freedom = max(len(y) - x.shape[1] - 1, 1)
             sd = math.sqrt(float(scaled @ scaled) / freedom)
             return Residuals(family, fitted, scaled / sd if sd else scaled, y, w)
-        variance = fitted * (1 - fitted) if family == "binomial" else fitted
+        variance = families.FAMILIES[family].variance(fitted)
         pearson = (y - fitted) * np.sqrt(w / np.maximum(variance, LEAST))
         return Residuals(family, fitted, pearson, y, w)
 

@@ -126,7 +126,8 @@ def fit(path: Path, asked: Options) -> Fit:
     doubts = tuple(dict.fromkeys(_sentence(in_shell_words(each.message)) for each in heard))
     if choice.family == "binomial" and not np.isfinite(np.hstack(summary.textbook)).any():
         notes.append(SEPARATED)
-    time = _time(choice, found) if asked.shuffle is None else None
+    times = (name for name in choice.features if in_time(found[name]))
+    time = next(times, None) if asked.shuffle is None else None
     sorted_by_target = time is None and asked.shuffle is None and bool(order.direction)
     if sorted_by_target:
         validation.looks.reason = "rows are sorted by the target"
@@ -214,11 +215,6 @@ def _comparable(family: str, y: Array, offset: Array | None) -> Array:
     if offset is None:
         return y
     return y - offset if family == "gaussian" else y / np.exp(offset)
-
-
-def _time(choice: Choice, found: dict[str, Column]) -> str | None:
-    """Return the first column in whose order of time rows are."""
-    return next((name for name in choice.features if in_time(found[name])), None)
 
 
 def _sentence(text: str) -> str:

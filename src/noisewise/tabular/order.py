@@ -37,10 +37,8 @@ class RowOrder:
         if not self.count:
             self.origin = self.last = float(y[0])
         steps = np.diff(y, prepend=self.last)
-        self.up, self.down = (
-            self.up or bool((steps > 0).any()),
-            self.down or bool((steps < 0).any()),
-        )
+        self.up = self.up or bool((steps > 0).any())
+        self.down = self.down or bool((steps < 0).any())
         before = np.concatenate([[self.last], y[:-1]]) - self.origin
         z = y - self.origin
         self.sums += z.sum(), z @ z, z @ before

@@ -2,7 +2,6 @@
 
 import csv
 import gzip
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,17 +10,17 @@ import pandas as pd
 from pandas.api.types import is_object_dtype, is_string_dtype
 
 from ..files import require_regular
-from ..partitions.sources import files_in
+from ..partitions.reading import parquet, require_once
+from ..partitions.sources import SUFFIXES, files_in
 
 CHUNK, CELLS = 50_000, 4_000_000  # rows, and cells, of a chunk
-PARQUET = (".parquet", ".pq")
 SEPARATORS = ",;\t"
 WHOLE = r"\s*[-+]?[0-9]+\s*"
 LONGEST = 1_000_000  # characters of a line that are looked at
 
 
 def _is_parquet(path: Path) -> bool:
-    return path.suffix.lower() in PARQUET
+    return path.suffix.lower() in SUFFIXES
 
 
 @contextmanager
@@ -63,32 +62,15 @@ def names_of(path: Path, folder: bool = False) -> list[str]:
         return names
     with readable(path):
         if _is_parquet(path):
-            names = list(_parquet(path).schema_arrow.names)
-            _require_once(path, names)
+            names = list(parquet(str(path), path).schema_arrow.names)
+            require_once(str(path), names)
             return names
         separator = _separator(path)
         head = pd.read_csv(
             path, sep=separator, nrows=1, header=None, dtype="str", keep_default_na=False
         )
-        _require_once(path, list(filter(None, head.iloc[0])))  # pandas would number them
+        require_once(str(path), list(filter(None, head.iloc[0])))  # pandas would number them
         return list(map(str, pd.read_csv(path, sep=separator, nrows=0).columns))
-
-
-def _require_once(path: Path, names: Sequence[str]) -> None:
-    """Raise if a name stands over two columns."""
-    for name, count in Counter(names).items():
-        if count > 1:
-            raise ValueError(f"{path} has {count} columns named {name!r}; rename or remove one")
-
-
-def _parquet(path: Path):  # type: ignore[no-untyped-def]
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return pq.ParquetFile(path)
-    except pa.ArrowInvalid as error:
-        raise ValueError(f"{path} is no Parquet file ({' '.join(str(error).split())})") from None
 
 
 def _separator(path: Path) -> str:
@@ -145,7 +127,7 @@ def chunks(
         import pyarrow as pa
 
         start = 0
-        for batch in _parquet(path).iter_batches(batch_size=most, columns=list(columns)):
+        for batch in parquet(str(path), path).iter_batches(batch_size=most, columns=list(columns)):
             frame = batch.to_pandas(ignore_metadata=True)
             for field in batch.schema:
                 if pa.types.is_decimal(field.type):
