@@ -34,16 +34,29 @@ class Ellipsoid(OneLine):
     def width(self, x: ArrayLike) -> FloatOrArray:
         """Return half the range of the score ``x . mu`` over the set."""
         x, single = features(x, len(self.centre))
-        half = self.radius * np.sqrt(linalg.forms(x, self.inverse))
+        half = self._half(x)
         return float(half[0]) if single else half
 
     def upper(self, x: ArrayLike) -> FloatOrArray:
         """Return the largest score ``x . mu`` over the set."""
-        return matmul(numbers("x", x, check=False), self.centre) + self.width(x)
+        return self._end(x, 1)
 
     def lower(self, x: ArrayLike) -> FloatOrArray:
         """Return the smallest score ``x . mu`` over the set."""
-        return matmul(numbers("x", x, check=False), self.centre) - self.width(x)
+        return self._end(x, 0)
+
+    def bounds(self, x: Array) -> tuple[Array, Array]:
+        """Return the smallest and the largest score of each of checked rows."""
+        middle, half = matmul(x, self.centre), self._half(x)
+        return middle - half, middle + half
+
+    def _end(self, x: ArrayLike, which: int) -> FloatOrArray:
+        x, single = features(x, len(self.centre))
+        end = self.bounds(x)[which]
+        return float(end[0]) if single else end
+
+    def _half(self, x: Array) -> Array:
+        return np.asarray(self.radius * np.sqrt(linalg.forms(x, self.inverse)))
 
     def distance(self, theta: ArrayLike) -> float:
         """Return ||theta - centre|| in the norm of H."""
@@ -110,9 +123,14 @@ class Interval(tuple[FloatOrArray, FloatOrArray]):
         return self[1]
 
     def __repr__(self) -> str:
-        words = "; ".join(filter(None, (self.promise, self.rests_on, self.note)))
+        words = joined(self.promise, self.rests_on, self.note)
         low, high = map(_brief, self)
         return f"Interval({low}, {high}; {words})"
+
+
+def joined(*notes: str) -> str:
+    """Return the notes that say something, as one."""
+    return "; ".join(filter(None, notes))
 
 
 def noted(*reasons: tuple[NDArray[np.bool_], str], what: str = "rows") -> str:
@@ -128,7 +146,7 @@ def noted(*reasons: tuple[NDArray[np.bool_], str], what: str = "rows") -> str:
             said.append(
                 words if count == len(where) else f"{count} of {len(where)} {what}: {words}"
             )
-    return "; ".join(said)
+    return joined(*said)
 
 
 def _brief(end: FloatOrArray) -> str:
@@ -149,7 +167,7 @@ class Confident(Protocol[Given]):
 def score_bounds(
     ellipsoids: tuple[Ellipsoid, ...], x: Array, parameter_bound: float | None = None
 ) -> tuple[Array, Array]:
-    """Return the least and largest score of each row over sets that hold together.
+    """Return the least and largest score of each checked row over sets that hold together.
 
     One more set is the ball of ``parameter_bound``, where that is known.
 
@@ -162,6 +180,7 @@ def score_bounds(
         reach = parameter_bound * np.sqrt(np.einsum("ij,ij->i", x, x))
     lower, upper = -reach, reach
     for ellipsoid in ellipsoids:
-        lower = np.maximum(lower, np.minimum(ellipsoid.lower(x), reach))
-        upper = np.minimum(upper, np.maximum(ellipsoid.upper(x), -reach))
+        least, most = ellipsoid.bounds(x)
+        lower = np.maximum(lower, np.minimum(least, reach))
+        upper = np.minimum(upper, np.maximum(most, -reach))
     return lower, upper

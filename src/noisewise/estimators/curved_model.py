@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ..confidence import Interval
+from ..confidence import Interval, joined
 from ..inputs import flag, rows, shown
 from ..noise import Likelihood
 from ..ownership import Owned
@@ -238,7 +238,7 @@ class CurvedModel(OneLine):
         found = fit.interval(
             x, assumed, delta, anytime, simultaneous, kind, trials=trials, exposure=exposure
         )
-        found.note = "; ".join(filter(None, (found.note, self.caution)))
+        found.note = joined(found.note, self.caution)
         return found
 
     @staticmethod

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..confidence import Interval
+from ..confidence import Interval, joined
 from ..forking import Inside
 from ..inputs import flag, numbers, one_of, probability, shown
 from ..noise import Likelihood, SubGaussian
@@ -362,7 +362,7 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         if outside:
             lying = OUTSIDE.format(count_of(outside, *LYING))
             notes.append(f"{lying}: {WHY_OUTSIDE}")
-        found.note = "; ".join(filter(None, notes))
+        found.note = joined(*notes)
         return found
 
     def _trials(self, given: ArrayLike, kind: str, count: int) -> Array | float:

@@ -149,16 +149,16 @@ def _smoothed(fit: Estimate, S: Array, dispersion: float) -> Smoothed:
     for widest, count in NODES.items():
         near = (sd > least) & (sd <= widest)
         if near.any():
-            mean = _smooth_potential(design, fit.scores[near], sd[near], count)
-            here[near] = mean - fit.potential[near]
+            here[near] = _added(design, fit.scores[near], sd[near], count)
         least = widest
     return Smoothed(float(w @ here), float(w @ most), 0.0)
 
 
-def _smooth_potential(design: Design, scores: Array, sd: Array, count: int) -> Array:
-    """Return the mean of the potential around scores, by quadrature."""
+def _added(design: Design, scores: Array, sd: Array, count: int) -> Array:
+    """Return the mean of the potential around scores, less that at them, by quadrature."""
     nodes, weights = _quadrature(count)
-    return design.potential(scores[:, None] + sd[:, None] * nodes) @ (weights / weights.sum())
+    mean = design.potential(scores[:, None] + sd[:, None] * nodes) @ (weights / weights.sum())
+    return np.asarray(mean - design.potential(scores))
 
 
 _quadrature = cache(np.polynomial.hermite_e.hermegauss)  # by the number of nodes

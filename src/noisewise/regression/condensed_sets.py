@@ -14,14 +14,12 @@ import math
 
 import numpy as np
 
-from .. import linalg
 from ..confidence import Ellipsoid
 from ..glm import GLM
 from ..protocols import Array
-from ..theory import radii
 from .state import FTRLState
 from .sums import square
-from .uniform import unfolded
+from .uniform import local_form, unfolded
 
 
 def serves(glm: GLM) -> bool:
@@ -47,13 +45,8 @@ def local(glm: GLM, state: FTRLState, level: float, whole: Ellipsoid) -> Ellipso
     if M is None or state.gap == math.inf:
         return None
     G, worn = curvature(glm, state, M)
-    R, smallest = state.head.longest, 1 / linalg.largest_eigenvalue_bound(whole.inverse)
-    far = glm.parameter_bound + float(np.linalg.norm(whole.centre))
-    reach = R * min(far, whole.radius / math.sqrt(smallest))
     gap = state.gap * math.exp(worn / 2)  # G may be below kappa times the Gram matrix by that
-    c, r = radii.localise(level, gap, M, reach, R, state.ridge, G)
-    H = c * G + 2 * state.ridge * np.eye(state.dim)
-    return Ellipsoid(whole.centre, linalg.invert(linalg.factor(H)), r)
+    return local_form(glm, state, level, whole, G, gap)
 
 
 def curvature(glm: GLM, state: FTRLState, M: float) -> tuple[Array, float]:

@@ -126,13 +126,12 @@ class Estimate:
         return self.design.loss(self.scores)
 
     @cached_property
-    def potential(self) -> Array:
-        """The potential of each row."""
+    def _potential(self) -> Array:
         return self.design.potential(self.scores)
 
     def rise(self, scores: Array) -> float:
         """Return by how much the loss is larger at some scores than at the estimate."""
-        return self.design.rise(scores, self.scores, self.potential)
+        return self.design.rise(scores, self.scores, self._potential)
 
     def known(self, b: Array) -> NDArray[np.bool_]:
         """Return which directions, in coordinates u, the labels tell of."""

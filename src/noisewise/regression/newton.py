@@ -19,10 +19,9 @@ from ..glm import GLM
 from ..kernels.adaptive_set import EPS
 from ..kernels.certificate import note_label, note_row
 from ..protocols import Array
-from ..theory import radii
 from .history import Block
 from .solver import RowSolver
-from .uniform import unfolded
+from .uniform import local_form, unfolded
 
 if TYPE_CHECKING:
     from .state import FTRLState
@@ -200,13 +199,7 @@ class ExactNewton(RowSolver):
         if glm.self_concordance is None:
             return None
         G = visit(glm, state.ridge, state.blocks(), whole.centre).curvature
-        R, smallest = state.head.longest, 1 / linalg.largest_eigenvalue_bound(whole.inverse)
-        far = glm.parameter_bound + float(np.linalg.norm(whole.centre))
-        reach = R * min(far, whole.radius / math.sqrt(smallest))
-        M = glm.self_concordance
-        c, r = radii.localise(level, state.gap, M, reach, R, state.ridge, G)
-        H = c * G + 2 * state.ridge * np.eye(state.dim)
-        return Ellipsoid(whole.centre, linalg.invert(linalg.factor(H)), r)
+        return local_form(glm, state, level, whole, G, state.gap)
 
     def curvature_inverse(self, glm: GLM, state: "FTRLState") -> Array:
         """Compute it from all rows."""

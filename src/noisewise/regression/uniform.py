@@ -8,8 +8,10 @@ import numpy as np
 
 from .. import linalg
 from ..blas import one_thread
+from ..confidence import Ellipsoid
 from ..glm import GLM
 from ..protocols import Array
+from ..theory import radii
 
 if TYPE_CHECKING:
     from .state import FTRLState
@@ -48,11 +50,26 @@ def uniform(glm: GLM, state: "FTRLState") -> tuple[Array, float]:
             root = x * np.sqrt(w)[:, None]
             gram = gram + root.T @ root
     if P is None:
-        H = glm.min_slope * gram + state.head.ridge * np.eye(state.dim)
-        P, log_det = linalg.safe_inverse(H, state.head.ridge)
-        log_det -= state.dim * math.log(state.head.ridge)
+        ridge = state.head.ridge
+        P, log_det = linalg.safe_inverse(glm.min_slope * gram + ridge * np.eye(state.dim), ridge)
+        log_det -= state.dim * math.log(ridge)
     state.remember(gram=gram, folded=folded + count, uniform=P, log_det=log_det)
     return P.copy(), log_det
+
+
+def local_form(
+    glm: GLM, state: "FTRLState", level: float, whole: Ellipsoid, G: Array, gap: float
+) -> Ellipsoid:
+    r"""Return the set in the norm of :math:`2\lambda I + cG`, G the curvature at the estimate.
+
+    ``gap`` bounds the distance of the estimate from the minimiser.
+    """
+    R, smallest = state.head.longest, 1 / linalg.largest_eigenvalue_bound(whole.inverse)
+    far = glm.parameter_bound + float(np.linalg.norm(whole.centre))
+    reach = R * min(far, whole.radius / math.sqrt(smallest))
+    c, r = radii.localise(level, gap, glm.self_concordance or 0.0, reach, R, state.ridge, G)
+    H = c * G + 2 * state.ridge * np.eye(state.dim)
+    return Ellipsoid(whole.centre, linalg.invert(linalg.factor(H)), r)
 
 
 def unfolded(state: "FTRLState", folded: int) -> Iterator[tuple[Array, Array]]:
