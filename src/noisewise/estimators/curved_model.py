@@ -80,14 +80,10 @@ class CurvedModel(OneLine):
                 f"forgetting is {shown(forgetting)}, but only family 'gaussian' forgets; pass "
                 "'auto' or 1.0"
             )
-        auto = isinstance(ridge, str) and ridge == "auto"
-        method = RidgeMixture(
-            family,
-            flag("fit_intercept", fit_intercept),
-            None if auto else ridge,  # type: ignore[arg-type]
-        )
+        own = own_ridge(ridge)
+        method = RidgeMixture(family, flag("fit_intercept", fit_intercept), own)
         learners = NonlinearLearners.start(method, dim) if nonlinear else None
-        mixture = _mixture(method, learners) if auto else None
+        mixture = _mixture(method, learners) if own is None else None
         return cls(method, method.start(dim), mixture, learners)
 
     def check(self) -> None:
@@ -318,6 +314,11 @@ class CurvedModel(OneLine):
     def caution(self) -> str:
         """What to keep in mind when an interval is read."""
         return "" if self.nonlinear is None else CAUTION
+
+
+def own_ridge(ridge: str | float) -> float | None:
+    """Return a ridge that was given, None for "auto"."""
+    return None if isinstance(ridge, str) and ridge == "auto" else ridge  # type: ignore[return-value]
 
 
 def _mixture(method: RidgeMixture, nonlinear: NonlinearLearners | None) -> SafeMixture:
