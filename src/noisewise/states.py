@@ -23,7 +23,7 @@ def check_fields(state: object, **wanted: str | Shape | type) -> None:
     A kind is one of the words above, the shape of an array of finite floats, or a class.
     """
     for name, kind in wanted.items():
-        where, value = f"{type(state).__name__}.{name}", getattr(state, name)
+        where, value = f"{type(state).__name__}.{name}", vars(state)[name]
         if isinstance(kind, tuple):
             check_array(where, value, kind)
         elif isinstance(kind, type):

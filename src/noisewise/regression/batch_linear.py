@@ -119,7 +119,7 @@ def batch_state(
         if gamma == 1:
             numbers.squares = basis.left(1.0, expert.ridge * d) if n > 1 else 0.0
             numbers.rounds = n - 1
-    return SelfTunedState(**{name: getattr(fresh, name) for name in fresh.__dataclass_fields__})
+    return SelfTunedState(**{name: vars(fresh)[name] for name in fresh.__dataclass_fields__})
 
 
 def log_evidence(state: SelfTunedState) -> float:

@@ -70,7 +70,7 @@ class NormalEquations(OneLine):
 
     def __getstate__(self) -> dict[str, object]:
         """Return the fields, without what was computed from them."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {name: vars(self)[name] for name in self.__dataclass_fields__}
 
     @classmethod
     def start(cls, dim: int, intercept: bool) -> "NormalEquations":
