@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from ..regression.ridge_mixture_state import RidgeMixtureState
 from ..regression.safe_mixture import SafeMixture
 from ..regression.span import Tie
 from ..regression.unregularised import KINDS
-from ..states import check_type
+from ..states import check_type, field_values
 
 PROVED = "binomial", "poisson"  # intervals by likelihood
 BEYOND = (
@@ -202,9 +202,7 @@ class CurvedModel(OneLine):
         """Return the coefficients, averaged over the mixture, and the intercept."""
         return self.state.theta, self.state.intercept
 
-    def __getstate__(self) -> dict[str, object]:
-        """Return the fields alone."""
-        return {each.name: vars(self)[each.name] for each in fields(self)}
+    __getstate__ = field_values
 
     def __setstate__(self, held: dict[str, object]) -> None:
         vars(self).update(held, _gathered=[])

@@ -14,8 +14,7 @@ from ..printing import OneLine, count_of
 from ..protocols import Array
 from ..regression.batch_linear import batch_state, check_sums, count_rows
 from ..regression.history import History
-from ..regression.joint_test import JointTest
-from ..regression.linear_intervals import LeastSquares, solve
+from ..regression.linear_intervals import JointTest, LeastSquares, solve
 from ..regression.nonlinear_learners import CAUTION, NonlinearLearners
 from ..regression.normal_equations import NormalEquations
 from ..regression.safe_mixture import SafeMixture

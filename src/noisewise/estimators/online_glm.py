@@ -17,8 +17,8 @@ from ..noise import Likelihood, SubGaussian
 from ..partitions.sources import Collection, blocks_in_turn
 from ..printing import count_of
 from ..protocols import Array
-from ..regression.joint_test import JointTest
 from ..regression.linear_intervals import OUTSIDE as ROWS_OUTSIDE
+from ..regression.linear_intervals import JointTest
 from ..regression.span import words as tie_words
 from .estimator_state import AnyModel, EstimatorState, Rows, least_label, start_model
 from .linear_model import LinearModel

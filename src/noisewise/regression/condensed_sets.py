@@ -17,9 +17,9 @@ import numpy as np
 from ..confidence import Ellipsoid
 from ..glm import GLM
 from ..protocols import Array
+from ..theory import radii
 from .state import FTRLState
 from .sums import square
-from .uniform import local_form, unfolded
 
 
 def serves(glm: GLM) -> bool:
@@ -46,7 +46,7 @@ def local(glm: GLM, state: FTRLState, level: float, whole: Ellipsoid) -> Ellipso
         return None
     G, worn = curvature(glm, state, M)
     gap = state.gap * math.exp(worn / 2)  # G may be below kappa times the Gram matrix by that
-    return local_form(glm, state, level, whole, G, gap)
+    return radii.local_form(glm, whole, level, gap, state.head.longest, state.ridge, curvature=G)
 
 
 def curvature(glm: GLM, state: FTRLState, M: float) -> tuple[Array, float]:
@@ -59,6 +59,6 @@ def curvature(glm: GLM, state: FTRLState, M: float) -> tuple[Array, float]:
     for each in state.condensed:
         t = M * each.longest * float(np.linalg.norm(theta - each.centre))
         G, worn = G + math.exp(-t) * each.curvature, max(worn, t)
-    for x, w in unfolded(state, sum(each.rows for each in state.condensed)):
+    for x, w in state.unfolded(sum(each.rows for each in state.condensed)):
         G = G + square(x, w * glm.slope(x @ theta))
     return G, worn

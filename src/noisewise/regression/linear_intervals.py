@@ -12,7 +12,6 @@ from ..confidence import Interval, joined, noted
 from ..printing import count_of
 from ..protocols import Array
 from ..theory import mixtures
-from .joint_test import JointTest
 from .normal_equations import NormalEquations
 from .span import Span, centred, ties
 
@@ -31,6 +30,38 @@ EQUAL = (
     "SubGaussian(sigma), or wait for labels that differ"
 )
 ON_THE_FIT = "labels lie on the fit up to rounding: the interval shows rounding, not noise"
+
+
+@dataclass(frozen=True)
+class JointTest:
+    """The test that several coefficients have given values.
+
+    Attributes
+    ----------
+    statistic : float
+        F, nan where rows and labels tell nothing; ``note`` says why. With noise of known sd it is
+        chi-squared over its degrees of freedom.
+    count : int
+    freedom : float
+        Degrees of freedom of F: ``count`` and these, infinite where the noise is known.
+    p_value : float
+        If ``anytime``, with probability 1 - p it is never below p, however often you look; else at
+        one sample size fixed in advance.
+    evidence : float
+        How many times better a mixture of alternatives explains the labels: an e-value, whose mean
+        is at most 1 at any stopping time. 1/p_value if ``anytime`` and above 1.
+    anytime : bool
+    rests_on, note : str
+    """
+
+    statistic: float
+    count: int
+    freedom: float
+    p_value: float
+    evidence: float
+    anytime: bool
+    rests_on: str
+    note: str
 
 
 def solve(sums: NormalEquations) -> "LeastSquares":
@@ -79,10 +110,14 @@ class LeastSquares(Span):
             return math.sqrt(self.variance), self.freedom
         return sigma, math.inf
 
+    def scores(self, z: Array) -> Array:
+        """Return the estimate at each direction z."""
+        return matmul(z, self.C.T @ self.theta)
+
     def means(self, z: Array) -> Array:
         """Return the estimate at each direction of a row, or of a coefficient."""
         constant = z[:, -1] if self.sums.intercept else 0.0  # 1 for rows, 0 for coefficients
-        return matmul(z, self.C.T @ self.theta) + self.sums.label_origin * constant
+        return self.scores(z) + self.sums.label_origin * constant
 
     def shares(self, z: Array) -> Array:
         """Return the variance of each estimate over that of a label, infinite if not known."""

@@ -19,9 +19,9 @@ from ..glm import GLM
 from ..kernels.adaptive_set import EPS
 from ..kernels.certificate import note_label, note_row
 from ..protocols import Array
+from ..theory import radii
 from .history import Block
 from .solver import RowSolver
-from .uniform import local_form, unfolded
 
 if TYPE_CHECKING:
     from .state import FTRLState
@@ -155,7 +155,7 @@ class ExactNewton(RowSolver):
         """Add up the Gram matrix, and minimise."""
         known = state.condensed
         state.gram[:] = sum((each.gram for each in known), np.zeros_like(state.gram))
-        for x, w in unfolded(state, sum(each.rows for each in known)):
+        for x, w in state.unfolded(sum(each.rows for each in known)):
             state.gram += x.T @ (w[:, None] * x)
         self._renew(glm, state)
 
@@ -199,7 +199,9 @@ class ExactNewton(RowSolver):
         if glm.self_concordance is None:
             return None
         G = visit(glm, state.ridge, state.blocks(), whole.centre).curvature
-        return local_form(glm, state, level, whole, G, state.gap)
+        return radii.local_form(
+            glm, whole, level, state.gap, state.head.longest, state.ridge, curvature=G
+        )
 
     def curvature_inverse(self, glm: GLM, state: "FTRLState") -> Array:
         """Compute it from all rows."""
