@@ -33,30 +33,23 @@ class Ellipsoid(OneLine):
 
     def width(self, x: ArrayLike) -> FloatOrArray:
         """Return half the range of the score ``x . mu`` over the set."""
-        x, single = features(x, len(self.centre))
-        half = self._half(x)
-        return float(half[0]) if single else half
+        return self._scores(x)[1]
 
     def upper(self, x: ArrayLike) -> FloatOrArray:
         """Return the largest score ``x . mu`` over the set."""
-        return self._end(x, 1)
+        middle, half = self._scores(x)
+        return middle + half
 
     def lower(self, x: ArrayLike) -> FloatOrArray:
         """Return the smallest score ``x . mu`` over the set."""
-        return self._end(x, 0)
+        middle, half = self._scores(x)
+        return middle - half
 
-    def bounds(self, x: Array) -> tuple[Array, Array]:
-        """Return the smallest and the largest score of each of checked rows."""
-        middle, half = matmul(x, self.centre), self._half(x)
-        return middle - half, middle + half
-
-    def _end(self, x: ArrayLike, which: int) -> FloatOrArray:
+    def _scores(self, x: ArrayLike) -> tuple[FloatOrArray, FloatOrArray]:
+        """Return the score of the centre, and half the range over the set."""
         x, single = features(x, len(self.centre))
-        end = self.bounds(x)[which]
-        return float(end[0]) if single else end
-
-    def _half(self, x: Array) -> Array:
-        return np.asarray(self.radius * np.sqrt(linalg.forms(x, self.inverse)))
+        middle, half = matmul(x, self.centre), self.radius * np.sqrt(linalg.forms(x, self.inverse))
+        return (float(middle[0]), float(half[0])) if single else (middle, half)
 
     def distance(self, theta: ArrayLike) -> float:
         """Return ||theta - centre|| in the norm of H."""
@@ -167,7 +160,7 @@ class Confident(Protocol[Given]):
 def score_bounds(
     ellipsoids: tuple[Ellipsoid, ...], x: Array, parameter_bound: float | None = None
 ) -> tuple[Array, Array]:
-    """Return the least and largest score of each checked row over sets that hold together.
+    """Return the least and largest score of each row over sets that hold together.
 
     One more set is the ball of ``parameter_bound``, where that is known.
 
@@ -180,7 +173,7 @@ def score_bounds(
         reach = parameter_bound * np.sqrt(np.einsum("ij,ij->i", x, x))
     lower, upper = -reach, reach
     for ellipsoid in ellipsoids:
-        least, most = ellipsoid.bounds(x)
-        lower = np.maximum(lower, np.minimum(least, reach))
-        upper = np.minimum(upper, np.maximum(most, -reach))
+        middle, half = ellipsoid._scores(x)
+        lower = np.maximum(lower, np.minimum(middle - half, reach))
+        upper = np.minimum(upper, np.maximum(middle + half, -reach))
     return lower, upper
