@@ -69,7 +69,7 @@ def learn():
 
 
 # at most so many files, and so many calls between them
-WALKS = {update: (9, 240), interval: (21, 140), fit: (25, 170), estimated_interval: (30, 470),
+WALKS = {update: (9, 240), interval: (19, 107), fit: (22, 167), estimated_interval: (30, 312),
          choose: (14, 27), learn: (9, 14)}  # fmt: skip
 
 

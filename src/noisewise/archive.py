@@ -93,7 +93,9 @@ def load(
         raise damaged(path, error) from None
 
 
-def _made(header: dict[str, Json], arrays: Arrays, link: Link | None, own: dict[str, type]) -> Any:
+def _made(
+    header: dict[str, Json], arrays: Arrays, link: Link | None, own: dict[str, type]
+) -> object:
     """Return what a header describes: a spec and its state, or an estimator."""
     decoder = _Decoder(arrays, link, own)
     spec, state = (decoder.decode(header[part]) for part in ("spec", "state"))
@@ -253,7 +255,7 @@ class _Decoder:
                 raise ValueError(f"its header holds {sorted(value)[:4]!r}")
         return value
 
-    def _make(self, kind: type, given: dict[str, Json], depth: int) -> Any:
+    def _make(self, kind: type, given: dict[str, Json], depth: int) -> object:
         known = {field.name: field.init for field in dataclasses.fields(kind)}
         if given.keys() != known.keys():
             names = ", ".join(sorted(known.keys() ^ given.keys())[:4])
@@ -263,8 +265,8 @@ class _Decoder:
         for name, part in parts.items():
             if not known[name]:
                 setattr(thing, name, part)
-        if hasattr(kind, "start"):
-            self._learn_classes(_hints(kind.start).get("return"))
+        if start := trait(kind, "start", None):
+            self._learn_classes(_hints(start).get("return"))
         return thing
 
     def _learn_classes(self, hint: object) -> None:
@@ -281,7 +283,7 @@ class _Decoder:
         if isinstance(name, str):
             home = import_module(HOLDERS.get(name, "noisewise"))
             public = name in HOLDERS or name in home.__all__
-            found = self.known.get(name) or (getattr(home, name) if public else None)
+            found = self.known.get(name) or (trait(home, name, None) if public else None)
             if name in HOLDERS:
                 self._learn_classes(found)
         if _is_class(found):

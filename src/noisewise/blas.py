@@ -9,13 +9,14 @@ an OpenBLAS each. One built with OpenMP, or another library, is left alone.
 
 import ctypes
 import os
+import sys
 from collections.abc import Callable, Iterator
 from functools import cache, wraps
 from importlib import import_module
 from itertools import product
 from pathlib import Path
 from threading import RLock, get_ident
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 
@@ -24,14 +25,13 @@ from .interruptible import interruptible
 
 P = ParamSpec("P")
 R = TypeVar("R")
-OfMatrix = Callable[Concatenate[Array, P], R]
 Pool = tuple[Callable[[], int], Callable[[int], None]]
 
 LINKED = "numpy.linalg._umath_linalg", "scipy.linalg.cython_blas"
 PTHREADS = 1  # what `openblas_get_parallel` says of a pool of its own
-# entries of a matrix up to which nothing is shared: OpenBLAS begins with an inverse of 5 rows (Zen
-# 4), a Cholesky factor of 64 rows, a product of 9216 entries and a vector, or of 64 x 64 x 64
-TINY, SMALL, SMALL_PRODUCT = 16, 256, 4000
+# entries of a matrix up to which no product is shared: OpenBLAS begins with 9216 and a vector, or
+# with 64 x 64 x 64
+SMALL_PRODUCT = 4000
 LONG_PRODUCT = 5e9  # products of numbers during which an interrupt should be heard
 
 
@@ -118,21 +118,6 @@ def one_thread(function: Callable[P, R]) -> Callable[P, R]:
     return alone
 
 
-def one_thread_beyond(entries: int) -> Callable[[OfMatrix[P, R]], OfMatrix[P, R]]:
-    """Likewise for a function whose first argument is a matrix, where it has more entries."""
-
-    def mark(function: OfMatrix[P, R]) -> OfMatrix[P, R]:
-        alone = one_thread(function)
-
-        @wraps(function)
-        def apart(matrix: Array, /, *args: P.args, **kwargs: P.kwargs) -> R:
-            return (function if matrix.size <= entries else alone)(matrix, *args, **kwargs)
-
-        return apart
-
-    return mark
-
-
 _matmul = one_thread(np.matmul)
 _patient_matmul = one_thread(interruptible(np.matmul))
 
@@ -156,5 +141,5 @@ def _after_fork() -> None:
                 put(count)
 
 
-if hasattr(os, "register_at_fork"):
+if sys.platform != "win32":
     os.register_at_fork(after_in_child=_after_fork)

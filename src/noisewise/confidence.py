@@ -33,17 +33,23 @@ class Ellipsoid(OneLine):
 
     def width(self, x: ArrayLike) -> FloatOrArray:
         """Return half the range of the score ``x . mu`` over the set."""
-        x, single = features(x, len(self.centre))
-        half = self.radius * np.sqrt(linalg.forms(x, self.inverse))
-        return float(half[0]) if single else half
+        return self._scores(x)[1]
 
     def upper(self, x: ArrayLike) -> FloatOrArray:
         """Return the largest score ``x . mu`` over the set."""
-        return matmul(numbers("x", x, check=False), self.centre) + self.width(x)
+        middle, half = self._scores(x)
+        return middle + half
 
     def lower(self, x: ArrayLike) -> FloatOrArray:
         """Return the smallest score ``x . mu`` over the set."""
-        return matmul(numbers("x", x, check=False), self.centre) - self.width(x)
+        middle, half = self._scores(x)
+        return middle - half
+
+    def _scores(self, x: ArrayLike) -> tuple[FloatOrArray, FloatOrArray]:
+        """Return the score of the centre, and half the range over the set."""
+        x, single = features(x, len(self.centre))
+        middle, half = matmul(x, self.centre), self.radius * np.sqrt(linalg.forms(x, self.inverse))
+        return (float(middle[0]), float(half[0])) if single else (middle, half)
 
     def distance(self, theta: ArrayLike) -> float:
         """Return ||theta - centre|| in the norm of H."""
@@ -110,9 +116,14 @@ class Interval(tuple[FloatOrArray, FloatOrArray]):
         return self[1]
 
     def __repr__(self) -> str:
-        words = "; ".join(filter(None, (self.promise, self.rests_on, self.note)))
+        words = joined(self.promise, self.rests_on, self.note)
         low, high = map(_brief, self)
         return f"Interval({low}, {high}; {words})"
+
+
+def joined(*notes: str) -> str:
+    """Return the notes that say something, as one."""
+    return "; ".join(filter(None, notes))
 
 
 def noted(*reasons: tuple[NDArray[np.bool_], str], what: str = "rows") -> str:
@@ -128,7 +139,7 @@ def noted(*reasons: tuple[NDArray[np.bool_], str], what: str = "rows") -> str:
             said.append(
                 words if count == len(where) else f"{count} of {len(where)} {what}: {words}"
             )
-    return "; ".join(said)
+    return joined(*said)
 
 
 def _brief(end: FloatOrArray) -> str:
@@ -162,6 +173,7 @@ def score_bounds(
         reach = parameter_bound * np.sqrt(np.einsum("ij,ij->i", x, x))
     lower, upper = -reach, reach
     for ellipsoid in ellipsoids:
-        lower = np.maximum(lower, np.minimum(ellipsoid.lower(x), reach))
-        upper = np.minimum(upper, np.maximum(ellipsoid.upper(x), -reach))
+        middle, half = ellipsoid._scores(x)
+        lower = np.maximum(lower, np.minimum(middle - half, reach))
+        upper = np.minimum(upper, np.maximum(middle + half, -reach))
     return lower, upper

@@ -9,6 +9,7 @@ until no other thread is inside an agent or a state, and these wait until it is 
 import concurrent.futures.thread  # noqa: F401
 import logging  # noqa: F401
 import os
+import sys
 import time
 import weakref
 from threading import Event, Lock, get_ident
@@ -94,7 +95,7 @@ def _after_in_child() -> None:
             thing._forked(child)
 
 
-if hasattr(os, "register_at_fork"):
+if sys.platform != "win32":
     os.register_at_fork(
         before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child
     )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import Array
-from .inputs import flag, numbers, positive
+from .inputs import coerce_positive, flag, numbers
 from .links import LINKS, Function, Link, integrate, quadrature, slope_range
 
 
@@ -60,8 +60,7 @@ class GLM:
             raise ValueError(f"link is {link!r}; pass a name or a noisewise.Link")
         object.__setattr__(self, "link", link)
         flag("extend", self.extend)
-        for name in ("feature_bound", "parameter_bound"):
-            object.__setattr__(self, name, positive(name, getattr(self, name)))
+        coerce_positive(self, "feature_bound", "parameter_bound")
         _examine(link, self.score_bound)
         size = max(self.feature_bound, self.parameter_bound, self.score_bound, self.max_slope)
         if size > 1e60 or self.min_slope < 1e-60:

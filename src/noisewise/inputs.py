@@ -1,7 +1,7 @@
 """Arguments turned into arrays, or into one clear sentence about what is wrong with them."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from decimal import Decimal
 from numbers import Integral, Real
@@ -13,6 +13,7 @@ from numpy.ma import MaskedArray
 from numpy.typing import ArrayLike
 
 from .arrays import LARGEST, Array
+from .protocols import trait
 
 FLOAT = np.dtype(np.float64)
 LEAST_PROBABILITY = 1e-100  # the inverse of its square is still a number
@@ -94,7 +95,7 @@ def coerce_positive(
 ) -> None:
     """Set the named fields of a frozen spec to the numbers that they are read as."""
     for name in names:
-        object.__setattr__(spec, name, by(name, getattr(spec, name), **how))
+        object.__setattr__(spec, name, by(name, vars(spec)[name], **how))
 
 
 def integer(name: str, value: object, *, least: int = 1, most: int = MOST) -> int:
@@ -159,13 +160,14 @@ def named_columns(name: str, table: object) -> list[object] | None:
     kind = type(table)
     if kind is ndarray:
         return None
-    if hasattr(kind, "collect") and hasattr(kind, "collect_schema"):
+    if trait(kind, "collect", None) and trait(kind, "collect_schema", None):
         raise ValueError(
             f"{name} is a {kind.__name__}, a query that has not been run; pass the table that its "
             "collect() returns"
         )
     # the columns of an Arrow table are arrays
-    columns = getattr(table, "column_names" if hasattr(kind, "column_names") else "columns", None)
+    where = "columns" if trait(kind, "column_names", None) is None else "column_names"
+    columns: Iterable[object] | None = trait(table, where, None)
     return None if columns is None or callable(columns) else list(columns)
 
 

@@ -1,19 +1,43 @@
 """Symmetric positive definite matrices: factors, inverses, norms, projections."""
 
 import math
-from functools import cache
+from collections.abc import Callable
+from functools import cache, wraps
 from types import ModuleType
+from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .arrays import Array
-from .blas import SMALL, SMALL_PRODUCT, TINY, matmul, one_thread_beyond
+from .blas import SMALL_PRODUCT, matmul, one_thread
 from .interruptible import interruptible
 
+P = ParamSpec("P")
+R = TypeVar("R")
+OfMatrix = Callable[Concatenate[Array, P], R]
+
+# entries of a matrix up to which OpenBLAS shares nothing: it begins with an inverse of 5 rows (Zen
+# 4) and a Cholesky factor of 64 rows
+TINY, SMALL = 16, 256
 EPS = float(np.finfo(np.float64).eps)
 LARGE = 500  # rows of a matrix whose decomposition is worth a thread
 DOUBT = 1e-8  # relative error of an inverse above which it is widened
+
+
+def one_thread_beyond(entries: int) -> Callable[[OfMatrix[P, R]], OfMatrix[P, R]]:
+    """Let a function run with one BLAS thread where its first argument, a matrix, is larger."""
+
+    def mark(function: OfMatrix[P, R]) -> OfMatrix[P, R]:
+        alone = one_thread(function)
+
+        @wraps(function)
+        def apart(matrix: Array, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            return (function if matrix.size <= entries else alone)(matrix, *args, **kwargs)
+
+        return apart
+
+    return mark
 
 
 @cache

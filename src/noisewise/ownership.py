@@ -5,6 +5,7 @@ one that whoever has it next can recover; `writes` is for methods of all others,
 """
 
 import os
+import sys
 from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
@@ -145,5 +146,5 @@ def _forked() -> None:
     abandoned.clear()
 
 
-if hasattr(os, "register_at_fork"):
+if sys.platform != "win32":
     os.register_at_fork(after_in_child=_forked)

@@ -2,12 +2,17 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import fields
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from .arrays import Array
 from .inputs import finite, flag, integer
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 COUNT, FINITE, POSITIVE, NONNEGATIVE, FLAG = "count", "finite", "positive", "nonnegative", "flag"
 
@@ -23,7 +28,7 @@ def check_fields(state: object, **wanted: str | Shape | type) -> None:
     A kind is one of the words above, the shape of an array of finite floats, or a class.
     """
     for name, kind in wanted.items():
-        where, value = f"{type(state).__name__}.{name}", getattr(state, name)
+        where, value = f"{type(state).__name__}.{name}", vars(state)[name]
         if isinstance(kind, tuple):
             check_array(where, value, kind)
         elif isinstance(kind, type):
@@ -36,6 +41,11 @@ def check_fields(state: object, **wanted: str | Shape | type) -> None:
             number = finite(where, value)
             if (kind != FINITE and number < 0) or (kind == POSITIVE and number == 0):
                 raise ValueError(f"{where} is {number!r}; a {kind} number belongs there")
+
+
+def field_values(state: object) -> dict[str, object]:
+    """Return the fields alone of a dataclass, without what was computed from them."""
+    return {each.name: vars(state)[each.name] for each in fields(cast("DataclassInstance", state))}
 
 
 def restore_writable(state: object, held: dict[str, object]) -> None:

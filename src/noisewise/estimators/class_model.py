@@ -13,8 +13,8 @@ from ..regression.multinomial import MultinomialMixture
 from ..regression.multinomial_state import MultinomialState
 from ..regression.ridge_mixture import FIRST_DROP, LIGHTEST, RidgeMixture
 from ..regression.ridge_mixture_state import LEAST_WEIGHT
-from ..states import COUNT, check_fields, check_list, check_type
-from .curved_model import CurvedModel
+from ..states import COUNT, check_fields, check_list, check_type, field_values
+from .curved_model import CurvedModel, own_ridge
 
 PRIORS = 0.55, 0.05, 0.40  # multinomial, frequencies, one-versus-rest
 
@@ -65,10 +65,10 @@ class ClassModel(OneLine):
 
         So it is if a ridge is given. Without an intercept frequencies are no expert.
         """
-        auto = isinstance(ridge, str) and ridge == "auto"
-        method = MultinomialMixture(classes, fit_intercept, None if auto else ridge)  # type: ignore[arg-type]
+        own = own_ridge(ridge)
+        method = MultinomialMixture(classes, fit_intercept, own)
         rest, priors = [], np.array([1.0, 0.0])
-        if auto and mixed:
+        if own is None and mixed:
             rest = [
                 CurvedModel.start("binomial", ridge, "auto", fit_intercept, dim)
                 for _ in range(classes)
@@ -79,9 +79,7 @@ class ClassModel(OneLine):
             np.zeros(classes),
         )  # fmt: skip
 
-    def __getstate__(self) -> dict[str, object]:
-        """Return the fields alone."""
-        return {name: vars(self)[name] for name in self.__dataclass_fields__}
+    __getstate__ = field_values
 
     def __setstate__(self, held: dict[str, object]) -> None:
         vars(self).update(held)

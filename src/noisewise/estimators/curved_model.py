@@ -2,11 +2,11 @@
 
 import math
 import warnings
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
-from ..confidence import Interval
+from ..confidence import Interval, joined
 from ..inputs import flag, rows, shown
 from ..noise import Likelihood
 from ..ownership import Owned
@@ -21,7 +21,7 @@ from ..regression.ridge_mixture_state import RidgeMixtureState
 from ..regression.safe_mixture import SafeMixture
 from ..regression.span import Tie
 from ..regression.unregularised import KINDS
-from ..states import check_type
+from ..states import check_type, field_values
 
 PROVED = "binomial", "poisson"  # intervals by likelihood
 BEYOND = (
@@ -80,14 +80,10 @@ class CurvedModel(OneLine):
                 f"forgetting is {shown(forgetting)}, but only family 'gaussian' forgets; pass "
                 "'auto' or 1.0"
             )
-        auto = isinstance(ridge, str) and ridge == "auto"
-        method = RidgeMixture(
-            family,
-            flag("fit_intercept", fit_intercept),
-            None if auto else ridge,  # type: ignore[arg-type]
-        )
+        own = own_ridge(ridge)
+        method = RidgeMixture(family, flag("fit_intercept", fit_intercept), own)
         learners = NonlinearLearners.start(method, dim) if nonlinear else None
-        mixture = _mixture(method, learners) if auto else None
+        mixture = _mixture(method, learners) if own is None else None
         return cls(method, method.start(dim), mixture, learners)
 
     def check(self) -> None:
@@ -206,9 +202,7 @@ class CurvedModel(OneLine):
         """Return the coefficients, averaged over the mixture, and the intercept."""
         return self.state.theta, self.state.intercept
 
-    def __getstate__(self) -> dict[str, object]:
-        """Return the fields alone."""
-        return {each.name: vars(self)[each.name] for each in fields(self)}
+    __getstate__ = field_values
 
     def __setstate__(self, held: dict[str, object]) -> None:
         vars(self).update(held, _gathered=[])
@@ -238,7 +232,7 @@ class CurvedModel(OneLine):
         found = fit.interval(
             x, assumed, delta, anytime, simultaneous, kind, trials=trials, exposure=exposure
         )
-        found.note = "; ".join(filter(None, (found.note, self.caution)))
+        found.note = joined(found.note, self.caution)
         return found
 
     @staticmethod
@@ -318,6 +312,11 @@ class CurvedModel(OneLine):
     def caution(self) -> str:
         """What to keep in mind when an interval is read."""
         return "" if self.nonlinear is None else CAUTION
+
+
+def own_ridge(ridge: str | float) -> float | None:
+    """Return a ridge that was given, None for "auto"."""
+    return None if isinstance(ridge, str) and ridge == "auto" else ridge  # type: ignore[return-value]
 
 
 def _mixture(method: RidgeMixture, nonlinear: NonlinearLearners | None) -> SafeMixture:

@@ -1,16 +1,65 @@
-"""What an estimator has learnt, and what a file holds of it."""
+"""What an estimator has learnt, and what a file holds of it: the model of a family, or several.
 
+Estimators contain no mathematics; they ask a model for it. Every model has a ``method`` (a spec)
+and its ``state``, and the same verbs: `start`, `learn` (which returns what was predicted before),
+`gather` (rows without predicting them) and `refitted` (all of them as a batch), `predict`,
+`interval`, `coefficients`, `coefficient_interval`, `spreads` (of features), `check` (was an update
+interrupted half-way?) and `check_noise` (can intervals rest on that?); ``centre``, ``quality`` and
+``caution`` are words for a table. Estimators check rows; an ``offset`` is added to scores.
+"""
+
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..inputs import flag, one_of, shown
 from ..printing import OneLine
+from ..protocols import Array
+from ..regression.families import BY_LINK, FAMILIES
 from ..states import COUNT, check_fields, check_list, check_type
 from .class_model import ClassModel
-from .models import AnyModel
+from .curved_model import CurvedModel
+from .linear_model import LinearModel
 
 Label = str | bool | int | float
+Rows = tuple[Array, Array, Array, Array | None]  # features, labels or places, weights, offsets
+AnyModel = LinearModel | CurvedModel
+KINDS: dict[str, type[AnyModel]] = {
+    "gaussian": LinearModel,
+    "identity": LinearModel,
+    **dict.fromkeys((*FAMILIES, *BY_LINK), CurvedModel),
+}
+
+
+def start_model(
+    family: str,
+    ridge: str | float,
+    forgetting: str | float | tuple[float, ...],
+    fit_intercept: bool,
+    dim: int,
+    nonlinear: bool = False,
+) -> AnyModel:
+    """Return the model of a family that has learnt nothing."""
+    kind = KINDS[one_of("family", family, tuple(KINDS))]
+    if flag("nonlinear", nonlinear):
+        for name, given, wanted in (
+            ("ridge", ridge, "auto"),
+            ("fit_intercept", fit_intercept, True),
+        ):
+            if not isinstance(given, type(wanted)) or given != wanted:
+                raise ValueError(
+                    f"nonlinear is True and {name} {shown(given)}; functions of the features need "
+                    f"{name}={wanted!r}: leave one of the two out"
+                )
+    return kind.start(family, ridge, forgetting, fit_intercept, dim, nonlinear)
+
+
+def least_label(family: object) -> float:
+    """Return the least label of a family, -infinity where there is none."""
+    name = BY_LINK.get(family, family) if isinstance(family, str) else ""
+    return FAMILIES[name].label_range[0] if name in FAMILIES else -math.inf
 
 
 @dataclass(eq=False, repr=False)
@@ -76,6 +125,28 @@ class EstimatorState(OneLine):
             self.several.check()
         elif len({(each.state.dim, each.state.count) for each in self.models}) != 1:
             raise ValueError("an update of this estimator was interrupted half-way; fit it again")
+
+    def _labels(self, labels: Array) -> list[Array]:
+        """Return the labels of each model: of classes, is it its own?"""
+        if self.classes is None:
+            return [labels]
+        own = (1,) if len(self.models) == 1 else range(len(self.models))
+        return [1.0 * (labels == k) for k in own]
+
+    def learn(self, x: Array, y: Array, w: Array, offset: Array | None) -> Array:
+        """Learn checked rows; return the mean before each, or that of each class."""
+        if self.several is not None:
+            return self.several.learn(x, y, w)
+        pairs = zip(self.models, self._labels(y), strict=True)
+        means = [model.learn(x, own, w, offset) for model, own in pairs]
+        return means[0] if self.classes is None else np.column_stack(means)
+
+    def gather(self, x: Array, y: Array, w: Array, offset: Array | None) -> None:
+        """Take in checked rows for `refitted`, without predicting them."""
+        if self.several is not None:
+            self.several.gather(x, y, w)
+        for model, own in zip(self.models, self._labels(y), strict=True):
+            model.gather(x, own, w, offset)
 
     def refitted(self) -> "EstimatorState":
         """Return the state of the same rows fitted as a batch."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..confidence import Interval
+from ..confidence import Interval, joined
 from ..inputs import flag, shown
 from ..kernels.self_tuned_numbers import StateNumbers
 from ..noise import SubGaussian
@@ -14,8 +14,7 @@ from ..printing import OneLine, count_of
 from ..protocols import Array
 from ..regression.batch_linear import batch_state, check_sums, count_rows
 from ..regression.history import History
-from ..regression.joint_test import JointTest
-from ..regression.linear_intervals import LeastSquares, solve
+from ..regression.linear_intervals import JointTest, LeastSquares, solve
 from ..regression.nonlinear_learners import CAUTION, NonlinearLearners
 from ..regression.normal_equations import NormalEquations
 from ..regression.safe_mixture import SafeMixture
@@ -208,7 +207,7 @@ class LinearModel(OneLine):
         """Return bounds of the mean, or of a new label, at each row."""
         sigma, z = self.check_noise(noise), self.sums.directions(x)
         found = self._least_squares().interval(z, sigma, delta, anytime, simultaneous, kind)
-        notes = "; ".join(filter(None, (found.note, self.caution)))
+        notes = joined(found.note, self.caution)
         shift = 0.0 if offset is None else offset
         lower, upper = found.lower + shift, found.upper + shift
         return Interval(lower, upper, found.promise, found.rests_on, notes)
@@ -238,14 +237,13 @@ class LinearModel(OneLine):
     def estimates(self, noise: object) -> tuple[Array, Array, Array]:
         """Return unpenalised coefficients, standard errors and degrees of freedom."""
         z, sigma, fit = self._units(), self.check_noise(noise), self._least_squares()
-        share, sd = fit.shares(z), math.sqrt(fit.variance) if sigma is None else sigma
-        freedom = np.full(len(z), fit.freedom if sigma is None else math.inf)
+        share, (sd, freedom) = fit.shares(z), fit.noise(sigma)
         known = np.isfinite(share)
         if sigma is None and fit.noiseless:
             sd = math.nan
         found = fit.means(z), sd * np.sqrt(np.where(known, share, 0.0)), freedom
-        estimates, errors, freedom = (np.where(known, each, math.nan) for each in found)
-        return estimates, errors, freedom
+        estimates, errors, free = (np.where(known, each, math.nan) for each in found)
+        return estimates, errors, free
 
     @property
     def ties(self) -> tuple[Tie, ...]:
@@ -280,5 +278,5 @@ class LinearModel(OneLine):
     def caution(self) -> str:
         """What to keep in mind when an interval is read."""
         kept = float(self.state.shares[self.state.forgetting == 1].sum())
-        said = [CAUTION] if self.nonlinear is not None else []
-        return "; ".join(said if kept >= 0.5 else [*said, DISCOUNTED])
+        bent = CAUTION if self.nonlinear is not None else ""
+        return joined(bent, DISCOUNTED if kept < 0.5 else "")

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..inputs import integer
+from ..forking import Inside
+from ..inputs import flag, integer, probability
 from ..protocols import Array
-from .estimator_state import EstimatorState
+from .estimator_state import EstimatorState, Rows
 from .hashing import hashed_rows
 from .scikit_learn import BaseEstimator, NotFittedError
 from .tables import column_names, column_order, rows_of
@@ -72,10 +73,22 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
         fresh.__dict__.pop("_fitted", None)
         return fresh
 
+    def refit(self) -> Self:
+        """Fit the rows learnt so far as a batch, as `fit` would, without reading them again."""
+        self._fitted = self._learnt.refitted()
+        return self
+
+    def _learn(self, fitted: EstimatorState, rows: Rows) -> Array:
+        """Learn checked rows as a stream; return what was predicted for each before."""
+        with Inside(self):
+            means = fitted.learn(*rows)
+            self._fitted = fitted
+        return means
+
     def _read(self, X: ArrayLike, afresh: bool) -> tuple[Array, list[str] | None]:
         """Return rows and the names of their columns, which are those of the first fit or new."""
         if not afresh:
-            return self._rows(X, stacklevel=6), None
+            return self._rows(X, stacklevel=5), None
         names = column_names(X)
         if self._buckets is None:
             return rows_of(X, names), names
@@ -108,6 +121,16 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
                 f"X has {width} features, but {name} is expecting {fitted.width} features as input."
             )
         return x if order is None or fitted.given else x[:, order]
+
+    @staticmethod
+    def _check_promise(delta: float, anytime: bool, simultaneous: bool) -> None:
+        probability("delta", delta)
+        flag("anytime", anytime)
+        if flag("simultaneous", simultaneous) and not anytime:
+            raise ValueError(
+                "simultaneous is True and anytime False; textbook intervals are for one row: leave "
+                "one of the two out"
+            )
 
     def _saved_state(self) -> EstimatorState:
         """Return what `noisewise.save` writes beside the parameters."""

@@ -11,19 +11,17 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..confidence import Interval
-from ..forking import Inside
-from ..inputs import flag, numbers, one_of, probability, shown
+from ..confidence import Interval, joined
+from ..inputs import flag, numbers, one_of, shown
 from ..noise import Likelihood, SubGaussian
 from ..partitions.sources import Collection, blocks_in_turn
 from ..printing import count_of
 from ..protocols import Array
-from ..regression.joint_test import JointTest
 from ..regression.linear_intervals import OUTSIDE as ROWS_OUTSIDE
+from ..regression.linear_intervals import JointTest
 from ..regression.span import words as tie_words
-from .estimator_state import EstimatorState
+from .estimator_state import AnyModel, EstimatorState, Rows, least_label, start_model
 from .linear_model import LinearModel
-from .models import AnyModel, least_label, start_model
 from .online_estimator import OnlineEstimator
 from .pictures import plot_coefficients
 from .scikit_learn import RegressorMixin
@@ -164,14 +162,9 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         fresh, given = self._fresh(), (X, y, sample_weight, offset)
         for block in blocks_in_turn(*given) if isinstance(X, Collection) else [given]:
             fitted, rows = fresh._take(*block, batch=True)
-            fitted.models[0].gather(*rows)
+            fitted.gather(*rows)
             fresh._fitted = fitted
         self._fitted = fresh._learnt.refitted()
-        return self
-
-    def refit(self) -> OnlineGLM:
-        """Fit the rows learnt so far as a batch, as `fit` would, without reading them again."""
-        self._fitted = self._learnt.refitted()
         return self
 
     def partial_fit(
@@ -186,7 +179,7 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         ``offset`` is added to the score of each row, such as the logarithm of an exposure;
         families "gaussian" and "poisson" take one.
         """
-        self._learn(X, y, sample_weight, offset)
+        self._learn(*self._take(X, y, sample_weight, offset))
         return self
 
     def update(
@@ -197,20 +190,7 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         offset: ArrayLike | None = None,
     ) -> Array:
         """Learn more rows as `partial_fit` does; return the mean predicted for each before."""
-        return self._learn(X, y, sample_weight, offset)
-
-    def _learn(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None,
-        offset: ArrayLike | None,
-    ) -> Array:
-        fitted, rows = self._take(X, y, sample_weight, offset)
-        with Inside(self):
-            means = fitted.models[0].learn(*rows)
-            self._fitted = fitted
-        return means
+        return self._learn(*self._take(X, y, sample_weight, offset))
 
     def _take(
         self,
@@ -220,7 +200,7 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         offset: ArrayLike | None,
         *,
         batch: bool = False,
-    ) -> tuple[EstimatorState, tuple[Array, Array, Array, Array | None]]:
+    ) -> tuple[EstimatorState, Rows]:
         """Return what has been learnt, or a fresh state, and rows to learn, checked."""
         afresh = "_fitted" not in vars(self)
         x, names = self._read(X, afresh)
@@ -235,7 +215,7 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         )
         model.check_noise(self.noise)
         if said := warning(n, d, self.family, batch, FEWER):
-            warnings.warn(said, stacklevel=4)
+            warnings.warn(said, stacklevel=3)
         given = 0 if self._buckets is None else np.shape(X)[1]
         return EstimatorState([model], names, given=given), (x, labels, w, o)
 
@@ -341,14 +321,8 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
             Unpacks into lower and upper, and says what it promises and what that rests on.
         """
         x = self._rows(X)
-        probability("delta", delta)
+        self._check_promise(delta, anytime, simultaneous)
         one_of("kind", kind, ("mean", "observation"))
-        flag("anytime", anytime)
-        if flag("simultaneous", simultaneous) and not anytime:
-            raise ValueError(
-                "simultaneous is True and anytime False; textbook intervals are for one row: leave "
-                "one of the two out"
-            )
         o, k = offsets_of(offset, len(x)), self._trials(trials, kind, len(x))
         found = self._model.interval(x, self.noise, delta, anytime, simultaneous, kind, o, k)
         means = self._model.predict(x, o)
@@ -362,7 +336,7 @@ class OnlineGLM(RegressorMixin, OnlineEstimator):  # type: ignore[misc]
         if outside:
             lying = OUTSIDE.format(count_of(outside, *LYING))
             notes.append(f"{lying}: {WHY_OUTSIDE}")
-        found.note = "; ".join(filter(None, notes))
+        found.note = joined(*notes)
         return found
 
     def _trials(self, given: ArrayLike, kind: str, count: int) -> Array | float:

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..confidence import Interval
-from ..forking import Inside
-from ..inputs import flag, one_of, probability
+from ..inputs import one_of
 from ..printing import count_of
 from ..protocols import Array
 from .class_model import ClassModel
-from .estimator_state import EstimatorState
-from .models import AnyModel, start_model
+from .curved_model import CurvedModel
+from .estimator_state import AnyModel, EstimatorState, Rows, start_model
 from .online_estimator import OnlineEstimator
 from .scikit_learn import ClassifierMixin
 from .summary import Summary, summarise
@@ -84,17 +83,9 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> OnlineGLMClassifier:
         """Start again, and fit all rows as a batch: their order does not matter."""
-        fitted, x, places, w = self._fresh()._take(X, y, None, sample_weight)
-        if fitted.several is not None:
-            fitted.several.gather(x, places, w)
-        for model, share in zip(fitted.models, _own(fitted, places), strict=True):
-            model.gather(x, share, w)
+        fitted, rows = self._fresh()._take(X, y, None, sample_weight)
+        fitted.gather(*rows)
         self._fitted = fitted.refitted()
-        return self
-
-    def refit(self) -> OnlineGLMClassifier:
-        """Fit the rows learnt so far as a batch, as `fit` would, without reading them again."""
-        self._fitted = self._learnt.refitted()
         return self
 
     def partial_fit(
@@ -108,7 +99,7 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
 
         ``classes`` are all labels there will be, in the first call; without, those of its ``y``.
         """
-        self._learn(X, y, classes, sample_weight)
+        self._learn(*self._take(X, y, classes, sample_weight))
         return self
 
     def update(
@@ -119,25 +110,7 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
         sample_weight: ArrayLike | None = None,
     ) -> Array:
         """Learn more rows as `partial_fit` does; return the probabilities of classes before."""
-        return self._learn(X, y, classes, sample_weight)
-
-    def _learn(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        classes: ArrayLike | None,
-        sample_weight: ArrayLike | None,
-    ) -> Array:
-        fitted, x, places, w = self._take(X, y, classes, sample_weight)
-        with Inside(self):
-            if fitted.several is not None:
-                found = fitted.several.learn(x, places, w)
-            else:
-                pairs = zip(fitted.models, _own(fitted, places), strict=True)
-                means = [model.learn(x, share, w) for model, share in pairs]
-                found = _probabilities(np.column_stack(means))
-            self._fitted = fitted
-        return found
+        return _probabilities(self._learn(*self._take(X, y, classes, sample_weight)))
 
     def _take(
         self,
@@ -145,8 +118,8 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
         y: ArrayLike,
         classes: ArrayLike | None,
         sample_weight: ArrayLike | None,
-    ) -> tuple[EstimatorState, Array, Array, Array]:
-        """Return what has been learnt, or a fresh state; rows, places of classes, weights."""
+    ) -> tuple[EstimatorState, Rows]:
+        """Return what has been learnt, or a fresh state, and rows with the places of classes."""
         afresh = "_fitted" not in vars(self)
         x, names = self._read(X, afresh)
         labels = classes_of(y, len(x), type(self).__name__)
@@ -158,7 +131,7 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
             fitted = self._learnt
             self._check_classes(classes)
         fitted.check()
-        return fitted, x, _places(fitted, labels), w
+        return fitted, (x, _places(fitted, labels), w, None)
 
     def _start(
         self,
@@ -196,8 +169,10 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
             )
 
     def _suits(self, state: EstimatorState) -> bool:
-        families = {getattr(each.method, "family", "") for each in state.models}
-        return state.classes is not None and families <= {"binomial"}
+        return state.classes is not None and all(
+            isinstance(each, CurvedModel) and each.method.family == "binomial"
+            for each in state.models
+        )
 
     @property
     def classes_(self) -> NDArray[np.generic]:
@@ -277,12 +252,7 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
         """
         x, fitted = self._rows(X), self._learnt
         fitted.check()
-        probability("delta", delta)
-        if flag("simultaneous", simultaneous) and not flag("anytime", anytime):
-            raise ValueError(
-                "simultaneous is True and anytime False; textbook intervals are for one row: leave "
-                "one of the two out"
-            )
+        self._check_promise(delta, anytime, simultaneous)
         if fitted.several is not None:
             return fitted.several.pairs().interval(x, delta, anytime, simultaneous, fitted.classes)
         part = delta / len(fitted.models) if simultaneous else delta
@@ -337,12 +307,6 @@ class OnlineGLMClassifier(ClassifierMixin, OnlineEstimator):  # type: ignore[mis
 def _probabilities(p: Array) -> Array:
     """Return the probability of each class: of two, or of several that sum up to 1."""
     return p / p.sum(axis=1, keepdims=True) if p.shape[1] > 1 else np.hstack([1 - p, p])
-
-
-def _own(fitted: EstimatorState, places: Array) -> list[Array]:
-    """Return the labels of each model: is it its class?"""
-    own = (1,) if len(fitted.models) == 1 else range(len(fitted.models))
-    return [1.0 * (places == k) for k in own]
 
 
 def _places(fitted: EstimatorState, labels: NDArray[np.generic]) -> Array:

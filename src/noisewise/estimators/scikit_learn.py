@@ -24,7 +24,7 @@ except ModuleNotFoundError:
 
         def get_params(self, deep: bool = True) -> dict[str, object]:
             """Return the parameters of the constructor."""
-            return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+            return {name: vars(self)[name] for name in inspect.signature(type(self)).parameters}
 
         def set_params(self, **params: object) -> "BaseEstimator":
             """Set parameters by name; they take effect with the next `fit`."""

@@ -12,7 +12,7 @@ from ..confidence import Interval
 from ..inputs import probability
 from ..printing import clean
 from ..regression.span import words
-from .models import AnyModel
+from .estimator_state import AnyModel
 
 HEADS = "", "estimate", "std. error", "anytime", "textbook", "prediction"
 WIDTH = 110  # letters of a line of notes

@@ -25,7 +25,6 @@ from ..kernels import layout as at
 from ..kernels.adaptive_set import chord
 from ..protocols import Array
 from .solver import CompiledSolver
-from .uniform import uniform
 
 if TYPE_CHECKING:
     from .state import FTRLState
@@ -73,7 +72,7 @@ class AnchoredNewton(CompiledSolver):
 
     def uniform(self, glm: GLM, state: "FTRLState") -> tuple[Array, float]:
         """Return them from the memo of the rows met so far."""
-        return uniform(glm, state)
+        return state.lower_inverse(glm)
 
     def local(
         self, glm: GLM, state: "FTRLState", level: float, whole: Ellipsoid

@@ -1,5 +1,7 @@
 """`SelfTuned` fitted to all rows at once, from their sums: the order of rows does not matter."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from .. import linalg
@@ -119,7 +121,7 @@ def batch_state(
         if gamma == 1:
             numbers.squares = basis.left(1.0, expert.ridge * d) if n > 1 else 0.0
             numbers.rounds = n - 1
-    return SelfTunedState(**{name: getattr(fresh, name) for name in fresh.__dataclass_fields__})
+    return replace(fresh)
 
 
 def log_evidence(state: SelfTunedState) -> float:

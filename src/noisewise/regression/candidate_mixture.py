@@ -62,7 +62,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import linalg
-from ..blas import matmul, one_thread
+from ..blas import one_thread
 from ..protocols import Array
 from ..theory.mixtures import GRID
 from .maximum_likelihood import Design, Estimate
@@ -93,13 +93,12 @@ class Smoothed(NamedTuple):
 
 def _level(fit: Estimate, rho: float, c: float, dispersion: float, growth: "_Growth") -> float:
     """Return the level for one precision, in units of the dispersion."""
-    D = fit.design.mixture
+    D, prior = fit.design.mixture, rho * fit.design.prior[0]
     J = (fit.basis * (fit.values / dispersion)) @ fit.basis.T
     factor = linalg.factor(J + rho * D)
     S = linalg.invert(factor)
-    log_det = linalg.log_det(factor) - linalg.log_det(linalg.factor(rho * D))
     trace, p = rho * float(np.sum(D * S)), len(J)
-    k = 0.5 * (trace - p + log_det)
+    k = 0.5 * (trace - p + linalg.log_det(factor) - float(np.log(prior).sum()))
     q = _smoothed(fit, S, dispersion)
     if q.most == math.inf:
         return math.inf
@@ -135,22 +134,22 @@ def _ratio(r: float) -> Array:
 
 
 def _smoothed(fit: Estimate, S: Array, dispersion: float) -> Smoothed:
-    design, D = fit.design, fit.design.mixture
+    design, w = fit.design, fit.design.w / dispersion
     square = linalg.forms(design.u, S)
-    w = design.w / dispersion
     if design.link.name == "exponential":
         with np.errstate(over="ignore", invalid="ignore"):
             added = float(w @ (design.link.mean(fit.scores) * np.expm1(square / 2)))
         h = _cover(design, square / 2)
         if h is None or not math.isfinite(added):
             return Smoothed(math.inf, math.inf, math.inf)
-        return Smoothed(added, float((w * design.y) @ matmul(design.u, h)), linalg.norm(h, D))
-    K = float(design.link.slope(np.zeros(1))[0])  # the largest slope
-    most, sd, least = 0.5 * K * square, np.sqrt(square), -1.0
+        moment = linalg.norm(h, design.mixture)
+        return Smoothed(added, float((w * design.y) @ (design.u @ h)), moment)
+    most, sd, least = 0.5 * design.slope * square, np.sqrt(square), -1.0
     here = most.copy()
     for widest, count in NODES.items():
         near = (sd > least) & (sd <= widest)
-        here[near] = _added(design, fit.scores[near], sd[near], count)
+        if near.any():
+            here[near] = _added(design, fit.scores[near], sd[near], count)
         least = widest
     return Smoothed(float(w @ here), float(w @ most), 0.0)
 
@@ -158,7 +157,7 @@ def _smoothed(fit: Estimate, S: Array, dispersion: float) -> Smoothed:
 def _added(design: Design, scores: Array, sd: Array, count: int) -> Array:
     """Return the mean of the potential around scores, less that at them, by quadrature."""
     nodes, weights = _quadrature(count)
-    mean = matmul(design.potential(scores[:, None] + sd[:, None] * nodes), weights / weights.sum())
+    mean = design.potential(scores[:, None] + sd[:, None] * nodes) @ (weights / weights.sum())
     return np.asarray(mean - design.potential(scores))
 
 
@@ -167,8 +166,8 @@ _quadrature = cache(np.polynomial.hermite_e.hermegauss)  # by the number of node
 
 def _cover(design: Design, least: Array) -> Array | None:
     """Return a vector whose score in each row is at least the given one, if constants give one."""
-    h = matmul(design.w, design.u)  # the constant 1, or what the span has of it
-    scores = matmul(design.u, h)
+    h = design.w @ design.u  # the constant 1, or what the span has of it
+    scores = design.u @ h
     if scores.min() <= 0:
         return None
     return np.asarray(h * float((least / scores).max()))
@@ -211,8 +210,8 @@ class _Growth:
 
 def _growth(fit: Estimate, dispersion: float) -> _Growth:
     """Return Omega as a function of |e|_D, which |e|_J exceeds by the root of lambda at least."""
-    c = linalg.factor(fit.design.mixture)
-    half = np.linalg.solve(c, (fit.basis * np.sqrt(fit.values / dispersion)))
+    values, vectors = fit.design.prior
+    half = (vectors / np.sqrt(values)).T @ (fit.basis * np.sqrt(fit.values / dispersion))
     least = max(float(np.linalg.eigvalsh(half @ half.T)[0]), 0.0)
     return growth(fit, dispersion, math.sqrt(least))
 

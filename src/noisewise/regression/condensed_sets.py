@@ -14,14 +14,12 @@ import math
 
 import numpy as np
 
-from .. import linalg
 from ..confidence import Ellipsoid
 from ..glm import GLM
 from ..protocols import Array
 from ..theory import radii
 from .state import FTRLState
 from .sums import square
-from .uniform import unfolded
 
 
 def serves(glm: GLM) -> bool:
@@ -47,13 +45,8 @@ def local(glm: GLM, state: FTRLState, level: float, whole: Ellipsoid) -> Ellipso
     if M is None or state.gap == math.inf:
         return None
     G, worn = curvature(glm, state, M)
-    R, smallest = state.head.longest, 1 / linalg.largest_eigenvalue_bound(whole.inverse)
-    far = glm.parameter_bound + float(np.linalg.norm(whole.centre))
-    reach = R * min(far, whole.radius / math.sqrt(smallest))
     gap = state.gap * math.exp(worn / 2)  # G may be below kappa times the Gram matrix by that
-    c, r = radii.localise(level, gap, M, reach, R, state.ridge, G)
-    H = c * G + 2 * state.ridge * np.eye(state.dim)
-    return Ellipsoid(whole.centre, linalg.invert(linalg.factor(H)), r)
+    return radii.local_form(glm, whole, level, gap, state.head.longest, state.ridge, curvature=G)
 
 
 def curvature(glm: GLM, state: FTRLState, M: float) -> tuple[Array, float]:
@@ -66,6 +59,6 @@ def curvature(glm: GLM, state: FTRLState, M: float) -> tuple[Array, float]:
     for each in state.condensed:
         t = M * each.longest * float(np.linalg.norm(theta - each.centre))
         G, worn = G + math.exp(-t) * each.curvature, max(worn, t)
-    for x, w in unfolded(state, sum(each.rows for each in state.condensed)):
+    for x, w in state.unfolded(sum(each.rows for each in state.condensed)):
         G = G + square(x, w * glm.slope(x @ theta))
     return G, worn

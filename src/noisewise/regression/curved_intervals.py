@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .. import linalg
 from ..blas import matmul, one_thread
-from ..confidence import Interval, noted
+from ..confidence import Interval, joined, noted
 from ..inputs import numbers, one_of, probability
 from ..noise import Likelihood
 from ..ownership import Owned
@@ -187,14 +187,14 @@ class CurvedFit(UnregularisedFit):
             lower, upper, found = self._label(z, noise, delta, *sizes)
             shares = FAMILIES[self.family].label_range[1] == 1.0
             one = ONE_TRIAL if shares and np.all(np.equal(trials, 1)) else ""
-            note = "; ".join(filter(None, (ONE_TIME if anytime else "", one, found.note)))
+            note = joined(ONE_TIME if anytime else "", one, found.note)
             return Interval(lower, upper, "one new label, one time", found.rests_on, note)
         found = self._scores_within(z, noise, delta, anytime, simultaneous, method)
         lower, upper = self._means(found)
         low, high = self.fit.design.link.ends
         every = (upper >= high) & ((lower <= low) | math.isinf(high))
         every &= np.isfinite(found.lower) | np.isfinite(found.upper)
-        note = "; ".join(filter(None, (found.note, noted((every, FAR)))))
+        note = joined(found.note, noted((every, FAR)))
         lower, upper = np.minimum(lower, LARGEST) * exposure, upper * exposure
         return Interval(lower, upper, found.promise, found.rests_on, note)
 
@@ -456,7 +456,7 @@ class CurvedFit(UnregularisedFit):
         lower[wide] = np.minimum(lower[wide], least[0])
         upper[wide] = np.maximum(upper[wide], most[1])
         words = noted((wide, UNCERTAIN), (known & (lower == upper), SURE))
-        found.note = "; ".join(filter(None, (found.note, words)))
+        found.note = joined(found.note, words)
         return lower, upper, found
 
 

@@ -311,7 +311,7 @@ class FTRL:
             beyond = length > B
             scores = score_bounds(sets, x, None if beyond else B)
             note = f"the estimate has norm {length:.3g}, beyond parameter_bound {B:g}"
-            lower, upper = map(glm.prediction, scores)
+            lower, upper = glm.prediction(np.array(scores))
             return lower, upper, rests_on, note if beyond else ""
         note = f"the data contradict parameter_bound {B:g} by more than noise; pass a larger one"
         larger, sets = self._larger_bound(state, noise, delta, radius)
@@ -326,7 +326,7 @@ class FTRL:
 
     def _contradicted(self, state: FTRLState, sets: tuple[Ellipsoid, ...]) -> bool:
         """Return whether no parameter within its bound explains the data, up to delta."""
-        B, theta = self.glm.parameter_bound, state.theta
+        B, theta = self.glm.parameter_bound, sets[0].centre
         if sets[0].radius <= state.solver.slack(state):  # the level of the event is not positive
             return True
         return math.sqrt(theta @ theta) > B and not sets[0].meets_ball(B)

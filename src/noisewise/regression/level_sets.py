@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import linalg
-from ..blas import matmul, one_thread
+from ..blas import one_thread
 from ..protocols import Array
 from .candidate_mixture import growth
 from .maximum_likelihood import WIDE, Estimate
@@ -35,7 +35,7 @@ def bounds(fit: Estimate, b: Array, height: float) -> tuple[Array, Array]:
         if fit.exists:
             r = growth(fit).inverse(height)
             half = r * np.sqrt(linalg.forms(b, fit.inverse))
-            middle = matmul(b, fit.beta)
+            middle = b @ fit.beta
             lower, upper = middle - half, middle + half
     else:
         start = _Point(fit, fit.beta, fit.scores, 0.0)
@@ -54,8 +54,7 @@ class _Point:
     rise: float
 
     def __post_init__(self) -> None:
-        design = self.fit.design
-        self.g, self.H = design.gradient(self.scores), design.curvature(self.scores)
+        self.g, self.H = self.fit.design.derivatives(self.scores)
         try:
             self.factor: Array | None = linalg.factor(self.H)
         except np.linalg.LinAlgError:  # flat along something
@@ -63,7 +62,7 @@ class _Point:
 
     def moved(self, step: Array, highest: float) -> "_Point":
         """Return the point a step further, or less if the loss rose too much."""
-        along, size = matmul(self.fit.design.u, step), 1.0
+        along, size = self.fit.design.u @ step, 1.0
         while (rise := self.fit.rise(self.scores + size * along)) > highest and size > 1e-60:
             size /= 2
         return _Point(self.fit, self.beta + size * step, self.scores + size * along, rise)

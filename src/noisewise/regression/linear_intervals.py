@@ -8,11 +8,10 @@ import numpy as np
 
 from .. import linalg
 from ..blas import matmul, one_thread
-from ..confidence import Interval, noted
+from ..confidence import Interval, joined, noted
 from ..printing import count_of
 from ..protocols import Array
 from ..theory import mixtures
-from .joint_test import JointTest
 from .normal_equations import NormalEquations
 from .span import Span, centred, ties
 
@@ -31,6 +30,38 @@ EQUAL = (
     "SubGaussian(sigma), or wait for labels that differ"
 )
 ON_THE_FIT = "labels lie on the fit up to rounding: the interval shows rounding, not noise"
+
+
+@dataclass(frozen=True)
+class JointTest:
+    """The test that several coefficients have given values.
+
+    Attributes
+    ----------
+    statistic : float
+        F, nan where rows and labels tell nothing; ``note`` says why. With noise of known sd it is
+        chi-squared over its degrees of freedom.
+    count : int
+    freedom : float
+        Degrees of freedom of F: ``count`` and these, infinite where the noise is known.
+    p_value : float
+        If ``anytime``, with probability 1 - p it is never below p, however often you look; else at
+        one sample size fixed in advance.
+    evidence : float
+        How many times better a mixture of alternatives explains the labels: an e-value, whose mean
+        is at most 1 at any stopping time. 1/p_value if ``anytime`` and above 1.
+    anytime : bool
+    rests_on, note : str
+    """
+
+    statistic: float
+    count: int
+    freedom: float
+    p_value: float
+    evidence: float
+    anytime: bool
+    rests_on: str
+    note: str
 
 
 def solve(sums: NormalEquations) -> "LeastSquares":
@@ -73,6 +104,12 @@ class LeastSquares(Span):
         """The estimated noise variance at weight 1, infinite without degrees of freedom."""
         return self.left / self.freedom if self.freedom else math.inf
 
+    def noise(self, sigma: float | None) -> tuple[float, float]:
+        """Return the sd of a label, and its degrees of freedom; ``sigma`` None is not known."""
+        if sigma is None:
+            return math.sqrt(self.variance), self.freedom
+        return sigma, math.inf
+
     def scores(self, z: Array) -> Array:
         """Return the estimate at each direction z."""
         return matmul(z, self.C.T @ self.theta)
@@ -88,15 +125,12 @@ class LeastSquares(Span):
         return np.where(seen, np.einsum("ij,ij->i", a, a), math.inf)
 
     def half_width(self, z: Array, sigma: float | None, delta: float, anytime: bool) -> Array:
-        """Return half the interval at each z, fixed in advance; ``sigma`` None is not known."""
-        share = self.shares(z)
-        freedom = self.freedom if sigma is None else math.inf
+        """Return half the interval at each z, fixed in advance."""
+        share, (sd, freedom) = self.shares(z), self.noise(sigma)
         if not freedom or (anytime and not self.sums.frozen):
             return np.where(share == 0, 0.0, math.inf)
-        sd = math.sqrt(self.variance) if sigma is None else sigma
-        return sd * mixtures.half_width(
-            share, freedom, delta, self._precision(z) if anytime else None
-        )
+        precision = self._precision(z) if anytime else None
+        return sd * mixtures.half_width(share, freedom, delta, precision)
 
     def _precision(self, z: Array) -> Array:
         """Return the precision of the mixture over the error at each z."""
@@ -110,21 +144,19 @@ class LeastSquares(Span):
         By `mixtures.simultaneous_half_width` with a prior D of the first rows' scales, in
         coordinates in which G = I and D is diagonal.
         """
-        freedom = self.freedom if sigma is None else math.inf
+        sd, freedom = self.noise(sigma)
         zero = (z == 0).all(axis=1)
         if not self.sums.frozen or not freedom:
             return np.full(len(z), math.inf)
         (a, seen), (prior, basis) = self.project(z), self.prior
-        sd = math.sqrt(self.variance) if sigma is None else sigma
         half = sd * mixtures.simultaneous_half_width(matmul(a, basis), prior, freedom, delta)
         return np.where(zero, 0.0, np.where(seen, half, math.inf))
 
     def textbook_label(self, z: Array, sigma: float | None, delta: float) -> Array:
         """Return half the interval of a new label of weight 1 at each z, at one time."""
-        freedom = self.freedom if sigma is None else math.inf
+        sd, freedom = self.noise(sigma)
         if not freedom:
             return np.full(len(z), math.inf)
-        sd = math.sqrt(self.variance) if sigma is None else sigma
         share = self.shares(z)
         known = np.isfinite(share)
         half = mixtures.quantile(freedom, delta) * sd * np.sqrt(1 + np.where(known, share, 0.0))
@@ -166,7 +198,7 @@ class LeastSquares(Span):
         rests_on = self._assumptions(sigma, always, simultaneous)
         if sigma is None and self.noiseless:
             half = np.where((z == 0).all(axis=1), 0.0, math.inf)
-        note = "; ".join(filter(None, (note, self._note(z, half, sigma, delta, always, what))))
+        note = joined(note, self._note(z, half, sigma, delta, always, what))
         found = np.isfinite(half)
         centre = np.where(found, self.means(z), 0.0)
         return Interval(centre - half, centre + half, promise, rests_on, note)
@@ -174,7 +206,7 @@ class LeastSquares(Span):
     @one_thread
     def joint_test(self, z: Array, values: Array, sigma: float | None, anytime: bool) -> JointTest:
         """Test that the estimates at all z are of these values; ``sigma`` None is not known."""
-        k, freedom = len(z), self.freedom if sigma is None else math.inf
+        k, (sd, freedom) = len(z), self.noise(sigma)
         note = self._note(z, np.zeros(k), sigma, 0.5, anytime, "coefficients")
         rests_on = self._assumptions(sigma, False, False)
         rests_on += f", and {EXOGENOUS}" if anytime else ""
@@ -184,7 +216,6 @@ class LeastSquares(Span):
         root, seen = self.project(z)
         if not seen.all() or (sigma is None and self.noiseless):
             return silent
-        sd = math.sqrt(self.variance) if sigma is None else sigma
         first = self.sums.whitened(matmul(z, self.C.T)) / math.sqrt(mixtures.PRECISION)
         away = (self.means(z) - values) / sd
         square, log_evidence = mixtures.evidence(away, root, first, freedom)

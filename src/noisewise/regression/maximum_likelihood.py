@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .. import linalg
 from ..blas import matmul, one_thread
-from ..links import Link
+from ..links import Function, Link
 from ..protocols import Array
 from .normal_equations import NormalEquations
 from .span import Span, centred, ties
@@ -50,7 +50,7 @@ class Design(Span):
 
     def loss(self, scores: Array) -> float:
         r"""Return :math:`\sum w(m(s) - ys)`, infinite where a potential is."""
-        return self.rise(scores, 0.0, self.potential(np.zeros(1)))
+        return self.rise(scores, 0.0, self._origin)
 
     def rise(self, scores: Array, base: Array | float, potential: Array) -> float:
         """Return by how much the loss is larger than at other scores, given the potential there."""
@@ -59,20 +59,30 @@ class Design(Span):
             found = float(self.w @ (m - self.y * (scores - base)))
         return found if found == found else math.inf
 
-    def potential(self, scores: Array) -> Array:
-        """Return the potential of the link, that of a likelihood."""
+    @cached_property
+    def potential(self) -> Function:
+        """The potential of the link, that of a likelihood."""
         if self.link.potential is None:
             raise ValueError(f"the link {self.link.name!r} has no potential; pass one to Link")
-        return self.link.potential(scores)
+        return self.link.potential
 
-    def gradient(self, scores: Array) -> Array:
-        """Return the gradient of the loss in coordinates u."""
-        return matmul(self.w * (self.link.mean(scores) - self.y), self.u)
+    @cached_property
+    def _origin(self) -> Array:
+        return self.potential(np.zeros(1))
 
-    def curvature(self, scores: Array) -> Array:
-        """Return the Hessian of the loss in coordinates u: for a likelihood, its information."""
+    def derivatives(self, scores: Array) -> tuple[Array, Array]:
+        """Return gradient and Hessian of the loss in coordinates u: of a likelihood, information.
+
+        On one thread.
+        """
+        gradient = (self.w * (self.link.mean(scores) - self.y)) @ self.u
         half = self.u * np.sqrt(self.w * self.link.slope(scores))[:, None]
-        return matmul(half.T, half)
+        return gradient, matmul(half.T, half)
+
+    @cached_property
+    def slope(self) -> float:
+        """The slope of the link at score 0, which is the largest unless labels are counts."""
+        return float(self.link.slope(np.zeros(1))[0])
 
     @cached_property
     def unit(self) -> float:
@@ -80,10 +90,9 @@ class Design(Span):
 
         So the unit of exposures, which moves the score 0 of counts, does not matter.
         """
-        slope = float(self.link.slope(np.zeros(1))[0])
         if math.isfinite(self.link.ends[1]):
-            return slope
-        return slope / float(self.w[: 2 * self.sums.dim + 10].mean())
+            return self.slope
+        return self.slope / float(self.w[: 2 * self.sums.dim + 10].mean())
 
     @cached_property
     def mixture(self) -> Array:
@@ -157,8 +166,8 @@ def maximise(design: Design, begin: Array | None = None) -> Estimate:
     if not r:
         return Estimate(design, np.zeros(0), np.zeros(len(y)), np.zeros(0), np.zeros((0, 0)))
     start = _constant(design.link, float(w @ y) / float(w.sum()))
-    beta = matmul(w * (start if begin is None else begin), design.u)
-    scores = matmul(design.u, beta)
+    beta = (w * (start if begin is None else begin)) @ design.u
+    scores = design.u @ beta
     # beyond a score of 5 labels that are all equal would leave nothing above rounding
     value = design.loss(scores)
     floor = FLAT * float(design.link.slope(np.clip(start, -5.0, 5.0)))
@@ -166,22 +175,20 @@ def maximise(design: Design, begin: Array | None = None) -> Estimate:
         beta, scores = np.zeros(r), np.zeros(len(y))
         value = design.loss(scores)
     for _ in range(STEPS):
-        g, J = design.gradient(scores), design.curvature(scores)
+        g, J = design.derivatives(scores)
         step = linalg.solve_safely(J, -g) if r > WIDE else None
-        along = np.full(1, math.inf) if step is None else matmul(design.u, step)
+        along = np.full(1, math.inf) if step is None else design.u @ step
         if step is None or _settled(scores, along):
             values, vectors = np.linalg.eigh(J)
             kept = values > max(FLAT * float(values[-1]), floor)
             basis, values = vectors[:, kept], values[kept]
-            step = -matmul(basis, matmul(g, basis) / values)
-            along = matmul(design.u, step)
+            step = -basis @ ((g @ basis) / values)
+            along = design.u @ step
             if _settled(scores, along):
                 return Estimate(design, beta, scores, values, basis)
-        size = _length(design, scores, along, value, float(g @ step))
+        size, value = _length(design, scores, along, value, float(g @ step))
         beta, scores = beta + size * step, scores + size * along
-        value = design.loss(scores)
-    nothing = np.zeros((r, 0))
-    return Estimate(design, beta, scores, np.zeros(0), nothing)
+    return Estimate(design, beta, scores, np.zeros(0), np.zeros((r, 0)))
 
 
 def _settled(scores: Array, along: Array) -> bool:
@@ -189,14 +196,16 @@ def _settled(scores: Array, along: Array) -> bool:
     return bool(np.abs(along).max() <= SETTLED * (1 + np.abs(scores).max()))
 
 
-def _length(design: Design, scores: Array, along: Array, value: float, slope: float) -> float:
-    """Return the largest of 1, 1/2, 1/4, ... that lowers the loss enough."""
+def _length(
+    design: Design, scores: Array, along: Array, value: float, slope: float
+) -> tuple[float, float]:
+    """Return the largest of 1, 1/2, 1/4, ... that lowers the loss enough, and the loss there."""
     size, rounding = 1.0, 1e-12 * (1 + abs(value))
-    while size > 1e-12 and not (
-        design.loss(scores + size * along) <= value + 1e-4 * size * slope + rounding
-    ):
+    while True:
+        there = design.loss(scores + size * along)
+        if size <= 1e-12 or there <= value + 1e-4 * size * slope + rounding:
+            return size, there
         size /= 2
-    return size
 
 
 def _constant(link: Link, mean: float) -> float:

@@ -1,13 +1,13 @@
 """MultinomialState: experts of several classes with their losses, and the rows they learnt."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..inputs import dimension
 from ..printing import OneLine
 from ..protocols import Array
-from ..states import COUNT, FLAG, check_fields, check_rows, restore_writable
+from ..states import COUNT, FLAG, check_fields, check_rows, field_values, restore_writable
 from .history import History
 from .ridge_mixture_state import LEAST_WEIGHT, RENEWAL
 
@@ -66,9 +66,7 @@ class MultinomialState(OneLine):
     def __setstate__(self, held: dict[str, object]) -> None:
         restore_writable(self, held)
 
-    def __getstate__(self) -> dict[str, object]:
-        """Return the fields alone."""
-        return {each.name: vars(self)[each.name] for each in fields(self)}
+    __getstate__ = field_values
 
     @property
     def count(self) -> int:

@@ -22,7 +22,6 @@ from ..protocols import Array
 from ..theory import radii
 from .history import Block
 from .solver import RowSolver
-from .uniform import unfolded
 
 if TYPE_CHECKING:
     from .state import FTRLState
@@ -156,7 +155,7 @@ class ExactNewton(RowSolver):
         """Add up the Gram matrix, and minimise."""
         known = state.condensed
         state.gram[:] = sum((each.gram for each in known), np.zeros_like(state.gram))
-        for x, w in unfolded(state, sum(each.rows for each in known)):
+        for x, w in state.unfolded(sum(each.rows for each in known)):
             state.gram += x.T @ (w[:, None] * x)
         self._renew(glm, state)
 
@@ -200,13 +199,9 @@ class ExactNewton(RowSolver):
         if glm.self_concordance is None:
             return None
         G = visit(glm, state.ridge, state.blocks(), whole.centre).curvature
-        R, smallest = state.head.longest, 1 / linalg.largest_eigenvalue_bound(whole.inverse)
-        far = glm.parameter_bound + float(np.linalg.norm(whole.centre))
-        reach = R * min(far, whole.radius / math.sqrt(smallest))
-        M = glm.self_concordance
-        c, r = radii.localise(level, state.gap, M, reach, R, state.ridge, G)
-        H = c * G + 2 * state.ridge * np.eye(state.dim)
-        return Ellipsoid(whole.centre, linalg.invert(linalg.factor(H)), r)
+        return radii.local_form(
+            glm, whole, level, state.gap, state.head.longest, state.ridge, curvature=G
+        )
 
     def curvature_inverse(self, glm: GLM, state: "FTRLState") -> Array:
         """Compute it from all rows."""

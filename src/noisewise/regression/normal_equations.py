@@ -17,6 +17,7 @@ from ..states import (
     NONNEGATIVE,
     check_fields,
     check_semidefinite,
+    field_values,
     restore_writable,
 )
 
@@ -66,11 +67,8 @@ class NormalEquations(OneLine):
         if (self.total > 0) != (self.count > 0):
             raise ValueError("NormalEquations.total is not that of its count")
 
+    __getstate__ = field_values
     __setstate__ = restore_writable
-
-    def __getstate__(self) -> dict[str, object]:
-        """Return the fields, without what was computed from them."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     @classmethod
     def start(cls, dim: int, intercept: bool) -> "NormalEquations":

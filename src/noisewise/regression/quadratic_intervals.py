@@ -14,7 +14,7 @@ from .. import linalg
 from ..blas import matmul
 from ..protocols import Array
 from ..theory import mixtures
-from .dispersion import TWICE, Dispersion
+from .dispersion import TWICE, Dispersion, Spread
 from .maximum_likelihood import Estimate
 
 FLAT = 1e-10  # an eigenvalue of a mixture's precision, as a share of the largest, at least
@@ -45,18 +45,24 @@ def half_width(
         width = _half_width(fit, z, law * v0, v0, math.inf, delta, anytime)
         always, none = np.full(len(b), math.inf), np.zeros(len(b))
         return Half(width, law * v0, always, always, none > 0, none)
-    v0, v, freedom, few, wide, shared = law.spread(b)
-    own = _half_width(fit, z, v, v0, freedom, delta, anytime)
-    average = _half_width(fit, z, wide, v0, shared, delta, anytime)
-    pooled = few & (average < own)
+    spread = law.spread(b)
+    v0 = spread.likelihood
+    own = _half_width(fit, z, spread.variance, v0, spread.freedom, delta, anytime)
+    average = _half_width(fit, z, spread.wide, v0, spread.shared, delta, anytime)
     needed = mixtures.freedom_needed(_relative(fit, z, v0), delta)
+    return _narrower(spread, own, average, needed if anytime else 0 * v0)
+
+
+def _narrower(spread: Spread, own: Array, average: Array, needed: Array) -> Half:
+    """Return own half-widths, or those by the average dispersion where few rows tell of one."""
+    pooled = spread.pooled & (average < own)
     return Half(
         np.where(pooled, average, own),
-        np.where(pooled, wide, v),
-        np.where(pooled, shared, freedom),
-        freedom,
+        np.where(pooled, spread.wide, spread.variance),
+        np.where(pooled, spread.shared, spread.freedom),
+        spread.freedom,
         pooled,
-        needed if anytime else 0 * v0,
+        needed,
     )
 
 
@@ -100,7 +106,7 @@ def simultaneous(fit: Estimate, b: Array, law: Dispersion, delta: float) -> Half
     least, across = np.linalg.eigh(D)
     D = matmul(across * np.maximum(least, FLAT * least[-1]), across.T)
     a = matmul(matmul(b, back), vectors)
-    _, v, freedom, few, wide, shared = law.spread(b)
+    spread = law.spread(b)
 
     def within(freedom: Array, floor: float) -> tuple[Array, Array]:
         root = np.sqrt(np.maximum(values, floor * law.average))
@@ -109,8 +115,6 @@ def simultaneous(fit: Estimate, b: Array, law: Dispersion, delta: float) -> Half
         turned = matmul(a * root, basis)
         return prior, mixtures.simultaneous_half_width(turned, prior, freedom, delta)
 
-    (prior, own), (_, average) = within(freedom, 1.0), within(shared, TWICE)
-    pooled, needed = few & (average < own), mixtures.simultaneous_freedom_needed(prior, delta)
-    v, used = np.where(pooled, wide, v), np.where(pooled, shared, freedom)
-    width = np.where(pooled, average, own)
-    return Half(width, v, used, freedom, pooled, np.full(len(b), needed))
+    (prior, own), (_, average) = within(spread.freedom, 1.0), within(spread.shared, TWICE)
+    needed = mixtures.simultaneous_freedom_needed(prior, delta)
+    return _narrower(spread, own, average, np.full(len(b), needed))

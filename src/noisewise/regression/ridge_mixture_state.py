@@ -1,7 +1,7 @@
 """RidgeMixtureState: learners with their weights, and how they see the features."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ..states import (
     check_layout,
     check_rows,
     check_type,
+    field_values,
     restore_writable,
 )
 from .history import History
@@ -101,9 +102,7 @@ class RidgeMixtureState(OneLine):
         if (self.learners.unit < 0).any():
             raise ValueError("RidgeMixtureState.memory holds a unit that is negative")
 
-    def __getstate__(self) -> dict[str, object]:
-        """Return the fields alone, without what can be computed from them."""
-        return {each.name: vars(self)[each.name] for each in fields(self)}
+    __getstate__ = field_values
 
     def __setstate__(self, held: dict[str, object]) -> None:
         restore_writable(self, held)

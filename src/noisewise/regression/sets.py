@@ -28,8 +28,8 @@ def ellipsoids(
 
     ``bound`` of the parameter's norm is the model's, unless the estimate contradicts that.
     """
-    heaviest = state.head.heaviest
-    if isinstance(noise, Bounded) and heaviest > noise.max_weight * (1 + 1e-9):
+    if isinstance(noise, Bounded) and state.head.heaviest > noise.max_weight * (1 + 1e-9):
+        heaviest = state.head.heaviest
         raise ValueError(
             f"a row of weight {heaviest:g} was learnt, but noise promises max_weight "
             f"{noise.max_weight:g}; pass Bounded(..., max_weight={heaviest:g})"
@@ -40,7 +40,7 @@ def ellipsoids(
         return (Ellipsoid(state.theta, inverse, r),)
     constant = radii.conversion_constant(glm, noise)
     mixed = radius == "adaptive" and mixes(glm, noise)
-    if not (mixed and condensed_sets.serves(glm)):
+    if state.condensed and not (mixed and condensed_sets.serves(glm)):
         refuse(state, f"radius {radius!r} with {type(noise).__name__} noise")
     return adaptive(glm, state, constant, delta, local, mixed, bound)
 

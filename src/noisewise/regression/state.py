@@ -1,6 +1,7 @@
 """FTRLState: what FTRL knows, in the layout the compiled step works on."""
 
 import dataclasses
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import linalg
+from ..blas import one_thread
 from ..glm import GLM
 from ..inputs import dimension
 from ..kernels import layout as at
@@ -24,6 +26,7 @@ from ..states import (
     check_layout,
     check_list,
     check_rows,
+    field_values,
     restore_writable,
 )
 from . import condensed
@@ -35,6 +38,7 @@ from .newton import ExactNewton
 from .own_link import OwnLinkNewton
 from .solver import Solver
 
+LARGEST_GROWTH = 1e6  # of a determinant by one row, beyond which too many digits would be lost
 COMPILED = AnchoredNewton()
 SOLVERS: dict[float, Solver] = {
     at.LINEAR: LeastSquares(),
@@ -77,7 +81,7 @@ class FTRLState(OneLine):
     rows: History
     gram: Array  # sum w x x' of the first `folded` rows
     folded: int = 0
-    uniform: Array | None = None  # of these rows, see `sets.uniform`
+    uniform: Array | None = None  # of these rows, see `lower_inverse`
     log_det: float = 0.0
     condensed: list[Condensed] = field(default_factory=list)  # not held any more
 
@@ -124,21 +128,16 @@ class FTRLState(OneLine):
 
     def __getstate__(self) -> dict[str, object]:
         """Return what the state is made of: no views or functions, scratch room cleared."""
-        fields = {f.name: vars(self)[f.name] for f in dataclasses.fields(self)}
         array = self.array.copy()
         views, h = Views(array, self.dim), Header(array)
         n = int(self._restore_buffer(h))
         views.x[n:] = views.numbers[:, n:] = views.numbers[3] = 0.0
         h.last_mean = 0.0
-        return {**fields, "array": array}
+        return {**field_values(self), "array": array}
 
     def __setstate__(self, fields: dict[str, object]) -> None:
         restore_writable(self, fields)
         self.__post_init__()
-
-    def remember(self, **memo: object) -> None:
-        """Set what the confidence methods keep, in one step."""
-        vars(self).update(memo)
 
     def copy(self) -> "FTRLState":
         """Return a state of its own that shares the history, for work that may be interrupted."""
@@ -188,6 +187,53 @@ class FTRLState(OneLine):
         """Yield every row in order: those in blocks, then the buffer."""
         yield from self.rows
         yield from self.buffer()
+
+    def unfolded(self, folded: int) -> Iterator[tuple[Array, Array]]:
+        """Yield features and weights of the rows behind the first ones."""
+        passed = 0
+        for block in self.blocks():
+            new = slice(max(folded - passed, 0), None)
+            passed += len(block.x)
+            if folded < passed:
+                yield block.x[new], block.weight[new]
+
+    @one_thread
+    def lower_inverse(self, glm: GLM) -> tuple[Array, float]:
+        r"""Invert :math:`2\lambda I + \kappa\sum w x x^\top`; return also log det over 2 lambda.
+
+        Both are kept for the rows met so far. A few new rows are added by rank-one updates, so
+        asking every round stays of order d^2; more are folded by a block product and factored, and
+        so is every 512th.
+        """
+        gram, folded, P, log_det = self.gram, self.folded, self.uniform, self.log_det
+        if self.rows.merge:  # merged rows have no order, but there are few
+            gram, folded, P = np.zeros_like(gram), 0, None
+        new = list(self.unfolded(folded))
+        count, slope = sum(len(x) for x, _ in new), glm.min_slope
+        if P is not None and folded % 512 + count < 512 and count <= 2:
+            for x, w in (pair for rows, weights in new for pair in zip(rows, weights, strict=True)):
+                gram = gram + np.outer(w * x, x)
+                if P is None:
+                    continue
+                k = P @ x
+                growth = slope * w * float(x @ k)
+                if 0 <= growth <= LARGEST_GROWTH:
+                    P = P - np.outer(slope * w / (1 + growth) * k, k)
+                    log_det += math.log1p(growth)
+                else:
+                    P = None
+        elif count:
+            P = None
+            for x, w in new:
+                root = x * np.sqrt(w)[:, None]
+                gram = gram + root.T @ root
+        if P is None:
+            ridge = self.head.ridge
+            P, log_det = linalg.safe_inverse(slope * gram + ridge * np.eye(self.dim), ridge)
+            log_det -= self.dim * math.log(ridge)
+        memo = {"gram": gram, "folded": folded + count, "uniform": P, "log_det": log_det}
+        vars(self).update(memo)  # one step
+        return P.copy(), log_det
 
     def flush(self) -> None:
         """Move the buffered rows to the blocks."""

@@ -1,7 +1,7 @@
 """What a pass over rows adds up: their loss at a parameter, and what a state must know of them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Protocol, Self, TypeVar
 
 import numpy as np
@@ -49,7 +49,7 @@ class Sums:
 
     def __add__(self, other: "Sums") -> "Sums":
         """Return the sums over the rows of both."""
-        both = {each.name: (getattr(self, each.name), getattr(other, each.name)) for each in NAMES}
+        both = {name: (vars(self)[name], vars(other)[name]) for name in vars(self)}
         joined = {name: a + b for name, (a, b) in both.items() if name in ADDED_UP}
         joined |= {name: max(pair) for name, pair in both.items() if name in LARGEST}
         return Sums(**joined, lowest=min(both["lowest"]))
@@ -59,9 +59,6 @@ class Sums:
         """Return the sums over no rows; labels reach from 0 to 0, as in a fresh state."""
         g, H = np.zeros(dim), np.zeros((dim, dim))
         return cls(0, 0.0, 0.0, 0.0, g, H, H, *np.zeros(6).tolist())
-
-
-NAMES = fields(Sums)
 
 
 @one_thread

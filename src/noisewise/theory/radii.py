@@ -13,6 +13,8 @@ import warnings
 
 import numpy as np
 
+from .. import linalg
+from ..confidence import Ellipsoid
 from ..glm import GLM
 from ..inputs import shown
 from ..links import Family
@@ -166,28 +168,33 @@ def interval_ridge(glm: GLM, noise: Noise, dim: int) -> float:
     return conversion_constant(glm, noise) * dim / (2 * glm.parameter_bound**2)
 
 
-def localise(
+def local_form(
+    glm: GLM,
+    whole: Ellipsoid,
     level: float,
     gap: float,
-    concordance: float,
-    reach: float,
     longest: float,
     ridge: float,
     curvature: Array,
-) -> tuple[float, float]:
-    r"""Return c and r with :math:`\|\mu^*-\hat\mu\| \le r` in the norm of :math:`2\lambda I + cG`.
+) -> Ellipsoid:
+    r"""Return the set in the norm of :math:`2\lambda I + cG`, from the ``whole`` one.
 
-    G is the curvature :math:`\sum w\varphi'(x\cdot\hat\mu)xx^\top` at the estimate, and
-    c = 2/(2 + M rho) with rho at least the largest change of a score between estimate and truth.
-    ``reach`` is a first such rho; each radius gives a smaller one, until it settles.
+    G is the curvature :math:`\sum w\varphi'(x\cdot\hat\mu)xx^\top` at the estimate, which lies
+    within ``gap`` of the minimiser, and c = 2/(2 + M rho) with rho at least the largest change of a
+    score between estimate and truth. The whole set and the norm bound give a first rho for the
+    ``longest`` row; each radius gives a smaller one, until it settles.
     """
-    smallest = max(float(np.linalg.eigvalsh(curvature)[0]), 0.0)
-    rho = reach
+    M, smallest = glm.self_concordance or 0.0, 1 / linalg.largest_eigenvalue_bound(whole.inverse)
+    far = glm.parameter_bound + float(np.linalg.norm(whole.centre))
+    rho = longest * min(far, whole.radius / math.sqrt(smallest))
+    least = max(float(np.linalg.eigvalsh(curvature)[0]), 0.0)
     while True:
-        c = 2 / (2 + concordance * rho)
+        c = 2 / (2 + M * rho)
         e = gap / math.sqrt(c)  # the gradient in the local norm
         radius = e + math.sqrt(e * e + 2 * level)
-        closer = longest * radius / math.sqrt(2 * ridge + c * smallest)
+        closer = longest * radius / math.sqrt(2 * ridge + c * least)
         if not closer < 0.999 * rho:
-            return c, radius
+            break
         rho = closer
+    H = c * curvature + 2 * ridge * np.eye(len(curvature))
+    return Ellipsoid(whole.centre, linalg.invert(linalg.factor(H)), radius)
