@@ -8,7 +8,7 @@ which a sweep needs to be fast.
 
 import math
 from types import SimpleNamespace
-from typing import ClassVar, NamedTuple, cast
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -91,43 +91,6 @@ def padded(d: int) -> int:
 
 
 HEADER = padded(COUNT)  # whole cache lines
-
-
-class Offsets(NamedTuple):
-    """Where things begin: vectors, the inverse, the rows of the buffer and their numbers.
-
-    ``pending`` is the vector of the rank-one change that is not in the inverse yet, ``fresh`` the
-    one that the next change takes; rows are ``width`` apart.
-    """
-
-    anchor: np.uint64
-    step: np.uint64
-    gradient: np.uint64
-    pending: np.uint64
-    fresh: np.uint64
-    inverse: np.uint64
-    rows: np.uint64
-    numbers: np.uint64
-    width: np.uint64
-
-
-def offsets(s: "Header") -> Offsets:
-    """Return where things begin in the array of a state with these numbers."""
-    ld, begin = np.uint64(s.padded), np.uint64(HEADER)
-    slots, slot = begin + np.uint64(3) * ld, np.uint64(s.slot)
-    inverse = begin + np.uint64(VECTORS) * ld
-    rows = inverse + ld * ld
-    return Offsets(
-        begin,
-        begin + ld,
-        begin + np.uint64(2) * ld,
-        slots + slot * ld,
-        slots + (np.uint64(1) - slot) * ld,
-        inverse,
-        rows,
-        rows + np.uint64(BUFFER) * ld,
-        ld,
-    )
 
 
 def size(d: int, buffer: int = BUFFER) -> int:

@@ -17,7 +17,6 @@ from numba import float64, int64, njit
 from . import ridge_rule
 from .compile_options import INNER, PART, entry
 from .dense import dot, inverse_factor, set_inverse, solve
-from .gram import squares
 from .ridge_rule import FEWEST, GRID, PRIOR_RIDGE
 from .self_tuned_changes import fold, has_moved, heavy, padded, penalty, rescale, rescaled
 from .self_tuned_numbers import CHANGES, EXPERT, NUMBERS, ROW, VECTORS, WIDE, Moments
@@ -179,6 +178,15 @@ def peek(s, factors, gram, moment, theta, fixed, clip, z, v, moved, means):
     return clipped(s, clip, combine(s, factors, B, z, means))
 
 
+@njit(**PART)
+def add_square(a, x, G, d, ld):
+    """Add x x' to the lower half of G, for the vector that lies at x."""
+    for i in range(d):
+        value = a[x + i]
+        for j in range(i + ONE):
+            G[i * ld + j] += value * a[x + j]
+
+
 @njit(**INNER)
 def add_row(expert, z, y, w, G, b, P, B):
     """Add a row to the matrices of a forgetting factor; return w |z'Pz| before it."""
@@ -192,7 +200,7 @@ def add_row(expert, z, y, w, G, b, P, B):
     for i in range(p):
         b[i] = gamma * b[i] + w * y * z[i]
         P[row + np.uint64(i)] = root * z[i]
-    squares(P, G, np.uint64(p), ld, row, ONE)
+    add_square(P, row, G, np.uint64(p), ld)
     expert.labels = gamma * expert.labels + w * y * y
     expert.rows = gamma * expert.rows + 1.0
     return w * scale * abs(q)

@@ -19,11 +19,14 @@ def square(x, d, x0):
 
 
 @njit(**INNER)
-def copy_and_dot(a, x, d, x0, row, m, u):
-    """Copy the vector x, not padded, to ``row``, padded; return x.m, x.u and x.x."""
+def copy_and_dot(a, x, d, x0, row, unit, m, u):
+    """Copy the vector x, not padded, times ``unit`` to ``row``, padded; return its products.
+
+    They are those with m, u and itself.
+    """
     xm, xu, xx = 0.0, 0.0, 0.0
     for j in range(d):
-        value = x[x0 + j]
+        value = x[x0 + j] * a[unit + j]
         a[row + j] = value
         xm += value * a[m + j]
         xu += value * a[u + j]
