@@ -149,7 +149,6 @@ def test_loops_of_a_round_equal_products_of_numpy():
     calls = "copy_and_dot(a, x, d, x0, row, unit, m, u)", "advance(a, d, u, k, g, x, move, r)"
     in_code = [njit(eval(form + call, code)) for form, call in zip(forms, calls, strict=True)]
     two_ways = in_code, (vectors.copy_and_dot.py_func, vectors.advance.py_func)
-    square = njit(vectors.square.py_func)
     for (copy_and_dot, advance), d in product(two_ways, SIZES):
         rng, ld = np.random.default_rng(d), padded(d)
         a, x = memory(rng, d), np.append(rng.normal(size=2 * d), [np.nan] * 8)
@@ -157,7 +156,6 @@ def test_loops_of_a_round_equal_products_of_numpy():
         unit, a[5 * ld : 6 * ld] = a[6 * ld : 6 * ld + d], 0.0
         x0, row = x[d : 2 * d], np.uint64(5 * ld)
         lines = np.arange(7, dtype=np.uint64) * np.uint64(ld)
-        np.testing.assert_allclose(square(x, d, d), [x0 @ x0], rtol=1e-13)
         found, z = copy_and_dot(a, x, np.uint64(d), np.uint64(d), row, *lines[[6, 0, 1]]), x0 * unit
         np.testing.assert_allclose(found, [z @ m[:d], z @ u[:d], z @ z], 1e-13, 1e-13)
         assert np.array_equal(a[5 * ld : 6 * ld], np.pad(z, (0, ld - d)))

@@ -6,10 +6,8 @@ from numba import boolean, int64, void
 from ..kernels.compile_options import entry
 from ..kernels.layout import ANCHOR, FINE, ROW, STEP, UNIT
 from ..kernels.rounds import add, numbers_of, place
-from ..kernels.vectors import copy_and_dot
+from ..kernels.vectors import ZERO, copy_and_dot
 from .passes import Rows, begin_again, refresh
-
-ZERO = np.uint64(0)
 
 
 @entry(void(Rows, Rows, Rows, Rows, int64, int64, Rows, boolean))

@@ -25,7 +25,7 @@ from ..kernels.rounds import (
     still_serves,
     vector,
 )
-from .matrices import add, cross, gram, invert, largest_eigenvalue_bound
+from .matrices import add, cross, invert, largest_eigenvalue_bound
 
 CHUNK, FEW = 64, 50  # rows that are multiplied at once: BLAS shares no product of 50 features
 MANY = 512  # rows if there are more features
@@ -273,13 +273,13 @@ def renew(s, a, X, old, fresh, n):
         H[j, j] = s.ridge
     for first in range(0, n, chunk):
         m = min(chunk, n - first)
-        roots = np.empty((m, d))
+        roots = np.empty((d, m))
         for i in range(m):
             old[first + i] = fresh[first + i]
             c = math.sqrt(fresh[first + i])
             for j in range(d):
-                roots[i, j] = c * X[first + i, j] * unit[j]
-        add(H, gram(roots), 1.0)
+                roots[j, i] = c * X[first + i, j] * unit[j]
+        add(H, cross(roots, roots), 1.0)
     P, kept, squares = invert(H), stored(s, a), 0.0
     for i in range(d):
         squares += dot(P[i], P[i])

@@ -114,10 +114,11 @@ def align(a: Array) -> Array:
     """Return ``a`` or a copy of it that begins at a cache line."""
     if a.ctypes.data % 64 == 0:
         return a
-    room = np.empty(len(a) + 7)
+    room = np.empty(a.size + 7)
     first = (-room.ctypes.data % 64) // 8
-    room[first : first + len(a)] = a
-    return room[first : first + len(a)]
+    made = room[first : first + a.size].reshape(a.shape)
+    made[...] = a
+    return made
 
 
 def check_headers(memory: Array, d: int) -> None:

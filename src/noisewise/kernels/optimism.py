@@ -13,12 +13,12 @@ from . import adaptive_set
 from .arms import LARGEST, TIE, are_within, first_best, set_forms
 from .certificate import CANCELS
 from .compile_options import INNER, PART, entry
-from .dense import dot, largest, set_line, times, update_inverse
+from .dense import add_to_inverse, dot, largest, set_line, times
 from .layout import ANCHOR, GRADIENT, SLOTS, STEP, VECTORS
 from .policy_params import COUNTS, GROWTH, MIXTURE, OWN_MATRIX, PARAMS, PLAYED_ALONE, UNKNOWN
 from .rounds import BUFFER, buffered, chord, numbers_of, place, vector
-from .step import ZERO, learn
-from .vectors import ONE, TWO
+from .step import learn
+from .vectors import ONE, TWO, ZERO
 
 # what learning returns: all done; the estimate has outgrown N; the solver asks for attention; the
 # sets need the readable way; the input is bad and nothing was learnt
@@ -201,19 +201,6 @@ def learn_practical(a, params, theta, inverse, x, y, w, arms, quads):
 
 
 @njit(**INNER)
-def learn_matrix(P, x, w, k):
-    """Add w x x' to the matrix of which P is the inverse; return w x'Px of before, NaN in doubt.
-
-    Sets ``k`` to Px of before.
-    """
-    q = times(P, x, k)
-    if not 0.0 <= w * q <= CANCELS:
-        return math.nan
-    update_inverse(P, k, q, w, 1.0)
-    return w * q
-
-
-@njit(**INNER)
 def mixed(s, a, p, m, Q, x, w, theta, played):
     """Renew the mixture for a row just learnt; return its loss less the minimum, NaN if in doubt.
 
@@ -224,8 +211,8 @@ def mixed(s, a, p, m, Q, x, w, theta, played):
     anchor, gradient = vector(s, a, ANCHOR), vector(s, a, GRADIENT)
     if m.kind == OWN_MATRIX:
         g, product = np.empty(d), np.empty(d)
-        change = learn_matrix(Q, x, m.steepest * w, product)
-        if change != change:
+        change = add_to_inverse(Q, x, m.steepest * w, CANCELS, product)
+        if not 0.0 <= change < CANCELS:
             return math.nan
         m.log_det += math.log1p(change)
         for i in range(d):
@@ -286,8 +273,8 @@ def learn_guaranteed(
         radii[f] = radius + linear_gap(s, length, trace)
         return DONE
     k, slope = np.empty(d), p.slope * w
-    change = learn_matrix(inverses[f], x, slope, k)
-    if change != change:
+    change = add_to_inverse(inverses[f], x, slope, CANCELS, k)
+    if not 0.0 <= change < CANCELS:
         return DOUBT
     if arms.shape[0] > 0:
         lower(quads[f], arms, k, slope / (1.0 + change))

@@ -7,15 +7,15 @@ from numba import errors, float64, int64, njit
 
 from . import layout
 from .compile_options import INNER, PART, Borrowed, borrow, entry
+from .dense import dot
 from .layout import ANCHOR, STEP, UNIT
 from .links import CHUNK, MEAN, POTENTIAL, SCRATCH, SLOPE, extended, set_parts, within
 from .rounds import BUFFER, add, buffered, change, note_label, note_row, numbers_of, place
-from .vectors import THREE, TWO, copy_and_dot, square
+from .vectors import THREE, TWO, ZERO, copy_and_dot
 
 # what calling a kernel raises, before it runs, where an argument is not of its type
 UNFIT = (TypeError, ValueError, OverflowError, errors.NumbaError)
 LARGEST = layout.LARGEST
-ZERO = np.uint64(0)
 ROW, REAL = Borrowed(float64[::1]), Borrowed(float64)  # what `step` takes
 
 
@@ -161,15 +161,11 @@ def run(a, x, y, w, first, what, out):
     return done
 
 
-@entry(int64(float64[::1], float64[::1], float64[::1], float64))
+@entry(int64(float64[:, ::1], float64[::1], float64[::1], float64))
 def first_refused(x, y, w, limit):
     """Return the first row that `learn` would refuse; -1 if none."""
-    if y.shape[0] == 0:
-        return -1
-    d = x.shape[0] // y.shape[0]
     each = 0 if w.shape[0] == 1 else 1
     for i in range(y.shape[0]):
-        (total,) = square(x, d, i * d)
-        if not fits(total, y[i], w[each * i], limit):
+        if not fits(dot(x[i], x[i]), y[i], w[each * i], limit):
             return i
     return -1

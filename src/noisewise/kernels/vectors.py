@@ -5,17 +5,7 @@ from numba import njit
 
 from .compile_options import INNER, TESTED
 
-ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
-
-
-@njit(**INNER)
-def square(x, d, x0):
-    """Return the squared length of the vector at x0, not padded."""
-    total = 0.0
-    d, x0 = np.uint64(d), np.uint64(x0)
-    for j in range(d):
-        total += x[x0 + j] * x[x0 + j]
-    return (total,)
+ZERO, ONE, TWO, THREE, FOUR = [np.uint64(n) for n in range(5)]
 
 
 @njit(**INNER)
