@@ -264,20 +264,17 @@ def test_without_any_folder_there_is_one_warning(use):
 
 CODE = """
 import numpy as np
-from noisewise.kernels import layout as at
-from noisewise.kernels.gram import add_gram
-a, gram, x = at.allocate(3), np.zeros((3, 3)), np.arange(15.0).reshape(5, 3)
-h = at.Header(a)
-h.dim, h.padded, h.buffered = 3, 8, 5
-at.Views(a, 3).x[:5] = x
-add_gram(a, gram, np.empty(64))
-assert (gram == x.T @ x).all(), gram
-print(sum(add_gram.compile().stats.cache_hits.values()))
+import noisewise as nw
+from noisewise.kernels.step import step
+state = nw.FTRL(nw.GLM("logistic")).start(3)
+step(1.0, 0.5, state.array, np.array([0.1, 0.2, 0.3]))
+assert (state.views.numbers[:2, 0] == 0.5).all(), state.views.numbers
+print(int(step.found()))
 """
 
 
 def test_an_edited_source_is_compiled_anew_wherever_the_cache_is(tmp_path):
-    """Machine code of the old layout would look for the rows elsewhere."""
+    """Machine code of the old layout would put the numbers of a row elsewhere."""
     ignored = shutil.ignore_patterns("__pycache__")
     package = Path(shutil.copytree(PACKAGE, tmp_path / "src" / "noisewise", ignore=ignored))
     env = {**os.environ, "PYTHONPATH": str(package.parent), "NUMBA_CACHE_DIR": str(tmp_path / "nb")}
@@ -313,8 +310,8 @@ def test_a_process_without_any_place_for_code_works_and_warns_once(tmp_path):
 
 
 def test_warm_up_compiles_once_and_says_where(tmp_path):
-    """One kernel is left in the room: all take half a minute."""
-    others = ("step", "optimism", "self_tuned", "factor", "arms", "mirror", "normal")
+    """One module is left in the room: all take half a minute."""
+    others = ("step", "optimism", "self_tuned", "factor", "arms", "normal")
     others += ("dense", "change_evidence", "multinomial", "safe_mixture")
     others += ("learner", "matrices", "passes")  # of the other room
     ignored = shutil.ignore_patterns("__pycache__", *(f"{name}*.py" for name in others))
@@ -326,8 +323,8 @@ def test_warm_up_compiles_once_and_says_where(tmp_path):
         return subprocess.run(run, env={**env, **more}, capture_output=True, text=True, check=False)
 
     first, second = lines(), lines()
-    assert "gram           1 compiled   0 found" in first.stdout
-    assert "gram           0 compiled   1 found" in second.stdout
+    assert "mirror         2 compiled   0 found" in first.stdout
+    assert "mirror         0 compiled   2 found" in second.stdout
     assert f"kept in {tmp_path / 'nb'}" in second.stdout
     (tmp_path / "file").write_text("")
     worse = lines(NUMBA_CACHE_DIR=str(tmp_path / "file"))
@@ -338,7 +335,7 @@ def test_warm_up_compiles_once_and_says_where(tmp_path):
 def test_all_kernels_are_warmed_up():
     run = [sys.executable, "-c", "from noisewise.cli import main; main()", "warm-up"]
     done = subprocess.run(run, capture_output=True, text=True, check=True)
-    assert {"gram", "step", "optimism"} <= {line.split()[0] for line in done.stdout.splitlines()}
+    assert {"step", "optimism", "passes"} <= {line.split()[0] for line in done.stdout.splitlines()}
 
 
 def test_a_terminal_is_told_why_nothing_happens(monkeypatch, capsys):

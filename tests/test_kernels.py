@@ -13,10 +13,10 @@ from numba import njit
 
 import noisewise as nw
 from noisewise.engine.numbers import start
-from noisewise.engine.passes import scan, vector
+from noisewise.engine.passes import scan
 from noisewise.kernels.compile_options import COMPILED
 from noisewise.kernels.layout import UNIT, Header
-from noisewise.kernels.rounds import numbers_of
+from noisewise.kernels.rounds import numbers_of, vector
 
 
 @pytest.mark.parametrize("d", [1, 3, 4, 5, 7, 8, 9, 12, 17, 20, 33])
@@ -72,8 +72,8 @@ def test_compiled_links_equal_the_readable_ones(name):
 def scan_first(memory, theta, x, labels, old, fresh, n, gradient):
     """A pass of the first learner."""
     a = memory[0]
-    unit = vector(a, UNIT, len(theta))
-    return scan(numbers_of(a), unit, theta, x, labels, old, fresh, n, gradient, False)
+    s = numbers_of(a)
+    return scan(s, vector(s, a, UNIT), theta, x, labels, old, fresh, n, gradient, False)
 
 
 def test_exponential_and_logarithm_are_those_of_the_library():

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from numba import float64, njit, types
 
-from noisewise.kernels import arms, compile_options, gram, vectors
-from noisewise.kernels import layout as at
+from noisewise.kernels import arms, compile_options, vectors
 from noisewise.kernels.layout import padded
 
 compiled = pytest.mark.skipif(not compile_options.COMPILED, reason="nothing is compiled")
@@ -132,21 +131,6 @@ def test_sweeps_are_alike_and_those_of_numpy():
             np.testing.assert_array_equal(b[:ld], a[:ld])
 
 
-@pytest.mark.parametrize("rows", [1, 7, 8, 64, 65, 130])
-def test_gram_matrices_are_those_of_numpy(rows):
-    """Few rows, and whole and broken chunks."""
-    for d in SIZES:
-        x, ld = np.random.default_rng(d).normal(size=(rows, d)), padded(d)
-        a = at.allocate(d)
-        numbers = at.Header(a)
-        numbers.dim, numbers.padded, numbers.buffered = d, ld, rows
-        at.Views(a, d).x[:rows] = x
-        total = np.eye(d)
-        gram.add_gram(a, total, np.full(ld * ld, np.nan))
-        np.testing.assert_allclose(total, np.eye(d) + x.T @ x, 1e-12, 1e-12)
-        assert numbers.buffered == 0
-
-
 @pytest.mark.parametrize("count", [1, 3, 8, 63, 64, 65, 200])
 def test_quadratic_forms_are_those_of_numpy(count):
     for d in SIZES:
@@ -161,23 +145,21 @@ def test_quadratic_forms_are_those_of_numpy(count):
 def test_loops_of_a_round_equal_products_of_numpy():
     """Compiled or not; nothing is read past the end of the last row."""
     code = {"copy_and_dot": vectors.copy_and_dot, "advance": vectors.advance}
-    forms = "lambda a, x, d, x0, row, m, u: ", "lambda a, d, u, k, g, x, move, r: "
-    calls = "copy_and_dot(a, x, d, x0, row, m, u)", "advance(a, d, u, k, g, x, move, r)"
+    forms = "lambda a, x, d, x0, row, unit, m, u: ", "lambda a, d, u, k, g, x, move, r: "
+    calls = "copy_and_dot(a, x, d, x0, row, unit, m, u)", "advance(a, d, u, k, g, x, move, r)"
     in_code = [njit(eval(form + call, code)) for form, call in zip(forms, calls, strict=True)]
     two_ways = in_code, (vectors.copy_and_dot.py_func, vectors.advance.py_func)
-    square = njit(vectors.square.py_func)
     for (copy_and_dot, advance), d in product(two_ways, SIZES):
         rng, ld = np.random.default_rng(d), padded(d)
         a, x = memory(rng, d), np.append(rng.normal(size=2 * d), [np.nan] * 8)
         m, u, k, g, v = a[: 5 * ld].reshape(5, ld).copy()
-        a[5 * ld : 6 * ld] = 0.0
+        unit, a[5 * ld : 6 * ld] = a[6 * ld : 6 * ld + d], 0.0
         x0, row = x[d : 2 * d], np.uint64(5 * ld)
-        lines = np.arange(5, dtype=np.uint64) * np.uint64(ld)
-        np.testing.assert_allclose(square(x, d, d), [x0 @ x0], rtol=1e-13)
-        found = copy_and_dot(a, x, np.uint64(d), np.uint64(d), row, lines[0], lines[1])
-        np.testing.assert_allclose(found, [x0 @ m[:d], x0 @ u[:d], x0 @ x0], 1e-13, 1e-13)
-        assert np.array_equal(a[5 * ld : 6 * ld], np.pad(x0, (0, ld - d)))
-        found = advance(a, np.uint64(d), *lines[1:], 0.3, -0.7)
+        lines = np.arange(7, dtype=np.uint64) * np.uint64(ld)
+        found, z = copy_and_dot(a, x, np.uint64(d), np.uint64(d), row, *lines[[6, 0, 1]]), x0 * unit
+        np.testing.assert_allclose(found, [z @ m[:d], z @ u[:d], z @ z], 1e-13, 1e-13)
+        assert np.array_equal(a[5 * ld : 6 * ld], np.pad(z, (0, ld - d)))
+        found = advance(a, np.uint64(d), *lines[1:5], 0.3, -0.7)
         u, g = u + 0.3 * k, g - 0.7 * v
         np.testing.assert_allclose(found, [g @ u, u @ u], 1e-13, 1e-13)
         np.testing.assert_allclose(a[: 5 * ld], [*m, *u, *k, *g, *v], 1e-13, 1e-13)

@@ -1,45 +1,13 @@
-"""One round of anchored Newton in coordinates of the learner, for each learner of a history.
-
-All rows are linearised at the anchor m. With P the inverse of H, u = -P g and r, c the residual and
-curvature of the new row at m, a round is one recursive-least-squares update of (u, P). The rank-one
-change of P stays pending and is applied in the next round's product with x: P is swept once.
-"""
+"""A loop over rows of a history, for each of its learners."""
 
 import numpy as np
-from numba import boolean, int64, njit, void
+from numba import boolean, int64, void
 
-from ..kernels.compile_options import PART, entry
+from ..kernels.compile_options import entry
 from ..kernels.layout import ANCHOR, FINE, ROW, STEP, UNIT
-from ..kernels.links import extended
-from ..kernels.rounds import change, finish, note_row, numbers_of
-from .passes import Rows, begin_again, place, refresh
-
-
-@njit(**PART)
-def look(a, d, x):
-    """Copy a row, in the learner's coordinates; return its products with m, u and itself."""
-    row, unit, m, u = place(ROW, d), place(UNIT, d), place(ANCHOR, d), place(STEP, d)
-    xm = xu = xx = 0.0
-    for j in range(d):
-        v = x[j] * a[unit + j]
-        a[row + j] = v
-        xm += v * a[m + j]
-        xu += v * a[u + j]
-        xx += v * v
-    return xm, xu, xx
-
-
-@njit(**PART)
-def add(s, a, d, x, w, pull):
-    """Learn a row of weight w and weighted label ``pull``; return score before and curvature."""
-    xm, xu, xx = look(a, d, x)
-    mean, slope, potential, bend = extended(np.int64(s.code), s.bound, xm)
-    c, r = w * slope, w * mean - pull
-    q, slope_u, length2 = change(s, a, np.uint64(place(ROW, d)), r, c, xu)
-    note_row(s, r, pull, c, q, xx)
-    s.value += w * potential - pull * xm
-    finish(s, bend, slope_u, length2)
-    return xm + xu, c
+from ..kernels.rounds import add, numbers_of, place
+from ..kernels.vectors import ZERO, copy_and_dot
+from .passes import Rows, begin_again, refresh
 
 
 @entry(void(Rows, Rows, Rows, Rows, int64, int64, Rows, boolean))
@@ -53,10 +21,14 @@ def learn(memory, X, labels, curvature, first, last, scores, again):
     for e in range(memory.shape[0]):
         a = memory[e]
         s = numbers_of(a)
+        row, unit, m, u = place(s, ROW), place(s, UNIT), place(s, ANCHOR), place(s, STEP)
         if again:
-            begin_again(s, a, d, X, labels, curvature[e], first, True)
+            begin_again(s, a, X, labels, curvature[e], first, True)
         for t in range(first, last):
-            scores[e, t - first], curvature[e, t] = add(s, a, d, X[t], labels[0, t], labels[1, t])
+            xm, xu, xx = copy_and_dot(a, X[t], np.uint64(d), ZERO, row, unit, m, u)
+            curvature[e, t], value = add(s, a, row, xm, xu, xx, labels[0, t], labels[1, t])
+            s.value += value
+            scores[e, t - first] = xm + xu
             if s.due != FINE:
-                refresh(s, a, d, X, labels, curvature[e], t + 1, False)
+                refresh(s, a, X, labels, curvature[e], t + 1, False)
                 s.due = FINE

@@ -23,21 +23,6 @@ def cross(A, B):
 
 
 @njit(**PART)
-def gram(A):
-    """Return A'A."""
-    if A.shape[1] > SMALL:
-        return np.dot(A.T, A)
-    d = A.shape[1]
-    C = np.zeros((d, d))
-    for t in range(A.shape[0]):
-        for i in range(d):
-            value = A[t, i]
-            for j in range(d):
-                C[i, j] += value * A[t, j]
-    return C
-
-
-@njit(**PART)
 def add(A, B, c):
     """Add cB to the corner of A."""
     for i in range(B.shape[0]):

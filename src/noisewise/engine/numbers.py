@@ -25,11 +25,6 @@ from ..kernels.layout import (
 )
 
 
-def aligned(memory: Array) -> Array:
-    """Return memory that begins at a cache line, a copy if need be."""
-    return align(np.ascontiguousarray(memory).reshape(-1)).reshape(memory.shape)
-
-
 class Learners:
     """The numbers and vectors of learners by name, one row each: views of their memory."""
 
@@ -68,7 +63,7 @@ class Learners:
 
 def start(many: int, dim: int, **numbers: float) -> Array:
     """Return the memory of learners with these numbers and units of 1 that have learnt nothing."""
-    memory = aligned(np.zeros((many, size(dim, buffer=0))))
+    memory = align(np.zeros((many, size(dim, buffer=0))))
     made, own = Learners(memory, dim), ("ridge", "scale", "stale_low", "stale_high", "smallest")
     known = {"dim": dim, "padded": padded(dim), "limit": math.inf, **dict.fromkeys(own, 1.0)}
     for name, value in {**known, **numbers}.items():

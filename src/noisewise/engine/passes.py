@@ -12,11 +12,20 @@ from numba import boolean, float64, int64, njit, void
 from ..kernels.adaptive_set import EPS
 from ..kernels.compile_options import PART, entry
 from ..kernels.dense import dot, set_line
-from ..kernels.layout import ANCHOR, FACTOR, FINE, GRADIENT, HEADER, ROW, SLOTS, STEP, UNIT, VECTORS
+from ..kernels.layout import ANCHOR, FACTOR, FINE, GRADIENT, ROW, SLOTS, STEP, UNIT, VECTORS
 from ..kernels.links import BEND, MEAN, POTENTIAL, SCRATCH, SLOPE, set_parts
-from ..kernels.rounds import calibrate, certify, chord, finished, numbers_of, still_serves
-from ..kernels.vectors import sweep
-from .matrices import add, cross, gram, invert, largest_eigenvalue_bound
+from ..kernels.rounds import (
+    calibrate,
+    certify,
+    chord,
+    finished,
+    multiply,
+    numbers_of,
+    place,
+    still_serves,
+    vector,
+)
+from .matrices import add, cross, invert, largest_eigenvalue_bound
 
 CHUNK, FEW = 64, 50  # rows that are multiplied at once: BLAS shares no product of 50 features
 MANY = 512  # rows if there are more features
@@ -26,16 +35,10 @@ Rows = float64[:, ::1]
 
 
 @njit(**PART)
-def place(vector, d):
-    """Return where a vector of a learner begins."""
-    return HEADER + vector * ((d + 7) // 8 * 8)
-
-
-@njit(**PART)
-def vector(a, which, d):
-    """Return a vector of a learner."""
-    first = place(which, d)
-    return a[first : first + d]
+def stored(s, a):
+    """Return the inverse as it is kept, without the pending change: a view."""
+    first, n = place(s, VECTORS), np.int64(s.padded)
+    return a[first : first + np.uint64(n * n)].reshape(n, n)
 
 
 @njit(**PART)
@@ -149,35 +152,21 @@ def scan(s, unit, trial, X, labels, old, fresh, n, gradient, measured):
 
 
 @njit(**PART)
-def accept(s, a, d, trial, gradient, found):
+def accept(s, a, trial, gradient, found):
     """Make a point the anchor, given what a pass has found there."""
-    set_line(trial, vector(a, ANCHOR, d))
-    set_line(gradient, vector(a, GRADIENT, d))
+    set_line(trial, vector(s, a, ANCHOR))
+    set_line(gradient, vector(s, a, GRADIENT))
     s.length = math.sqrt(dot(trial, trial))
     s.value, _, s.skew, s.stale_low, s.stale_high, stale = found
     s.stale_sum = math.sqrt(stale)
 
 
 @njit(**PART)
-def multiply(s, a, d, which):
-    """Apply the pending change to the inverse P, and multiply it with a vector v; return v'Pv.
-
-    The product takes the place of the vector that the change used.
-    """
-    slot, n = int(s.slot), np.uint64((d + 7) // 8 * 8)
-    old, new = np.uint64(place(SLOTS + slot, d)), np.uint64(place(SLOTS + 1 - slot, d))
-    P, v = np.uint64(place(VECTORS, d)), np.uint64(place(which, d))
-    (form,) = sweep(a, np.uint64(d), n, P, old, v, new, -s.pending)
-    s.slot, s.pending = 1.0 - s.slot, 0.0
-    return form
-
-
-@njit(**PART)
-def restep(s, a, d):
+def restep(s, a):
     """Set u = -P g, and certify."""
-    travel2, length2 = multiply(s, a, d, GRADIENT), 0.0
-    product, u = vector(a, SLOTS + int(s.slot), d), vector(a, STEP, d)
-    for j in range(d):
+    travel2, length2 = multiply(s, a, place(s, GRADIENT)), 0.0
+    product, u = vector(s, a, SLOTS + s.slot), vector(s, a, STEP)
+    for j in range(u.shape[0]):
         u[j] = -product[j]
         length2 += u[j] * u[j]
     s.step_norm = math.sqrt(max(travel2, 0.0))
@@ -186,13 +175,14 @@ def restep(s, a, d):
 
 
 @njit(**PART)
-def inverse(s, a, d):
+def inverse(s, a):
     """Return P, without the pending change."""
-    first, n, P = place(VECTORS, d), (d + 7) // 8 * 8, np.empty((d, d))
-    k = vector(a, SLOTS + int(s.slot), d)
+    kept, k = stored(s, a), vector(s, a, SLOTS + s.slot)
+    d = k.shape[0]
+    P = np.empty((d, d))
     for i in range(d):
         for j in range(i + 1):
-            P[i, j] = a[first + i * n + j] - s.pending * k[i] * k[j]
+            P[i, j] = kept[i, j] - s.pending * k[i] * k[j]
             P[j, i] = P[i, j]
     return P
 
@@ -225,7 +215,7 @@ def largest_leverage(unit, P, X, n, enough):
 
 
 @njit(**PART)
-def survey(s, a, d, X, n):
+def survey(s, a, X, n):
     """Bound the eigenvalues of H from below and the leverages from above, as they are now.
 
     Both only gain as rows are added. The eigenvalues are bounded again once the count has doubled.
@@ -234,29 +224,30 @@ def survey(s, a, d, X, n):
     """
     if s.count < min(s.bounding, s.survey):
         return
-    P = inverse(s, a, d)
+    P = inverse(s, a)
     s.smallest = max(s.smallest, 1.0 / largest_eigenvalue_bound(P))
     s.bounding = 2.0 * s.count
     if s.count >= s.survey:
         enough = 0.0
         if s.step_norm > 0.0:
-            ratio, u = 0.7 * s.longest / s.step_norm, vector(a, STEP, d)
+            ratio, u = 0.7 * s.longest / s.step_norm, vector(s, a, STEP)
             enough = ratio * ratio * dot(u, u)
-        q = largest_leverage(vector(a, UNIT, d), P, X, n, enough)
+        q = largest_leverage(vector(s, a, UNIT), P, X, n, enough)
         if 0.0 < q < enough:  # else rounding has spoilt the inverse, which is about to be renewed
             s.leverage = min(s.leverage, q)
         s.survey = 9.0 * s.count
 
 
 @njit(**PART)
-def move(s, a, d, X, labels, old, fresh, n):
+def move(s, a, X, labels, old, fresh, n):
     """Move the anchor to m + t u for the first of t = 1, 1/2, ... that lowers F enough.
 
     Armijo's rule says what is enough. Returns whether the factor still serves.
     """
-    survey(s, a, d, X, n)
-    t, trial, gradient = 1.0, np.empty(d), np.empty(d)
-    m, u, unit = vector(a, ANCHOR, d), vector(a, STEP, d), vector(a, UNIT, d)
+    survey(s, a, X, n)
+    m, u, unit = vector(s, a, ANCHOR), vector(s, a, STEP), vector(s, a, UNIT)
+    d, t = m.shape[0], 1.0
+    trial, gradient = np.empty(d), np.empty(d)
     while True:
         for j in range(d):
             trial[j] = m[j] + t * u[j]
@@ -266,33 +257,34 @@ def move(s, a, d, X, labels, old, fresh, n):
         if t == 0.0 or found[0] <= wanted + 4.0 * noise:
             break
         t = 0.5 * t if t > 1e-9 else 0.0
-    accept(s, a, d, trial, gradient, found)
+    accept(s, a, trial, gradient, found)
     B, rho, gap, nu = s.residual, s.score_shift, s.gap, s.step_norm
-    restep(s, a, d)  # its travel is the measured gradient in the norm of the old inverse
+    restep(s, a)  # its travel is the measured gradient in the norm of the old inverse
     calibrate(s, B)
     return still_serves(s, B, rho, gap, nu)
 
 
 @njit(**PART)
-def renew(s, a, d, X, old, fresh, n):
+def renew(s, a, X, old, fresh, n):
     """Form H from the curvatures that a pass has noted, invert it, and step; return the inverse."""
-    unit, H, chunk = vector(a, UNIT, d), np.zeros((d, d)), together(d)
+    unit, d = vector(s, a, UNIT), X.shape[1]
+    H, chunk = np.zeros((d, d)), together(d)
     for j in range(d):
         H[j, j] = s.ridge
     for first in range(0, n, chunk):
         m = min(chunk, n - first)
-        roots = np.empty((m, d))
+        roots = np.empty((d, m))
         for i in range(m):
             old[first + i] = fresh[first + i]
             c = math.sqrt(fresh[first + i])
             for j in range(d):
-                roots[i, j] = c * X[first + i, j] * unit[j]
-        add(H, gram(roots), 1.0)
-    P, begin, width, squares = invert(H), place(VECTORS, d), (d + 7) // 8 * 8, 0.0
+                roots[j, i] = c * X[first + i, j] * unit[j]
+        add(H, cross(roots, roots), 1.0)
+    P, kept, squares = invert(H), stored(s, a), 0.0
     for i in range(d):
         squares += dot(P[i], P[i])
         for j in range(d):
-            a[begin + i * width + j] = P[i, j]
+            kept[i, j] = P[i, j]
     # the new H is at least that share of the old one; curvatures may be lost altogether
     s.leverage /= max(s.stale_low, 1e-100)
     if d > NARROW:
@@ -303,38 +295,38 @@ def renew(s, a, d, X, old, fresh, n):
     s.stale_low = s.stale_high = 1.0
     s.stale_sum = s.loss = s.pending = 0.0
     s.factors += 1.0
-    restep(s, a, d)
+    restep(s, a)
     return P
 
 
 @njit(**PART)
-def refresh(s, a, d, X, labels, old, n, exact):
+def refresh(s, a, X, labels, old, n, exact):
     """Move the anchor until no pass is due (``exact``: until the gap is all rounding)."""
     fresh, factor = np.empty(n), exact or s.due == FACTOR
     for attempt in range(200):
         value = s.value
-        kept = move(s, a, d, X, labels, old, fresh, n)
+        kept = move(s, a, X, labels, old, fresh, n)
         if not kept or factor or attempt > 0:
-            renew(s, a, d, X, old, fresh, n)
+            renew(s, a, X, old, fresh, n)
         if finished(s, attempt, value, exact):
             return
 
 
 @njit(**PART)
-def begin_again(s, a, d, X, labels, old, n, measured):
+def begin_again(s, a, X, labels, old, n, measured):
     """Pass over the rows where the anchor is, after all else has changed or may be torn."""
     if measured:
         s.longest = s.total = s.curved = 0.0
-    unit, fresh, gradient = vector(a, UNIT, d), np.empty(n), np.empty(d)
-    trial = vector(a, ANCHOR, d)
+    unit, trial = vector(s, a, UNIT), vector(s, a, ANCHOR)
+    fresh, gradient = np.empty(n), np.empty(trial.shape[0])
     found = scan(s, unit, trial, X, labels, old, fresh, n, gradient, measured)
-    accept(s, a, d, trial, gradient, found)
+    accept(s, a, trial, gradient, found)
     s.leverage, s.stale_low, s.smallest = 0.0, 1.0, s.ridge
-    P = renew(s, a, d, X, old, fresh, n)
+    P = renew(s, a, X, old, fresh, n)
     s.leverage = largest_leverage(unit, P, X, n, math.inf)
-    restep(s, a, d)
+    restep(s, a)
     if s.due != FINE:
-        refresh(s, a, d, X, labels, old, n, False)
+        refresh(s, a, X, labels, old, n, False)
 
 
 @entry(void(Rows, Rows, Rows, Rows, int64))
@@ -342,7 +334,7 @@ def rebuild(memory, X, labels, curvature, n):
     """Compute what learners know of n rows again, but for the sizes of rows and labels."""
     for e in range(memory.shape[0]):
         a = memory[e]
-        begin_again(numbers_of(a), a, X.shape[1], X, labels, curvature[e], n, False)
+        begin_again(numbers_of(a), a, X, labels, curvature[e], n, False)
 
 
 @entry(void(Rows, Rows, Rows, Rows, int64, boolean))
@@ -350,25 +342,25 @@ def solve(memory, X, labels, curvature, n, exact):
     """Move anchors until no pass is due (``exact``: until gaps are all rounding)."""
     for e in range(memory.shape[0]):
         a = memory[e]
-        refresh(numbers_of(a), a, X.shape[1], X, labels, curvature[e], n, exact)
+        refresh(numbers_of(a), a, X, labels, curvature[e], n, exact)
 
 
 @njit(**PART)
-def stretch_inverse(s, a, d, e, t):
+def stretch_inverse(s, a, e, t):
     r"""Change the inverse where rows are multiplied by :math:`T = I + (t - 1)ee^\top`.
 
     The Hessian becomes :math:`THT + (1 - t^2)ee^\top`, whose inverse is that of THT less one of
     rank one. Returns e'Pe.
     """
-    set_line(e, vector(a, ROW, d))
-    q, back = multiply(s, a, d, ROW), 1.0 / t - 1.0
+    set_line(e, vector(s, a, ROW))
+    q, back = multiply(s, a, place(s, ROW)), 1.0 / t - 1.0
     r = (1.0 - t * t) / (t * t + (1.0 - t * t) * q)
     one = back * (1.0 - r * q)
-    k, begin, width = vector(a, SLOTS + int(s.slot), d), place(VECTORS, d), (d + 7) // 8 * 8
-    for i in range(d):
+    k, kept = vector(s, a, SLOTS + s.slot), stored(s, a)
+    for i in range(e.shape[0]):
         along, across = back * q * one * e[i] + one * k[i], one * e[i] - r * k[i]
-        for j in range(d):
-            a[begin + i * width + j] += along * e[j] + across * k[j]
+        for j in range(e.shape[0]):
+            kept[i, j] += along * e[j] + across * k[j]
     return q
 
 
@@ -389,14 +381,15 @@ def stretch(memory, X, labels, curvature, n, e, t):
     d = X.shape[1]
     for which in range(memory.shape[0]):
         a = memory[which]
-        s, m, u, g = numbers_of(a), vector(a, ANCHOR, d), vector(a, STEP, d), vector(a, GRADIENT, d)
+        s = numbers_of(a)
+        m, u, g = vector(s, a, ANCHOR), vector(s, a, STEP), vector(s, a, GRADIENT)
         if t < LEAST_STRETCH:
             for j in range(d):
                 m[j] += u[j]
             multiply_along(m, e, 1.0 / t)
-            begin_again(s, a, d, X, labels, curvature[which], n, True)
+            begin_again(s, a, X, labels, curvature[which], n, True)
             continue
-        stretch_inverse(s, a, d, e, t)
+        stretch_inverse(s, a, e, t)
         for j in range(d):
             g[j] -= m[j]
         multiply_along(m, e, 1.0 / t)
@@ -407,6 +400,6 @@ def stretch(memory, X, labels, curvature, n, e, t):
         s.value += 0.5 * (s.length * s.length - before * before)
         s.loss = max(s.loss, (s.curved + d) / (t * t * s.smallest))
         s.smallest = 1.0 + t * t * (s.smallest - 1.0)
-        restep(s, a, d)
+        restep(s, a)
         if s.due != FINE:
-            refresh(s, a, d, X, labels, curvature[which], n, False)
+            refresh(s, a, X, labels, curvature[which], n, False)

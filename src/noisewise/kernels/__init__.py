@@ -2,10 +2,9 @@
 
 Rows of one learner, for `FTRL`
     layout              what a streaming state knows, by name, and where its vectors lie
-    step                a round of anchored Newton, and the loop over rounds
-    rounds              what rounds of all learners share, those of `engine` too
+    step                one row, and a loop over rows
+    rounds              a round of anchored Newton, for the learners of `engine` too
     certificate         how far the estimate is from the minimiser at most
-    gram                the Gram matrix of buffered rows
     adaptive_set        scalar formulas of the adaptive confidence set
     links               built-in links by integer code
     vectors             vector loops of a round

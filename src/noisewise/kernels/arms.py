@@ -10,12 +10,12 @@ import numpy as np
 from numba import float64, int64, njit, void
 
 from .compile_options import INNER, PART, entry
-from .dense import add_outer, dot, times, update_inverse
+from .dense import add_outer, add_to_inverse, dot
+from .vectors import FOUR, ONE, THREE, TWO, ZERO
 
 TIE = 1e-12
 SIDE = np.uint64(64)  # arms side by side
-ZERO, ONE, TWO, THREE = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
-FOUR, EIGHT = np.uint64(4), np.uint64(8)
+EIGHT = np.uint64(8)
 LARGEST = 1e50  # reward, as the readable way has it
 
 
@@ -122,12 +122,8 @@ def add_row(V, inverse, b, x, y, w, steep):
 
     The inverse changes by rank one unless that would cancel, at ``steep`` and beyond.
     """
-    d = x.shape[0]
-    k = np.empty(d)
-    q = times(inverse, x, k)
-    if 0.0 <= w * q < steep:
-        update_inverse(inverse, k, q, w, 1.0)
+    grown = add_to_inverse(inverse, x, w, steep, np.empty(x.shape[0]))
     add_outer(V, x, w)
-    for i in range(d):
+    for i in range(x.shape[0]):
         b[i] += w * y * x[i]
-    return w * q
+    return grown

@@ -132,6 +132,19 @@ def update_inverse(P, k, q, w, gamma):
 
 
 @njit(**PART)
+def add_to_inverse(P, z, w, steep, k):
+    """Add w z z' to the matrix of which P is the inverse, and return w z'Pz of before.
+
+    Sets ``k`` to P z of before. Nothing is added where that is negative, or at least ``steep`` and
+    digits would cancel.
+    """
+    q = times(P, z, k)
+    if 0.0 <= w * q < steep:
+        update_inverse(P, k, q, w, 1.0)
+    return w * q
+
+
+@njit(**PART)
 def inverse_factor(A, M):
     """Set M, lower triangular with M A M' = I, the inverse of the Cholesky factor of A.
 

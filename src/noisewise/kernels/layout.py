@@ -8,7 +8,7 @@ which a sweep needs to be fast.
 
 import math
 from types import SimpleNamespace
-from typing import ClassVar, NamedTuple, cast
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -93,43 +93,6 @@ def padded(d: int) -> int:
 HEADER = padded(COUNT)  # whole cache lines
 
 
-class Offsets(NamedTuple):
-    """Where things begin: vectors, the inverse, the rows of the buffer and their numbers.
-
-    ``pending`` is the vector of the rank-one change that is not in the inverse yet, ``fresh`` the
-    one that the next change takes; rows are ``width`` apart.
-    """
-
-    anchor: np.uint64
-    step: np.uint64
-    gradient: np.uint64
-    pending: np.uint64
-    fresh: np.uint64
-    inverse: np.uint64
-    rows: np.uint64
-    numbers: np.uint64
-    width: np.uint64
-
-
-def offsets(s: "Header") -> Offsets:
-    """Return where things begin in the array of a state with these numbers."""
-    ld, begin = np.uint64(s.padded), np.uint64(HEADER)
-    slots, slot = begin + np.uint64(3) * ld, np.uint64(s.slot)
-    inverse = begin + np.uint64(VECTORS) * ld
-    rows = inverse + ld * ld
-    return Offsets(
-        begin,
-        begin + ld,
-        begin + np.uint64(2) * ld,
-        slots + slot * ld,
-        slots + (np.uint64(1) - slot) * ld,
-        inverse,
-        rows,
-        rows + np.uint64(BUFFER) * ld,
-        ld,
-    )
-
-
 def size(d: int, buffer: int = BUFFER) -> int:
     """Return the length of the array for ``d`` features and a buffer of so many rows."""
     ld = padded(d)
@@ -151,10 +114,11 @@ def align(a: Array) -> Array:
     """Return ``a`` or a copy of it that begins at a cache line."""
     if a.ctypes.data % 64 == 0:
         return a
-    room = np.empty(len(a) + 7)
+    room = np.empty(a.size + 7)
     first = (-room.ctypes.data % 64) // 8
-    room[first : first + len(a)] = a
-    return room[first : first + len(a)]
+    made = room[first : first + a.size].reshape(a.shape)
+    made[...] = a
+    return made
 
 
 def check_headers(memory: Array, d: int) -> None:

@@ -5,7 +5,7 @@ import math
 from numba import float64, int64, njit
 
 from .compile_options import PART, entry
-from .links import parts, transcend
+from .links import extended
 
 STEPS = 200
 
@@ -18,10 +18,8 @@ def settle(code, S, g, a, q, y):
     """
     low, high, z = -math.inf, math.inf, a
     for _ in range(STEPS):
-        c = min(max(z, -S), S)
-        e, v = transcend(code, c)
-        mean, slope, _, _ = parts(code, c, e, v)
-        r, slope = (mean + slope * (z - c) - y) / g, slope / g
+        mean, slope, _, _ = extended(code, S, z)
+        r, slope = (mean - y) / g, slope / g
         miss = z - a + q * r
         if miss > 0.0:
             high, low = z, max(low, z - miss)

@@ -13,11 +13,12 @@ from . import adaptive_set
 from .arms import LARGEST, TIE, are_within, first_best, set_forms
 from .certificate import CANCELS
 from .compile_options import INNER, PART, entry
-from .dense import dot, largest, set_line, times, update_inverse
+from .dense import add_to_inverse, dot, largest, set_line, times
+from .layout import ANCHOR, GRADIENT, SLOTS, STEP, VECTORS
 from .policy_params import COUNTS, GROWTH, MIXTURE, OWN_MATRIX, PARAMS, PLAYED_ALONE, UNKNOWN
-from .rounds import BUFFER, chord, numbers_of, offsets
-from .step import ZERO, learn
-from .vectors import ONE, TWO
+from .rounds import BUFFER, buffered, chord, numbers_of, place, vector
+from .step import learn
+from .vectors import ONE, TWO, ZERO
 
 # what learning returns: all done; the estimate has outgrown N; the solver asks for attention; the
 # sets need the readable way; the input is bad and nothing was learnt
@@ -144,7 +145,7 @@ def last_curvature(s, a, w):
     """Return the curvature of the row just learnt, of weight ``w``."""
     if s.code == 0.0:
         return w
-    return a[offsets(s).numbers + TWO * BUFFER + np.uint64(s.buffered) - ONE]
+    return a[buffered(s, BUFFER) + TWO * BUFFER + np.uint64(s.buffered) - ONE]
 
 
 @njit(**INNER)
@@ -164,17 +165,17 @@ def unfold(s, a, d, theta, inverse):
 
     The state keeps the lower half of its inverse, and one change of rank one apart.
     """
-    at, trace = offsets(s), 0.0
-    row = at.inverse
+    row, k, m, u = place(s, VECTORS), place(s, SLOTS + s.slot), place(s, ANCHOR), place(s, STEP)
+    width, trace = np.uint64(s.padded), 0.0
     for i in range(np.uint64(d)):
-        change = s.pending * a[at.pending + i]
+        change = s.pending * a[k + i]
         for j in range(i + ONE):
-            value = a[row + j] - change * a[at.pending + j]
+            value = a[row + j] - change * a[k + j]
             inverse[i, j] = value
             inverse[j, i] = value
-        row += at.width
+        row += width
         trace += inverse[i, i]
-        theta[i] = a[at.anchor + i] + a[at.step + i]
+        theta[i] = a[m + i] + a[u + i]
     return trace
 
 
@@ -194,23 +195,9 @@ def learn_practical(a, params, theta, inverse, x, y, w, arms, quads):
     todo = absorb(s, a, p, x, y, w)
     if todo != DONE:
         return todo
-    at = offsets(s)
-    lower(quads, arms, a[at.pending : at.pending + at.width], s.pending)
+    lower(quads, arms, vector(s, a, SLOTS + s.slot), s.pending)
     unfold(s, a, x.shape[0], theta, inverse)
     return OUTGROWN if dot(theta, theta) > GROWTH * GROWTH * p.norm * p.norm else DONE
-
-
-@njit(**INNER)
-def learn_matrix(P, x, w, k):
-    """Add w x x' to the matrix of which P is the inverse; return w x'Px of before, NaN in doubt.
-
-    Sets ``k`` to Px of before.
-    """
-    q = times(P, x, k)
-    if not 0.0 <= w * q <= CANCELS:
-        return math.nan
-    update_inverse(P, k, q, w, 1.0)
-    return w * q
 
 
 @njit(**INNER)
@@ -220,16 +207,16 @@ def mixed(s, a, p, m, Q, x, w, theta, played):
     ``m`` holds its numbers and ``Q`` the inverse of its matrix; ``played`` is the excess of the
     played loss.
     """
-    at, d, move, form, pull = offsets(s), x.shape[0], m.prior - s.ridge, 0.0, 0.0
-    anchor = a[at.anchor : at.anchor + np.uint64(d)]
+    d, move, form, pull = x.shape[0], m.prior - s.ridge, 0.0, 0.0
+    anchor, gradient = vector(s, a, ANCHOR), vector(s, a, GRADIENT)
     if m.kind == OWN_MATRIX:
         g, product = np.empty(d), np.empty(d)
-        change = learn_matrix(Q, x, m.steepest * w, product)
-        if change != change:
+        change = add_to_inverse(Q, x, m.steepest * w, CANCELS, product)
+        if not 0.0 <= change < CANCELS:
             return math.nan
         m.log_det += math.log1p(change)
-        for i in range(np.uint64(d)):
-            g[i] = a[at.gradient + i] + move * anchor[i]  # for the identity the anchor is 0
+        for i in range(d):
+            g[i] = gradient[i] + move * anchor[i]  # for the identity the anchor is 0
         form = times(Q, g, product)
         pull = dot(theta, product)
     else:  # 1 + c q of the solver's own update
@@ -265,11 +252,11 @@ def learn_guaranteed(
     todo = absorb(s, a, p, x, y, w)
     if todo != DONE:
         return todo
-    m, at, d = mixture_numbers.view(MIXTURE)[0], offsets(s), x.shape[0]
+    m, d = mixture_numbers.view(MIXTURE)[0], x.shape[0]
     linear = s.code == 0.0
     own = f if linear else f + 1
     if arms.shape[0] > 0:
-        lower(quads[own], arms, a[at.pending : at.pending + at.width], s.pending)
+        lower(quads[own], arms, vector(s, a, SLOTS + s.slot), s.pending)
     trace = unfold(s, a, d, centres[own], inverses[own])
     set_line(centres[own], centres[f])
     length = math.sqrt(dot(centres[f], centres[f]))
@@ -286,8 +273,8 @@ def learn_guaranteed(
         radii[f] = radius + linear_gap(s, length, trace)
         return DONE
     k, slope = np.empty(d), p.slope * w
-    change = learn_matrix(inverses[f], x, slope, k)
-    if change != change:
+    change = add_to_inverse(inverses[f], x, slope, CANCELS, k)
+    if not 0.0 <= change < CANCELS:
         return DOUBT
     if arms.shape[0] > 0:
         lower(quads[f], arms, k, slope / (1.0 + change))

@@ -171,7 +171,10 @@ TABLE, LINE = float64[:, ::1], float64[::1]
 
 @entry(void(int64, LINE, TABLE, TABLE, LINE, LINE, LINE))
 def learn(kind, numbers, table, raw, y, w, out):
-    """Combine predictions of rows in order, each before its label; weight 0 teaches nothing."""
+    """Combine predictions of rows in order, each before its label.
+
+    Rows of weight 0 leave the state alone.
+    """
     k = table.shape[0]
     s, experts = numbers.view(NUMBERS)[0], table.view(EXPERT).reshape(k)
     means, logs, scratch = np.empty(k), np.empty(k), np.empty(k)
@@ -180,14 +183,3 @@ def learn(kind, numbers, table, raw, y, w, out):
         out[t] = combine(kind, s, experts, means, logs, scratch)
         if w[t] > 0.0:
             add_row(kind, s, experts, means, out[t], y[t], w[t])
-
-
-@entry(void(int64, LINE, TABLE, TABLE, LINE))
-def predict(kind, numbers, table, raw, out):
-    """Combine predictions of rows, each as if it were the next; the state is only read."""
-    k = table.shape[0]
-    s, experts = numbers.view(NUMBERS)[0], table.view(EXPERT).reshape(k)
-    means, logs, scratch = np.empty(k), np.empty(k), np.empty(k)
-    for t in range(out.shape[0]):
-        limit(kind, s, raw, t, means)
-        out[t] = combine(kind, s, experts, means, logs, scratch)

@@ -17,10 +17,10 @@ from numba import float64, int64, njit
 from . import ridge_rule
 from .compile_options import INNER, PART, entry
 from .dense import dot, inverse_factor, set_inverse, solve
-from .gram import squares
 from .ridge_rule import FEWEST, GRID, PRIOR_RIDGE
 from .self_tuned_changes import fold, has_moved, heavy, padded, penalty, rescale, rescaled
-from .self_tuned_numbers import CHANGES, EXPERT, NUMBERS, ROW, VECTORS, WIDE, Moments
+from .self_tuned_numbers import CHANGES, EXPERT, NUMBERS, VECTORS, WIDE, Moments
+from .vectors import FOUR, ONE, THREE, TWO
 
 CAP, CAPPED, CLIP = 25.0, 10.0, 0.25
 LARGEST = 1e100  # square of a number, and that times its weight
@@ -29,7 +29,6 @@ STEEP = 1e30  # scale at which a factor is computed afresh, whatever the period
 HEAVY = 1e10  # w z'Pz of a row that takes as many digits of P, which is computed afresh
 BUDGET = 1e8  # operations before a call returns, so that an interrupt is heard
 PADDED_GRID = np.append(GRID, 1.0)  # to whole fours
-ONE, TWO, THREE, FOUR = [np.uint64(n) for n in range(1, 5)]
 log_evidence = njit(**INNER)(ridge_rule.log_evidence)
 next_choice = njit(**INNER)(ridge_rule.next_choice)
 posterior_ridge = njit(**PART)(ridge_rule.posterior_ridge)
@@ -182,17 +181,15 @@ def peek(s, factors, gram, moment, theta, fixed, clip, z, v, moved, means):
 @njit(**INNER)
 def add_row(expert, z, y, w, G, b, P, B):
     """Add a row to the matrices of a forgetting factor; return w |z'Pz| before it."""
-    p, gamma = z.shape[0], expert.gamma
-    ld = np.uint64(padded(p))
-    row = np.uint64(ROW) * ld
-    q = fold(expert, gamma, z, y, w, P, B)
+    p, gamma = np.uint64(z.shape[0]), expert.gamma
+    q, ld = fold(expert, gamma, z, y, w, P, B), np.uint64(padded(z.shape[0]))
     scale = expert.scale / gamma
     expert.scale = scale
-    root = math.sqrt(w * scale)
     for i in range(p):
         b[i] = gamma * b[i] + w * y * z[i]
-        P[row + np.uint64(i)] = root * z[i]
-    squares(P, G, np.uint64(p), ld, row, ONE)
+        value = w * scale * z[i]
+        for j in range(i + ONE):
+            G[i * ld + j] += value * z[j]
     expert.labels = gamma * expert.labels + w * y * y
     expert.rows = gamma * expert.rows + 1.0
     return w * scale * abs(q)

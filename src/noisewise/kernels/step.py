@@ -1,9 +1,4 @@
-"""One round of anchored Newton, and a loop over rounds.
-
-All rows are linearised at the anchor m. With P the inverse of H, u = -P g and r, c the residual and
-curvature of the new row at m, a round is one recursive-least-squares update of (u, P). The rank-one
-change of P stays pending and is applied in the next round's product with x: P is swept once.
-"""
+"""Rows of one learner, in a buffer: a single one, and a loop over many."""
 
 import math
 
@@ -12,54 +7,32 @@ from numba import errors, float64, int64, njit
 
 from . import layout
 from .compile_options import INNER, PART, Borrowed, borrow, entry
+from .dense import dot
+from .layout import ANCHOR, STEP, UNIT
 from .links import CHUNK, MEAN, POTENTIAL, SCRATCH, SLOPE, extended, set_parts, within
-from .rounds import BUFFER, change, finish, note_label, note_row, numbers_of, offsets
-from .vectors import THREE, TWO, copy_and_dot, square
+from .rounds import BUFFER, add, buffered, change, note_label, note_row, numbers_of, place
+from .vectors import THREE, TWO, ZERO, copy_and_dot
 
 # what calling a kernel raises, before it runs, where an argument is not of its type
 UNFIT = (TypeError, ValueError, OverflowError, errors.NumbaError)
 LARGEST = layout.LARGEST
-ZERO = np.uint64(0)
 ROW, REAL = Borrowed(float64[::1]), Borrowed(float64)  # what `step` takes
 
 
 @njit(**INNER)
-def rank_one_update(s, a, y, w, sm, su, sx, mean_m, slope_m, bend, value, loss):
-    """Learn the row that lies at the end of the buffer, of score sm + su.
-
-    ``value`` is what it adds to F(m), ``loss`` what it costs as played.
-    """
-    at, n = offsets(s), np.uint64(s.buffered)
-    row, c, r = at.rows + n * at.width, w * slope_m, w * (mean_m - y)
-    q, slope_u, length2 = change(s, a, row, r, c, su)
-    note_row(s, r, w * y, c, q, sx)
-    note_label(s, y, w)
-    if s.code == 0.0:
-        # what the played score costs above the minimum: half (y-z)^2 w^2 h, and clipping
-        inside = min(max(su, -s.bound), s.bound)
-        s.played += 0.5 * w * (y - su) * (y - su) * q * s.pending
-        s.played += w * (inside - su) * (0.5 * (inside + su) - y)
-        if w != 1.0:  # the buffer keeps sqrt(w) x, all that the Gram matrix needs
-            root = math.sqrt(w)
-            for j in range(at.width):
-                a[row + j] *= root
-        return
-    numbers = at.numbers + n
-    a[numbers] = w
-    a[numbers + BUFFER] = w * y
-    a[numbers + TWO * BUFFER] = c
-    a[numbers + THREE * BUFFER] = sm
-    s.value += value
-    s.played += loss
-    finish(s, bend, slope_u, length2)
-
-
-@njit(**INNER)
-def append_row(s, a, x, x0):
-    """Copy a row to the end of the buffer; return x.m, x.u and x.x."""
-    at = offsets(s)
-    row = at.rows + np.uint64(s.buffered) * at.width
-    return copy_and_dot(a, x, np.uint64(s.dim), x0, row, at.anchor, at.step)
+def add_linear(s, a, row, xu, xx, y, w):
+    """Learn the row that lies at ``row``, of score xu; the identity link needs no certificate."""
+    r = -w * y  # at the anchor, which is 0
+    q, _, _ = change(s, a, row, r, w, xu)
+    note_row(s, r, w * y, w, q, xx)
+    # what the played score costs above the minimum: half (y-z)^2 w^2 h, and clipping
+    inside = min(max(xu, -s.bound), s.bound)
+    s.played += 0.5 * w * (y - xu) * (y - xu) * q * s.pending
+    s.played += w * (inside - xu) * (0.5 * (inside + xu) - y)
+    if w != 1.0:  # the buffer keeps sqrt(w) x, all that the Gram matrix needs
+        root = math.sqrt(w)
+        for j in range(np.uint64(s.dim)):
+            a[row + j] *= root
 
 
 @njit(**INNER)
@@ -84,25 +57,30 @@ def learn(s, a, x, x0, y, w, limit, later):
 
     What only sums need of a curved link is left out if it is added ``later``, and so is the mean.
     """
-    if s.buffered >= layout.BUFFER:  # no place for it
+    n, row = np.uint64(s.buffered), buffered(s, s.buffered)
+    if n >= BUFFER:  # no place for it
         return False, 0.0, 0.0
-    sm, su, sx = append_row(s, a, x, x0)
-    if not fits(sx, y, w, limit):
+    unit, m, u = place(s, UNIT), place(s, ANCHOR), place(s, STEP)
+    xm, xu, xx = copy_and_dot(a, x, np.uint64(s.dim), x0, row, unit, m, u)
+    if not fits(xx, y, w, limit):
         return False, 0.0, 0.0
-    code = np.int64(s.code)
-    S = s.bound
-    z = sm + su
-    played = z
-    value, loss = 0.0, 0.0
-    mean, slope, bend = 0.0, 1.0, 0.0
-    if code != 0:
-        mean, slope, potential, bend = extended(code, S, sm)
-        if not later:
-            value = w * (potential - y * sm)
-            played, loss = play(code, S, z, y, w)
+    code, score = np.int64(s.code), xm + xu
+    mean, loss = (score, 0.0) if code == 0 or later else play(code, s.bound, score, y, w)
     if w != 0.0:
-        rank_one_update(s, a, y, w, sm, su, sx, mean, slope, bend, value, loss)
-    return True, z, played
+        if code == 0:
+            add_linear(s, a, row, xu, xx, y, w)
+        else:
+            numbers = buffered(s, layout.BUFFER) + n
+            curvature, value = add(s, a, row, xm, xu, xx, w, w * y)
+            a[numbers] = w
+            a[numbers + BUFFER] = w * y
+            a[numbers + TWO * BUFFER] = curvature
+            a[numbers + THREE * BUFFER] = xm
+            if not later:
+                s.value += value
+                s.played += loss
+        note_label(s, y, w)
+    return True, score, mean
 
 
 @entry(float64(REAL, REAL, ROW, ROW), nogil=False)
@@ -148,7 +126,7 @@ def add_losses(s, a, y, w, first, last, held, what, out):
             for j in range(n):
                 mean = room[MEAN + j] + room[SLOPE + j] * (out[i + j] - room[j])
                 out[i + j] = within(code, mean)
-    numbers = offsets(s).numbers
+    numbers = buffered(s, layout.BUFFER)
     for i in range(held, np.uint64(s.buffered), np.uint64(CHUNK)):
         n = min(np.uint64(s.buffered) - i, np.uint64(CHUNK))
         for j in range(n):
@@ -183,15 +161,11 @@ def run(a, x, y, w, first, what, out):
     return done
 
 
-@entry(int64(float64[::1], float64[::1], float64[::1], float64))
+@entry(int64(float64[:, ::1], float64[::1], float64[::1], float64))
 def first_refused(x, y, w, limit):
     """Return the first row that `learn` would refuse; -1 if none."""
-    if y.shape[0] == 0:
-        return -1
-    d = x.shape[0] // y.shape[0]
     each = 0 if w.shape[0] == 1 else 1
     for i in range(y.shape[0]):
-        (total,) = square(x, d, i * d)
-        if not fits(total, y[i], w[each * i], limit):
+        if not fits(dot(x[i], x[i]), y[i], w[each * i], limit):
             return i
     return -1

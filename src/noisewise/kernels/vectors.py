@@ -5,25 +5,18 @@ from numba import njit
 
 from .compile_options import INNER, TESTED
 
-ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+ZERO, ONE, TWO, THREE, FOUR = [np.uint64(n) for n in range(5)]
 
 
 @njit(**INNER)
-def square(x, d, x0):
-    """Return the squared length of the vector at x0, not padded."""
-    total = 0.0
-    d, x0 = np.uint64(d), np.uint64(x0)
-    for j in range(d):
-        total += x[x0 + j] * x[x0 + j]
-    return (total,)
+def copy_and_dot(a, x, d, x0, row, unit, m, u):
+    """Copy the vector x, not padded, times ``unit`` to ``row``, padded; return its products.
 
-
-@njit(**INNER)
-def copy_and_dot(a, x, d, x0, row, m, u):
-    """Copy the vector x, not padded, to ``row``, padded; return x.m, x.u and x.x."""
+    They are those with m, u and itself.
+    """
     xm, xu, xx = 0.0, 0.0, 0.0
     for j in range(d):
-        value = x[x0 + j]
+        value = x[x0 + j] * a[unit + j]
         a[row + j] = value
         xm += value * a[m + j]
         xu += value * a[u + j]

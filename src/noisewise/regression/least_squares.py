@@ -1,15 +1,12 @@
 """Least squares: the identity link, by recursive updates and a Gram matrix instead of a history."""
 
 import math
-from functools import cache
-from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .. import linalg
-from ..blas import one_thread
+from ..blas import matmul, one_thread
 from ..glm import GLM
 from ..kernels import adaptive_set
 from ..kernels import layout as at
@@ -101,15 +98,10 @@ class LeastSquares(CompiledSolver):
         return full_gram(state) + state.head.ridge * np.eye(state.dim)
 
 
-@cache
-def _gram() -> ModuleType:
-    return import_module("noisewise.kernels.gram")
-
-
 def _fold(state: "FTRLState") -> None:
     """Move the buffer into the Gram matrix."""
-    _gram().add_gram(state.array, state.gram, np.empty(at.padded(state.dim) ** 2))
-    state.folded = state.count
+    state.remember(gram=full_gram(state), folded=state.count)
+    state.head.buffered = 0  # until here, `folded` says that these rows are in it
 
 
 def _refactor(state: "FTRLState") -> None:
@@ -122,10 +114,7 @@ def _refactor(state: "FTRLState") -> None:
     h.factors += 1
 
 
-@one_thread
 def full_gram(state: "FTRLState") -> Array:
     """Return the Gram matrix of all rows, those in the buffer included."""
-    G = state.gram.copy()
-    for block in state.buffer():
-        G += block.x.T @ block.x
-    return G
+    x = state.views.x[: int(state.head.buffered)]
+    return np.asarray(state.gram + matmul(x.T, x))

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..blas import matmul, one_thread
-from ..engine.numbers import Learners, aligned
+from ..engine.numbers import Learners
 from ..inputs import dimension
 from ..interruptible import interruptible
-from ..kernels.layout import HEADER, check_headers, size
+from ..kernels.layout import HEADER, align, check_headers, size
 from ..printing import OneLine
 from ..protocols import Array
 from ..states import (
@@ -110,7 +110,7 @@ class RidgeMixtureState(OneLine):
 
     def use(self, memory: Array) -> None:
         """Have learners with this memory."""
-        self.memory = aligned(memory)
+        self.memory = align(memory)
         self.learners = Learners(self.memory, self.history.x.shape[1])
 
     def twin(self) -> "RidgeMixtureState":

@@ -238,8 +238,8 @@ class CompiledSolver(Solver):
 
     def fits(self, state: "FTRLState", x: Array, y: Array, w: Array) -> bool:
         """Whether the compiled step takes all rows."""
-        flat = as_contiguous(x).reshape(-1), as_contiguous(y), as_contiguous(w)
-        return bool(self.kernels.first_refused(*flat, state.head.limit) < 0)
+        rows = as_contiguous(x), as_contiguous(y), as_contiguous(w)
+        return bool(self.kernels.first_refused(*rows, state.head.limit) < 0)
 
     def learn(
         self, glm: GLM, state: "FTRLState", x: Array, y: Array, w: Array, scores: bool

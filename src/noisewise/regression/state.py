@@ -123,8 +123,8 @@ class FTRLState(OneLine):
             )
         if (views.unit != 1).any():
             raise ValueError("FTRLState.array holds a unit that is not 1; it is damaged")
-        if self.folded > h.count:
-            raise ValueError(f"FTRLState.folded is {self.folded}, above the count {h.count:g}")
+        if self.folded > h.count or not (keeps_rows or self.folded == h.count - n):
+            raise ValueError(f"FTRLState.folded is {self.folded}; {h.count:g} rows were learnt")
 
     def __getstate__(self) -> dict[str, object]:
         """Return what the state is made of: no views or functions, scratch room cleared."""
@@ -245,14 +245,14 @@ class FTRLState(OneLine):
     def restore(self) -> None:
         """Move all rows to the blocks, though an interrupt came between that and their count."""
         self.head.due = 0.0
+        self._restore_buffer(self.head)
         if self.solver.keeps_rows:
-            self._restore_buffer(self.head)
             self.flush()
 
     def _restore_buffer(self, head: Header) -> float:
-        """Count the rows of the buffer that are not in the blocks."""
-        if self.solver.keeps_rows:
-            head.buffered = head.count - self.rows.absorbed
+        """Count the rows of the buffer that are not in the blocks, or the Gram matrix."""
+        held = self.rows.absorbed if self.solver.keeps_rows else self.folded
+        head.buffered = head.count - held
         return head.buffered
 
     def inverse(self) -> Array:
