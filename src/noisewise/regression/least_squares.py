@@ -100,7 +100,7 @@ class LeastSquares(CompiledSolver):
 
 def _fold(state: "FTRLState") -> None:
     """Move the buffer into the Gram matrix."""
-    state.remember(gram=full_gram(state), folded=state.count)
+    vars(state).update(gram=full_gram(state), folded=state.count)  # one step
     state.head.buffered = 0  # until here, `folded` says that these rows are in it
 
 
