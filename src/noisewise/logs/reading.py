@@ -24,7 +24,7 @@ OTHERS = ("probability", "probabilities", "arms", "slot")
 
 
 class _Decision(NamedTuple):
-    context: dict[str, Any]
+    context: dict[str, object]
     action: str
     reward: float
     probability: float
@@ -133,16 +133,17 @@ def _is_number(value: object) -> TypeGuard[float]:
     return is_number and abs(value) <= LARGEST  # type: ignore[arg-type]
 
 
-def _probabilities(places: Any, p: Any, names: list[str]) -> dict[str, float] | None:
+def _probabilities(places: object, p: object, names: list[str]) -> dict[str, float] | None:
     """Return the probability of each action on offer, None where the line has not all of them."""
     if not isinstance(places, list) or not isinstance(p, list) or len(places) != len(p):
         return None
     if sorted(map(str, places)) != sorted(map(str, range(1, len(names) + 1))):
         return None
-    if not all(map(_is_number, p)):
+    shares = [float(each) for each in p if _is_number(each)]
+    if len(shares) < len(p):
         return None
-    known = {names[int(place) - 1]: float(each) for place, each in zip(places, p, strict=True)}
-    return {name: known[name] for name in names}
+    by_name = {names[int(place) - 1]: each for place, each in zip(places, shares, strict=True)}
+    return {name: by_name[name] for name in names}
 
 
 def _name(action: object, named_by: str | None, place: int) -> str:
@@ -158,31 +159,30 @@ def _name(action: object, named_by: str | None, place: int) -> str:
     return ", ".join(f"{path}={value}" for path, value in features.items()) or str(place)
 
 
-def _features(given: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+def _features(value: object, path: str = "") -> Iterator[tuple[str, object]]:
     """Yield features with their paths; names that begin with _ are none, nor is null."""
-    if isinstance(given, list) and len(given) == 1 and isinstance(given[0], dict):
-        given = given[0]
-    if isinstance(given, dict):
-        pairs = [(key, value) for key, value in given.items() if not key.startswith("_")]
-    elif isinstance(given, list):
-        pairs = [(str(i), value) for i, value in enumerate(given)]
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
+        value = value[0]
+    if isinstance(value, dict):
+        pairs = [(key, part) for key, part in value.items() if not key.startswith("_")]
+    elif isinstance(value, list):
+        pairs = [(str(i), part) for i, part in enumerate(value)]
     else:
-        if given is not None:
-            yield path, given
+        if value is not None:
+            yield path, value
         return
-    for key, value in pairs:
-        yield from _features(value, f"{path}.{key}" if path else key)
+    for key, part in pairs:
+        yield from _features(part, f"{path}.{key}" if path else key)
 
 
-def _columns(rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _columns(rows: list[dict[str, object]]) -> dict[str, Any]:
     """Return features as columns of numbers, or of words where a value is none."""
     log: dict[str, Any] = {}
     for name in dict.fromkeys(name for row in rows for name in row):
         if name in ("action", "reward", *OTHERS):
             raise ValueError(f"a feature of the context is called {name!r}, as a column; rename it")
         values = [row.get(name) for row in rows]
-        if all(each is None or _is_number(each) for each in values):
-            log[name] = [0.0 if each is None else float(each) for each in values]
-        else:
-            log[name] = ["" if each is None else str(each) for each in values]
+        numbers = [float(each or 0) for each in values if each is None or _is_number(each)]
+        words = ["" if each is None else str(each) for each in values]
+        log[name] = numbers if len(numbers) == len(values) else words
     return log
