@@ -44,12 +44,11 @@ from .observations import (
     owner,
     parse,
     refuse_keys_as_features,
-    refuse_pending,
     refuse_unknown,
 )
 from .offers import Offer, Offers, dimension_of, listed_offers, read_offer, read_offers
 from .past_decisions import LearntTable, Names, Reader
-from .plays import play_one, play_slate
+from .plays import Play, play_one, play_slate
 from .randomisation import randomisation
 from .residuals import ResidualScale
 from .reward_scale import LEAST_NOISE
@@ -306,7 +305,7 @@ class Agent:
         if self.arms is None and arms is None:
             raise ValueError("arms is None; pass the arms to choose from")
         try:
-            offer = self._read(arms, actions)
+            offer = read_offer(self.arms, arms, actions, self._learner.clips)
         except ValueError:
             self.watch.refused += self.arms is not None
             raise
@@ -314,8 +313,9 @@ class Agent:
         who = None if subject is None else self.holdout.subject(subject)
         with self._lock, Inside(self):
             if key is not None:
-                refuse_pending([key], self._learner.pending)
-            self._check_holdout([offer], [who], top)
+                self._learner.refuse_pending([key])
+            if self.holdout.share:
+                self._check_holdout([offer], [who], top)
             chosen, p = self._decide(offer, key, sigma, top, with_probabilities, who)
         return (chosen, p) if with_probabilities else chosen
 
@@ -353,8 +353,9 @@ class Agent:
             )
         who = [self.holdout.subject(each) for each in people]
         with self._lock, Inside(self):
-            refuse_pending(names, learner.pending)
-            self._check_holdout(read.each(), who, top)
+            learner.refuse_pending(names)
+            if self.holdout.share:
+                self._check_holdout(read.each(), who, top)
             try:
                 return self._decide_many(read, names, who, top)
             except BaseException:
@@ -362,15 +363,12 @@ class Agent:
                     self._give_up(key)
                 raise
 
-    def _read(self, choices: object, actions: Sequence[str] | None) -> Offer:
-        return read_offer(self.arms, choices, actions, self._learner.clips)
-
     def _check_holdout(
         self, offers: Iterable[Offer], subjects: Sequence[int | None], top: int | None
     ) -> None:
         """Raise where the holdout can't be drawn, or decisions don't belong together."""
-        if self.holdout.share and self.experiment is not None:
-            self.holdout.check(offers, top)
+        self.holdout.check(offers, top)
+        if self.experiment is not None:
             self.experiment.check_subjects(subjects, slates=top is not None)
 
     def _decide_many(
@@ -386,7 +384,7 @@ class Agent:
             ]
         learner.announce(successor=keys[0])
         played, arms = policy.select_many(learner.state, *offers[:3], self.rng)
-        learner.pending.add_many(keys, arms)
+        learner.add_many(keys, arms)
         chosen: list[int] = played.tolist()
         if self.experiment is not None:
             for each, key, k in zip(offers.each(), keys, chosen, strict=True):
@@ -414,29 +412,35 @@ class Agent:
     ) -> tuple[Action | list[Action], Array | None]:
         """Return what to play, and the probabilities of each slot where these are needed."""
         size = 1 if top is None else slates.size_of(top, len(offer.x), self.capacity)
-        learner = self._learner
+        learner, drawn = self._learner, with_probabilities or self._draws
         learner.announce(offer.x, key)
-        chance = self.randomisation, self.holdout, self.rng
-        how = self.policy, learner.state, offer, sigma, with_probabilities or self._draws, subject
-        play = play_one(*how, *chance) if top is None else play_slate(*how, *chance, size)
+        policy, state, rng = learner.scaling.policy, learner.state, self.rng
+        chance = self.randomisation, self.holdout, rng
+        if top is not None:
+            play = play_slate(policy, state, offer, size, sigma, subject, *chance, drawn)
+        else:
+            k = policy.select(state, offer.x, rng, sigma)
+            play = play_one(policy, state, offer, k, subject, *chance) if drawn else Play([k], k)
+        chosen, p = play.chosen, play.probabilities
         if key is None:
             self.watch.given_up += len(learner.give_up(None))
-        self._make_room(size)
-        actions, arms = offer.actions(play.chosen), [offer.x[k].copy() for k in play.chosen]
+        if len(learner.pending.arms) + size > self.capacity:
+            self._make_room(size)
+        actions = offer.actions(chosen)
         if top is None:
-            learner.pending.add(key, arms[0])
+            learner.add(key, offer.x[chosen[0]].copy())
         else:
-            learner.pending.add_slate(key, tuple(actions), arms)
+            learner.add_slate(key, tuple(actions), [offer.x[k].copy() for k in chosen])
         self._note(key, offer, actions, play.preferred)
-        slots, p = learner.pending.newest, play.probabilities
+        if p is None and self.experiment is None:
+            return (actions[0] if top is None else actions), None
+        slots = learner.pending.newest
         if p is not None and self.record.capacity:
-            why = seen(self.policy, learner.state, offer, self.arms, play.chosen)
-            rows = [p] if top is None else p
-            for slot, k, row, each in zip(slots, play.chosen, rows, why, strict=True):
+            why = seen(policy, state, offer, self.arms, chosen)
+            for slot, k, row, each in zip(slots, chosen, np.atleast_2d(p), why, strict=True):
                 self.record.decide(slot, offer.kept(), k, row, each)
         if self.experiment is not None and top is None:
-            k = play.chosen[0]
-            self.experiment.decide(key, offer, k, play.own, subject, play.baseline)
+            self.experiment.decide(key, offer, chosen[0], play.own, subject, play.baseline)
         elif self.experiment is not None:
             for slot in slots:
                 self.experiment.assign(slot, play.baseline, play.subject)
@@ -472,13 +476,14 @@ class Agent:
         key = checked_key(key, self.dim)
         if self.arms is None:
             raise ValueError("the agent has no arms; pass arms=Arms(...) when you create it")
-        offer, learner = self._read(context, [action]), self._learner
+        learner = self._learner
+        offer = read_offer(self.arms, context, [action], learner.clips)
         who = None if subject is None else self.holdout.subject(subject)
         with self._lock, Inside(self):
-            refuse_pending([key], learner.pending)
+            learner.refuse_pending([key])
             learner.announce(offer.x, key)
             self._make_room(1)
-            learner.pending.add(key, offer.x[0].copy())
+            learner.add(key, offer.x[0].copy())
             self._note(key, offer, offer.actions([0]), 0)
             if baseline is not None and self.experiment is not None:
                 self.experiment.assign(key, baseline, who)
@@ -520,7 +525,8 @@ class Agent:
 
         def settle() -> None:
             learnt.append(True)
-            self._settle(given)
+            if self.record.capacity or self.experiment is not None:
+                self._settle(given)
 
         try:
             with self._lock, Inside(self):
@@ -528,9 +534,11 @@ class Agent:
                     refuse_keys_as_features(arm_or_key, pending.arms)
                 if self._unfinished is not None and self._unfinished == given.content:
                     settle()  # the same call was interrupted after all was learnt
+                    self._learner.settle(given)
                 else:
-                    known = "a pending key" if self.arms is not None else "the features of the arm"
-                    refuse_unknown(given.keys, pending.arms, f"pass {known}")
+                    named = self.arms is not None
+                    remedy = "pass a pending key" if named else "pass the features of the arm"
+                    refuse_unknown(given.keys, pending.arms, remedy)
                     self._learner.learn(given, settle)
                 self._unfinished = None
         except BaseException:
@@ -546,7 +554,6 @@ class Agent:
         if self.experiment is not None:
             for key, reward in given.by_key():
                 self.experiment.settle(key, reward)
-        self._learner.settle(given)
 
     def learn_table(
         self,
@@ -786,7 +793,8 @@ class Agent:
             return self._explain_decision(key, arms, actions)
         if self.arms is None and arms is None:
             raise ValueError("arms is None; pass the arms to choose from, or key= of a decision")
-        offer, learner = self._read(arms, actions), self._learner
+        learner = self._learner
+        offer = read_offer(self.arms, arms, actions, learner.clips)
         with self._lock, Inside(self):
             learner.announce(offer.x)
             bounded, caveats = self.unit is None, learner.scaling.caveats

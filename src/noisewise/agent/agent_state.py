@@ -12,7 +12,7 @@ from .. import archive
 from ..inputs import integer
 from ..links import Link
 from ..printing import OneLine
-from ..protocols import Array
+from ..protocols import Array, trait
 from ..states import (
     COUNT,
     NONNEGATIVE,
@@ -26,7 +26,6 @@ from .action_features import Arms
 from .decision_log import Decision, DecisionLog
 from .experiment import ExperimentState, restored
 from .health import Watch
-from .kinds import WithDimension
 from .observations import Action, Key, PendingKey, is_key, is_slot, limits_of
 from .pending import Pending
 from .randomisation import AMONG, check_share
@@ -66,7 +65,7 @@ class AgentState(OneLine):
             raise ValueError("AgentState.keys holds what is no key, or one twice")
         check_array("AgentState.features", x, (len(keys), x.shape[1] if x.ndim == 2 else 0))
         check_rows("AgentState", x)
-        if isinstance(self.state, WithDimension) and self.state.dim != x.shape[1]:
+        if trait(self.state, "dim", x.shape[1]) != x.shape[1]:
             raise ValueError("AgentState.state has another dim than its features")
         if integer("AgentState.capacity", self.capacity) < len(keys):
             raise ValueError(f"AgentState.keys holds more than its capacity {self.capacity}")

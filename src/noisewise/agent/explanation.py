@@ -9,7 +9,7 @@ from ..confidence import Confident
 from ..protocols import AnyPolicy, Array, trait
 from .action_features import Arms
 from .decision_log import Decision, Seen
-from .kinds import SelfAccounting, WithDimension
+from .kinds import is_self_accounting
 from .offers import Offer
 from .reasons import Part, Reason, finite_or_none, mean_of, parts, ranked, reasons
 from .sentences import called, sentence, sum_of
@@ -170,7 +170,7 @@ def explanation(
         origin = arms.numbers_of(usual)
     index = [-math.inf if each.index is None else each.index for each in rows]
     chosen = (index.index(max(index)),) if max(index) > -math.inf else ()
-    if isinstance(policy, SelfAccounting):
+    if is_self_accounting(policy):
         promise = policy.interval(state, offer.x).promise
         return Explanation(rows, promise, policy.learnt(state), origin, chosen)
     promise = ALL if isinstance(policy, Confident) else ""
@@ -182,7 +182,7 @@ def seen(
 ) -> list[Seen]:
     """Return what a record keeps of each chosen arm, so that it can be explained later."""
     scores = index = estimates = explorations = None
-    if isinstance(state, WithDimension):
+    if trait(state, "dim", 0):
         scores, index = ranked(policy, state, offer.x)
     if scores is not None:
         estimates = mean_of(policy, scores)

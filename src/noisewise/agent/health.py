@@ -14,7 +14,6 @@ from ..bandits.self_tuned_ucb_state import SelfTunedUCBState
 from ..printing import count_of
 from ..protocols import AnyPolicy, Array, trait
 from ..states import COUNT, check_fields
-from .kinds import WithDimension
 from .observations import Action, Key, PendingKey, is_key, owner
 from .offers import Offer
 from .reasons import means
@@ -128,7 +127,7 @@ class Watch:
 
     def look(self, policy: AnyPolicy, state: object, offer: Offer, k: int) -> None:
         """Remember whether arm ``k`` is preferred to learn, and whether its context is odd."""
-        estimates = means(policy, state, offer.x) if isinstance(state, WithDimension) else None
+        estimates = means(policy, state, offer.x) if trait(state, "dim", 0) else None
         if estimates is None:
             return
         self.explored = [*self.explored[1 - SAMPLES :], bool(estimates[k] < estimates.max())]

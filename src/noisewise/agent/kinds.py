@@ -5,6 +5,7 @@ import none, which would take a while.
 """
 
 import sys
+from functools import cache
 from typing import TYPE_CHECKING, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
@@ -67,13 +68,6 @@ class Indexed(Protocol):
 
 
 @runtime_checkable
-class IndexedByMean(Indexed, Protocol):
-    """A policy that says whether its index is a score or a mean."""
-
-    index_of: str
-
-
-@runtime_checkable
 class SelfAccounting(Protocol):
     """A policy that has a link and intervals of its own, and says what it has learnt."""
 
@@ -93,22 +87,30 @@ class SelfAccounting(Protocol):
         """Return what was learnt on the way, by name."""
 
 
-@runtime_checkable
-class WithDimension(Protocol):
-    """A state that says how many features an arm has."""
-
-    @property
-    def dim(self) -> int:
-        """The number of features."""
+@cache
+def _provides(kind: type, protocol: type) -> bool:
+    """Return whether a class has the methods of a protocol; to find out takes a while."""
+    return issubclass(kind, protocol)
 
 
-@runtime_checkable
-class WithCoefficients(Protocol):
-    """A state with a coefficient for each feature."""
+def _follows(thing: object, protocol: type) -> bool:
+    kind: type = type(thing)
+    return _provides(kind, protocol)
 
-    @property
-    def theta(self) -> Array:
-        """The coefficients."""
+
+def is_ranking(policy: object) -> TypeGuard[Ranking]:
+    """Return whether a policy ranks arms for several slots itself."""
+    return _follows(policy, Ranking)
+
+
+def is_indexed(policy: object) -> TypeGuard[Indexed]:
+    """Return whether a policy plays the largest index."""
+    return _follows(policy, Indexed)
+
+
+def is_self_accounting(policy: object) -> TypeGuard[SelfAccounting]:
+    """Return whether a policy has a link and intervals of its own."""
+    return _follows(policy, SelfAccounting)
 
 
 def _is(thing: object, module: str, name: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterable
+from itertools import chain
 
 import numpy as np
 
@@ -16,13 +17,22 @@ from ..ownership import Interrupted, refused
 from ..progress import steps
 from ..protocols import AnyPolicy, Array, trait
 from .kinds import Anticipating, Batching, is_ftrl_ucb, is_optimism_state, is_optimistic
-from .observations import Key, Observations, PendingKey, is_key, owner
+from .observations import (
+    Action,
+    Key,
+    Observations,
+    PendingKey,
+    is_key,
+    owner,
+    refuse_pending,
+)
 from .past_decisions import Reader
-from .pending import Pending
+from .pending import Pending, slots_of
 from .reasons import means
 from .residuals import ResidualScale
 from .reward_scale import RewardScaling, Row
 
+SHARED = 32  # decisions of a batch whose arms share memory, given back with the last of them
 TOGETHER, WORK = 10_000, 2e8  # rows of a table in one call, and these times features^2
 PATIENCE = 1.0  # seconds until a progress bar is shown
 
@@ -83,6 +93,30 @@ class RewardLearner:
                 policy.expect(self.state, pending.arms[key])
             pending.newest = pending.newest[1:]
 
+    def refuse_pending(self, keys: list[Key]) -> None:
+        """Raise if a key is pending already, or is there twice."""
+        refuse_pending(keys, self.pending.arms)
+        if self.pending.slates:
+            refuse_pending(keys, self.pending.slates)
+
+    def add(self, key: Key, arm: Array) -> None:
+        """Add a decision, of which the policy does not know yet."""
+        self.pending.newest = (key,)
+        self.pending.arms[key] = arm
+
+    def add_slate(self, key: Key, actions: tuple[Action, ...], arms: list[Array]) -> None:
+        """Add the actions of one decision, of which the policy does not know yet."""
+        pending = self.pending
+        pending.slates[key] = actions
+        pending.newest = slots_of(key, actions)
+        pending.arms.update(zip(pending.newest, arms, strict=True))
+
+    def add_many(self, keys: list[Key], arms: Array) -> None:
+        """Add decisions, of which the policy knows all but the last."""
+        parts = (arms[i : i + SHARED].copy() for i in range(0, len(arms), SHARED))
+        self.pending.arms.update(zip(keys, chain.from_iterable(parts), strict=True))
+        self.pending.newest = (keys[-1],)
+
     def give_up(self, key: Key) -> list[PendingKey]:
         """Take a decision out whose reward will never come; return what was pending of it."""
         pending = self.pending
@@ -107,8 +141,11 @@ class RewardLearner:
 
     def _miscounted(self) -> bool:
         """Whether an interrupt has come between a decision and its being counted."""
-        state = self.state
-        return isinstance(state, SelfTunedUCBState) and state.pending != self.pending.announced
+        state, pending = self.state, self.pending
+        if not isinstance(state, SelfTunedUCBState):
+            return False
+        newest = [key for key in pending.newest if key in pending.arms]
+        return state.pending != len(pending.arms) - len(newest)
 
     def _count_again(self, policy: Anticipating) -> None:
         if isinstance(self.state, SelfTunedUCBState):
@@ -149,11 +186,13 @@ class RewardLearner:
             else:
                 self._learn_batch(given)
             settle()
+            self.settle(given)
         except BaseException as error:
             lost = refused(error) or isinstance(self.state, Interrupted)
             if not lost and self._count() > before:  # the interrupt came later
                 self.scaling = self._next or self.scaling
                 settle()
+                self.settle(given)
             raise
 
     def settle(self, given: Observations) -> None:
@@ -184,7 +223,8 @@ class RewardLearner:
 
         They are checked, but for those that `update` checks: the reward of an arm that was chosen.
         """
-        if given.keys and self.scaling.fixed:
+        _, unit, scale = self.scaling
+        if given.keys and unit is None and scale is None:
             key = given.keys[0]
             return self.pending.arms[key], given.rewards[0], given.sds[0], given.trials[0]
         return self._rows(given)[0]
@@ -197,9 +237,10 @@ class RewardLearner:
 
     def _learn_row(self, row: Row) -> None:
         """Learn one reward, and what follows from it for unit and scale."""
-        if self.scaling.fixed:
+        policy, unit, scale = self.scaling
+        if unit is None and scale is None:
             x, y, sd, n = row
-            self.policy.update(self.state, x, y, self.sigma / math.sqrt(n) if sd is None else sd)
+            policy.update(self.state, x, y, self.sigma / math.sqrt(n) if sd is None else sd)
             return
         scaled = self.scaling.after(self.state, row, self.sigma)
         if scaled is None:  # its past is reweighted

@@ -111,7 +111,7 @@ def parse(
         _refuse_neither(each)
     n = len(whose)
     sds = [None] * n if sigma is None else _levels("sigma", sigma, n, single)
-    ns = _levels("trials", 1.0 if trials is None else trials, n, single)
+    ns = [1.0] * n if trials is None else _levels("trials", trials, n, single)
     return Observations(whose, np.atleast_1d(y).tolist(), sds, ns, single)
 
 
@@ -200,7 +200,7 @@ def batch_keys(keys: object, most: int, dim: int) -> list[Key]:
     return checked
 
 
-def refuse_pending(keys: Sequence[Key], pending: Container[Key]) -> None:
+def refuse_pending(keys: Sequence[Key], pending: Container[object]) -> None:
     """Raise if a key is pending already, or is there twice."""
     for key in filter(pending.__contains__, keys):
         raise ValueError(

@@ -30,17 +30,13 @@ def play_one(
     policy: AnyPolicy,
     state: object,
     offer: Offer,
-    sigma: Array | None,
-    drawn: bool,
+    preferred: int,
     subject: int | None,
     randomisation: Randomisation,
     holdout: Holdout,
     rng: np.random.Generator,
 ) -> Play:
-    """Return one arm to play, with probabilities if ``drawn``."""
-    preferred = policy.select(state, offer.x, rng, sigma)
-    if not drawn:
-        return Play([preferred], preferred)
+    """Return the arm to play where the policy prefers one, and probabilities."""
     k, own = randomisation.draw(policy, state, offer.x, preferred, rng)
     if not holdout.share:
         return Play([k], preferred, own, own)
@@ -52,13 +48,13 @@ def play_slate(
     policy: AnyPolicy,
     state: object,
     offer: Offer,
+    size: int,
     sigma: Array | None,
-    drawn: bool,
     subject: int | None,
     randomisation: Randomisation,
     holdout: Holdout,
     rng: np.random.Generator,
-    size: int,
+    drawn: bool,
 ) -> Play:
     """Return several arms to play, best first, with probabilities in each slot if ``drawn``."""
     best, p, baseline = slates.ranked(policy, state, offer.x, size, rng, sigma), None, False

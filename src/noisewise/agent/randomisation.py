@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..inputs import finite, one_of
-from ..protocols import AnyPolicy, Array
-from .kinds import Indexed, WithDimension
+from ..protocols import AnyPolicy, Array, trait
 from .reasons import checked_arms, ranked
 
 AMONG = ("plausible", "all")
@@ -72,9 +71,8 @@ def randomisation(policy: AnyPolicy, state: object, share: object, among: object
     if checked.among == "all" and not checked.share:
         raise ValueError("among is 'all', but no decision is drawn; pass randomise=0.05, say")
     if checked.share and checked.among == "plausible":
-        scores = None
-        if isinstance(policy, Indexed) and isinstance(state, WithDimension):
-            scores, _ = ranked(policy, state, np.zeros((1, state.dim)))
-        if scores is None:
+        dim = trait(state, "dim", 0)
+        scores, index = ranked(policy, state, np.zeros((1, dim))) if dim else (None, None)
+        if scores is None or index is None:
             raise ValueError(f"among is 'plausible', but {policy} has no index; pass among='all'")
     return checked

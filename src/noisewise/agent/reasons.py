@@ -12,16 +12,13 @@ from ..bandits.arms import candidates, model_of, norm_bound
 from ..blas import matmul
 from ..confidence import Confident, Ellipsoid, score_bounds
 from ..glm import GLM
-from ..protocols import AnyPolicy, Array
+from ..protocols import AnyPolicy, Array, trait
 from .kinds import (
-    Indexed,
-    IndexedByMean,
-    SelfAccounting,
-    WithCoefficients,
-    WithDimension,
     is_ftrl_ucb,
+    is_indexed,
     is_mor_ucb,
     is_optimism_state,
+    is_self_accounting,
 )
 
 Part = tuple[str, float]
@@ -90,7 +87,7 @@ class Reason:
 
 def checked_arms(policy: AnyPolicy, state: object, arms: ArrayLike) -> Array:
     """Return arms if the policy can choose among them."""
-    dim = state.dim if isinstance(state, WithDimension) else np.atleast_2d(arms).shape[1]
+    dim = trait(state, "dim", 0) or np.atleast_2d(arms).shape[1]
     return candidates(arms, dim, norm_bound(policy, "feature_bound") or np.inf)
 
 
@@ -102,7 +99,7 @@ def means(policy: AnyPolicy, state: object, x: Array) -> Array | None:
 
 def mean_of(policy: object, scores: Array) -> Array:
     """Return the mean reward at each score."""
-    if isinstance(policy, SelfAccounting):
+    if is_self_accounting(policy):
         return policy.mean_of(scores)
     return np.asarray((model_of(policy) or GLM()).mean(scores))
 
@@ -113,10 +110,10 @@ def ranked(policy: AnyPolicy, state: object, x: Array) -> tuple[Array | None, Ar
 
 
 def _index(policy: AnyPolicy, state: object, x: Array) -> Array | None:
-    if not isinstance(policy, Indexed):
+    if not is_indexed(policy):
         return None
     index = policy.index(state, x)
-    if isinstance(policy, IndexedByMean) and policy.index_of == "mean":
+    if trait(policy, "index_of", "score") == "mean":
         index = (model_of(policy) or GLM()).score(index)
     return index
 
@@ -131,12 +128,13 @@ def parts(
     scores = _scores(policy, state, x, None)
     if scores is None:
         return [()] * len(x)
-    if isinstance(policy, SelfAccounting):
+    if is_self_accounting(policy):
         added = policy.contributions(state, x)
-    elif isinstance(state, WithCoefficients) and state.theta.shape == x.shape[1:]:
-        added = x * state.theta
     else:
-        return [()] * len(x)
+        theta = trait(state, "theta", np.empty(0))
+        if theta.shape != x.shape[1:]:
+            return [()] * len(x)
+        added = x * theta
     distinct = {name: i for i, name in enumerate(dict.fromkeys(names))}
     if len(distinct) < len(names):
         together = np.zeros((len(distinct), len(x)))
@@ -165,7 +163,7 @@ def reasons(
         estimate, index = mean_of(policy, scores), _index(policy, state, x)
         if index is not None:
             bonus, exploration = index - scores, mean_of(policy, index) - estimate
-    if isinstance(policy, SelfAccounting):
+    if is_self_accounting(policy):
         lower, upper = map(np.asarray, policy.interval(state, x))
     elif isinstance(policy, Confident):
         sets = policy.confidence(state)
@@ -198,8 +196,8 @@ def _bounds(
     bound = bound if bounded else None
     valid = PRINTED if is_mor_ucb(policy) and policy.as_printed else ""
     valid = ESTIMATED if is_ftrl_ucb(policy) and policy.noise == "estimated" else valid
-    if bound is not None and scores is not None and isinstance(state, WithCoefficients):
-        length = float(np.linalg.norm(state.theta))
+    if bound is not None and scores is not None:
+        length = float(np.linalg.norm(trait(state, "theta", np.empty(0))))
         if _outgrown(policy, state, x, scores, bound):
             valid, bound = OUTGROWN.format(bound), None
         elif length > CLOSE * bound:
@@ -233,9 +231,11 @@ def _layers(policy: AnyPolicy, state: object, x: Array) -> Array | None:
 
 def _scores(policy: AnyPolicy, state: object, x: Array, layer: Array | None) -> Array | None:
     """Return the estimated score of each arm, in the layer behind its index."""
-    if isinstance(policy, SelfAccounting):
+    if is_self_accounting(policy):
         return policy.scores(state, x)
     if layer is not None and is_optimism_state(state):
         thetas = np.array([each.theta for each in state.layers] + [np.zeros(state.dim)])
         return np.asarray(np.einsum("ij,ij->i", x, thetas[layer]))
-    return matmul(x, state.theta) if isinstance(state, WithCoefficients) else None
+    none: Array | None = None
+    theta = trait(state, "theta", none)
+    return None if theta is None else matmul(x, theta)

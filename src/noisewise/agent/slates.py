@@ -7,8 +7,8 @@ import numpy as np
 
 from ..bandits.arms import best_first
 from ..inputs import integer, shown
-from ..protocols import AnyPolicy, Array
-from .kinds import Indexed, Ranking, WithDimension
+from ..protocols import AnyPolicy, Array, trait
+from .kinds import is_indexed, is_ranking
 from .observations import Action, Key, Slot, checked_key, is_key, is_slot, owner
 from .pending import Pending
 from .randomisation import Randomisation
@@ -41,10 +41,11 @@ def ranked(
     A policy with a method ``select_top`` ranks them itself. One that has no index, or no finite one
     of these arms, chooses one by one among the rest.
     """
-    if isinstance(policy, Ranking):
+    if is_ranking(policy):
         return policy.select_top(state, x, rng, top).tolist()
-    if isinstance(policy, Indexed) and isinstance(state, WithDimension):
-        index = policy.index(state, checked_arms(policy, state, x))
+    arms = checked_arms(policy, state, x) if trait(state, "dim", 0) else None
+    if arms is not None and is_indexed(policy):
+        index = policy.index(state, arms)
         order = best_first(np.where(np.isnan(index), -np.inf, index), top)
         if np.isfinite(index[order]).all():
             return order.tolist()
