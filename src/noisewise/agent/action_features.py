@@ -196,8 +196,8 @@ class Arms:
         """Return the fields, without what was computed from them."""
         return {name: vars(self)[name] for name in self.__dataclass_fields__}
 
-    def __setstate__(self, held: dict[str, object]) -> None:
-        vars(self).update(held)
+    def __setstate__(self, parts: dict[str, object]) -> None:
+        vars(self).update(parts)
 
     def __call__(self, context: object = None, actions: Sequence[str] | None = None) -> Array:
         """Return the arms of a context, (K, dim), one for each action or for those given."""

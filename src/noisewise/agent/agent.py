@@ -518,42 +518,42 @@ class Agent:
         if pending.slates or pending.last[1]:
             slots = slates.rewards_of(pending, arm_or_key, reward, sigma, trials)
         if slots is not None:
-            given = parse(*slots, self.rewards, self.dim)
+            observed = parse(*slots, self.rewards, self.dim)
         else:
-            given = parse(arm_or_key, reward, sigma, trials, self.rewards, self.dim)
+            observed = parse(arm_or_key, reward, sigma, trials, self.rewards, self.dim)
         learnt: list[bool] = []  # that it is too late to learn nothing
 
-        def settle() -> None:
+        def record_rewards() -> None:
             learnt.append(True)
             if self.record.capacity or self.experiment is not None:
-                self._settle(given)
+                self._record_rewards(observed)
 
         try:
             with self._lock, Inside(self):
-                if given.single and isinstance(arm_or_key, list | tuple) and not given.keys:
+                if observed.single and isinstance(arm_or_key, list | tuple) and not observed.keys:
                     refuse_keys_as_features(arm_or_key, pending.arms)
-                if self._unfinished is not None and self._unfinished == given.content:
-                    settle()  # the same call was interrupted after all was learnt
-                    self._learner.settle(given)
+                if self._unfinished is not None and self._unfinished == observed.content:
+                    record_rewards()  # the same call was interrupted after all was learnt
+                    self._learner.release(observed)
                 else:
                     named = self.arms is not None
                     remedy = "pass a pending key" if named else "pass the features of the arm"
-                    refuse_unknown(given.keys, pending.arms, remedy)
-                    self._learner.learn(given, settle)
+                    refuse_unknown(observed.keys, pending.arms, remedy)
+                    self._learner.learn(observed, record_rewards)
                 self._unfinished = None
         except BaseException:
             if learnt:
-                self._unfinished = given.content
+                self._unfinished = observed.content
             raise
 
-    def _settle(self, given: Observations) -> None:
+    def _record_rewards(self, observed: Observations) -> None:
         """Note that decisions have their rewards; again is the same."""
         if self.record.capacity:
-            for key, reward in given.by_key():
-                self.record.settle(key, reward)
+            for key, reward in observed.by_key():
+                self.record.record_reward(key, reward)
         if self.experiment is not None:
-            for key, reward in given.by_key():
-                self.experiment.settle(key, reward)
+            for key, reward in observed.by_key():
+                self.experiment.record_reward(key, reward)
 
     def learn_table(
         self,

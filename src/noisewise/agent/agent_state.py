@@ -102,8 +102,8 @@ def _check_slates(slates: list[tuple[Key, tuple[Action, ...]]], keys: list[Pendi
         and isinstance(each[1], tuple) and all(isinstance(part, str | int) for part in each[1])
         for each in slates
     )  # fmt: skip
-    known = dict(slates) if fits else {}
-    last = {key: len(actions) - 1 for key, actions in known.items()}
+    actions_of = dict(slates) if fits else {}
+    last = {key: len(actions) - 1 for key, actions in actions_of.items()}
     if not fits or last.keys() != pending.keys() or any(last[k] < pending[k] for k in last):
         raise ValueError("AgentState.slates holds other slates than those that are pending")
 

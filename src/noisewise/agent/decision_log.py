@@ -76,7 +76,7 @@ class DecisionLog:
         self._pending[key] = self._next
         self._put(Decision(key, offer, chosen, tuple(probabilities.tolist()), None, *seen))
 
-    def settle(self, key: PendingKey, reward: float) -> None:
+    def record_reward(self, key: PendingKey, reward: float) -> None:
         """Keep the reward of a decision; again is the same."""
         at = self._pending.get(key)
         if at in self.decisions:

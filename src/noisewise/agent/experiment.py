@@ -173,12 +173,12 @@ class Experiment:
         if len(self._waiting) > self.capacity:
             self._pass(self._first)
 
-    def settle(self, key: PendingKey, reward: float) -> None:
+    def record_reward(self, key: PendingKey, reward: float) -> None:
         """Keep the reward of a decision; again is the same."""
         at = self._keys.get(key, -1)
-        held = self._waiting.get(at)
-        if held is not None:
-            self._waiting[at] = held[0], reward
+        entry = self._waiting.get(at)
+        if entry is not None:
+            self._waiting[at] = entry[0], reward
         self._keys.pop(key, None)
         if at == self._first:
             self._advance()
@@ -198,9 +198,9 @@ class Experiment:
     def _advance(self) -> None:
         """Count decisions up to the first that waits for its reward."""
         while self._first in self._waiting:
-            held = self._waiting[self._first]
-            if held is not None:
-                assignment, reward = held
+            entry = self._waiting[self._first]
+            if entry is not None:
+                assignment, reward = entry
                 if reward is None:
                     break
                 self._ready.append((assignment, float(reward)))

@@ -100,8 +100,8 @@ class Watch:
     def __getstate__(self) -> dict[str, object]:
         return {**vars(self), "since": list(self.since.items())}
 
-    def __setstate__(self, held: dict[str, object]) -> None:
-        vars(self).update(held)
+    def __setstate__(self, parts: dict[str, object]) -> None:
+        vars(self).update(parts)
         self.since = dict(self.since)
 
     def copy(self) -> Watch:

@@ -177,30 +177,30 @@ class RewardLearner:
             if not np.array_equal(_sorted(counted), _sorted(own)):
                 raise ValueError("the policy counts other decisions than those that are pending")
 
-    def learn(self, given: Observations, settle: Callable[[], None]) -> None:
-        """Learn rewards, then ``settle`` them, also if an interrupt comes between the two."""
+    def learn(self, observed: Observations, record: Callable[[], None]) -> None:
+        """Learn rewards, then ``record`` them, also if an interrupt comes between the two."""
         before, self._next = self._count(), None
         try:
-            if given.single:
-                self._learn_row(self._row(given))
+            if observed.single:
+                self._learn_row(self._row(observed))
             else:
-                self._learn_batch(given)
-            settle()
-            self.settle(given)
+                self._learn_batch(observed)
+            record()
+            self.release(observed)
         except BaseException as error:
             lost = refused(error) or isinstance(self.state, Interrupted)
             if not lost and self._count() > before:  # the interrupt came later
                 self.scaling = self._next or self.scaling
-                settle()
-                self.settle(given)
+                record()
+                self.release(observed)
             raise
 
-    def settle(self, given: Observations) -> None:
+    def release(self, observed: Observations) -> None:
         """Take decisions that have their rewards out of the pending ones; again is the same."""
-        if not given.single:  # each was released when its reward was learnt
-            self.pending.drop(given.keys)
+        if not observed.single:  # each was released when its reward was learnt
+            self.pending.drop(observed.keys)
             return
-        for key in given.keys:
+        for key in observed.keys:
             self._release(key)
 
     def after_table(self, past: Reader, progress: bool | None) -> RewardLearner:
@@ -218,21 +218,21 @@ class RewardLearner:
             policy.update_many(twin.state, x, y, sd, np.zeros(len(at), np.int64))
         return twin
 
-    def _row(self, given: Observations) -> Row:
+    def _row(self, observed: Observations) -> Row:
         """Return features, reward, sd or None, and trials of a single reward.
 
         They are checked, but for those that `update` checks: the reward of an arm that was chosen.
         """
         _, unit, scale = self.scaling
-        if given.keys and unit is None and scale is None:
-            key = given.keys[0]
-            return self.pending.arms[key], given.rewards[0], given.sds[0], given.trials[0]
-        return self._rows(given)[0]
+        if observed.keys and unit is None and scale is None:
+            key = observed.keys[0]
+            return self.pending.arms[key], observed.rewards[0], observed.sds[0], observed.trials[0]
+        return self._rows(observed)[0]
 
-    def _rows(self, given: Observations) -> list[Row]:
+    def _rows(self, observed: Observations) -> list[Row]:
         return [
             (*observation(x, y, 1.0, self.dim, self.longest)[:2], sd, n)
-            for x, y, sd, n in given.rows(self.pending.arms)
+            for x, y, sd, n in observed.rows(self.pending.arms)
         ]
 
     def _learn_row(self, row: Row) -> None:
@@ -251,18 +251,18 @@ class RewardLearner:
         self._next.policy.update(self.state, row[0], row[1], sigma)
         self.scaling = self._next
 
-    def _learn_batch(self, given: Observations) -> None:
+    def _learn_batch(self, observed: Observations) -> None:
         """Learn many rewards in one call of the policy, where that can be."""
         policy = self.batching
         if policy is None or not self.scaling.fixed:
-            rows = zip(self._rows(given), given.whose, strict=True)
+            rows = zip(self._rows(observed), observed.whose, strict=True)
             scaling, state = self._learnt_on_copy(rows)
             vars(self).update(scaling=scaling, state=state)
             return
-        y, newest = np.array(given.rewards), self.pending.newest
-        x = observations(given.features(self.pending.arms), y, self.dim, self.longest)
-        counted = [is_key(each) and each not in newest for each in given.whose]
-        spreads = given.spreads(self.sigma)
+        y, newest = np.array(observed.rewards), self.pending.newest
+        x = observations(observed.features(self.pending.arms), y, self.dim, self.longest)
+        counted = [is_key(each) and each not in newest for each in observed.whose]
+        spreads = observed.spreads(self.sigma)
         policy.update_many(self.state, x, y, spreads, np.array(counted, np.int64))
 
     def _learnt_on_copy(self, rows: Iterable[tuple[Row, object]]) -> tuple[RewardScaling, object]:

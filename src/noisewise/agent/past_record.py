@@ -50,12 +50,12 @@ def shares(
 
 
 def decision(
-    arms: Arms | None, row: object, clip: bool, taken: int, known: Shares, reward: float
+    arms: Arms | None, row: object, clip: bool, taken: int, probabilities: Shares, reward: float
 ) -> Decision:
     """Return a decision that was taken, as the record keeps it; ``row`` is a context or matrix."""
-    places = tuple(known)
+    places = tuple(probabilities)
     if arms is None:
         offer: KeptOffer = np.array(row, dtype=np.float64)
     else:
         offer = arms.read(row, clip), places
-    return Decision(None, offer, places.index(taken), tuple(known.values()), reward)
+    return Decision(None, offer, places.index(taken), tuple(probabilities.values()), reward)
