@@ -70,7 +70,8 @@ class Difference:
                 )
         else:
             verdict = "it contains 0, so it is open which of them earns more"
-        return f"{earned}: a difference of {self._rounded(self.value, '+')}, {level} {ends}; {verdict}."
+        gap = self._rounded(self.value, "+")
+        return f"{earned}: a difference of {gap}, {level} {ends}; {verdict}."
 
     def _rounded(self, value: float, sign: str = "") -> str:
         """Return a number to the third digit of the width of the interval."""
