@@ -448,9 +448,10 @@ class Agent:
 
     def _note(self, key: Key, offer: Offer, actions: list[Action], preferred: int) -> None:
         """Remember for `health` what was chosen, and what the policy preferred."""
-        if self.watch.note(key, actions):
-            self.watch.look(self.policy, self.state, offer, preferred)
-        self.watch.forget_all_but(self._learner.pending.arms)
+        watch = self.watch
+        if watch.note(key, actions):
+            watch.look(self.policy, self.state, offer, preferred)
+        watch.forget_all_but(self._learner.pending.arms)
 
     def adopt(
         self,

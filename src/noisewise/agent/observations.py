@@ -162,8 +162,7 @@ def are_plain(things: list[object]) -> TypeGuard[list[Key]]:
     """Return whether all are keys of the usual types, and need no further look."""
     kinds = {*map(type, things)}
     if kinds == {int}:
-        integers = [each for each in things if isinstance(each, int)]
-        return min(integers) > -LARGEST_KEY and max(integers) < LARGEST_KEY
+        return all(map(is_key, things))
     return kinds <= {str, UUID, type(None)}
 
 
@@ -207,7 +206,7 @@ def refuse_pending(keys: Sequence[Key], pending: Container[object]) -> None:
             f"key {key!r} is pending already: its decision was taken and has no reward yet; keep "
             "the answer of that call, or pass another key"
         )
-    if len(set(keys)) < len(keys):
+    if len(keys) > 1 and len(set(keys)) < len(keys):
         raise ValueError("keys holds one twice; pass another for each decision")
 
 
