@@ -233,7 +233,13 @@ def parameter_call(rng, spec, _):
 
 def snapshot(thing):
     if isinstance(thing, nw.Agent):
-        held = thing.state, list(thing._pending.arms.items()), thing.scale, thing.unit, thing.policy
+        held = (
+            thing.state,
+            list(thing._learner.pending.arms.items()),
+            thing.scale,
+            thing.unit,
+            thing.policy,
+        )
         return pickle.dumps((*held, thing.dropped, thing.rng.bit_generator.state))
     return pickle.dumps(thing)
 

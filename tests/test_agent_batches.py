@@ -26,7 +26,9 @@ def in_use(state):
 def alike(one, two):
     """Two agents hold the same, their generators and what they wait for included."""
     equal = same(in_use(one.state), in_use(two.state)) and one.waiting == two.waiting
-    known = one._pending.newest == two._pending.newest and one.dropped == two.dropped
+    known = (
+        one._learner.pending.newest == two._learner.pending.newest and one.dropped == two.dropped
+    )
     return equal and known and one.rng.bit_generator.state == two.rng.bit_generator.state
 
 
@@ -210,7 +212,7 @@ def test_batches_that_were_interrupted_may_be_repeated(family, when):
     for agent in (one, two):
         assert agent.waiting == ("a",)
         assert agent.explain(arms[0]).learnt["rewards pending"] == 1
-        agent._pending.check(agent.state)
+        agent._learner.check_pending()
     assert one.state.count == two.state.count == 4
 
 

@@ -155,7 +155,7 @@ def test_an_interrupt_leaves_pending_decisions_right(verb, at_call, when):
     assert agent.waiting == ("k5", "m0", "m1")
     assert counted(agent) == 3
     state = agent.state
-    agent._pending.check(state)
+    agent._learner.check_pending()
     z = np.hstack([state.pending_arms, np.ones((3, 1))])
     close(state.matrix.pending, z.T * state.decisions[:3, -1] @ z, 1e-12)
     ridge = 2 * state.ridge * state.vector.scale
@@ -204,7 +204,7 @@ def test_a_first_reward_that_is_refused_weighs_nothing():
 def test_policies_that_count_no_decisions_are_left_alone():
     for policy in POLICIES:
         anticipates = hasattr(policy, "expect")
-        assert nw.Agent(policy, 3)._pending.anticipates == anticipates
+        assert (nw.Agent(policy, 3)._learner._anticipating is not None) == anticipates
         assert anticipates == isinstance(policy, nw.SelfTunedUCB)
 
 

@@ -7,7 +7,7 @@ import pytest
 from instances import POLICIES, sphere
 
 import noisewise as nw
-from noisewise.agent.reasons import Indexed
+from noisewise.agent.kinds import Indexed
 from noisewise.bandits.arms import best_first
 from noisewise.checks.comparison import same
 

@@ -12,7 +12,7 @@ from instances import close, exact, sphere
 
 import noisewise as nw
 from noisewise import files
-from noisewise.agent import agent as home
+from noisewise.agent.learning import RewardLearner
 from noisewise.kernels.self_tuned_ucb_numbers import KnownNumbers, M
 from noisewise.ownership import Owned
 
@@ -28,11 +28,11 @@ def impatient_threads():
 
 def share(agent, count, threads=8, dim=4):
     """Let threads choose and learn; return the rows in the order they were learnt."""
-    order, learn = [], home.Agent._learn_row
+    order, learn = [], RewardLearner._learn_row
 
-    def noted(agent, row):
+    def noted(learner, row):
         order.append(row)
-        learn(agent, row)
+        learn(learner, row)
 
     def work(seed):
         rng = np.random.default_rng(seed)
@@ -45,7 +45,7 @@ def share(agent, count, threads=8, dim=4):
                 agent.learn(f"{seed}-{t}", y[t])
 
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(threads) as pool:
-        patch.setattr(home.Agent, "_learn_row", noted)
+        patch.setattr(RewardLearner, "_learn_row", noted)
         list(pool.map(work, range(threads)))
     return order
 
@@ -53,7 +53,7 @@ def share(agent, count, threads=8, dim=4):
 def serial(make, order):
     agent = make(4)
     for row in order:
-        agent._learn_row(row)
+        agent._learner._learn_row(row)
     return agent
 
 
@@ -79,7 +79,7 @@ def serial_state(agent):
 def test_eight_threads_share_an_agent(make, count):
     """What they have taught it is what one thread teaches it in the same order, to the bit."""
     agent, first = make(4), (np.full(4, 0.5), 1.0, None, 1.0)
-    agent._learn_row(first)  # before it decisions count for the scale of arms
+    agent._learner._learn_row(first)  # before it decisions count for the scale of arms
     order = [first, *share(agent, count)]
     alone = serial(make, order)
     assert agent.state.count == len(order) == 8 * count + 1

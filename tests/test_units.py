@@ -10,7 +10,7 @@ from instances import sphere
 
 import noisewise as nw
 from noisewise import environments as env
-from noisewise.agent import reward_scale
+from noisewise.agent.reward_scale import RewardScaling
 
 RNG = np.random.default_rng
 
@@ -29,7 +29,7 @@ def test_a_mean_of_many_trials_counts_with_their_share_of_the_sd():
     policy, x, scale = nw.FTRLUCB(radius="practical"), np.array([0.6, 0.8]), nw.ResidualScale()
     one, other = policy.start(2), policy.start(2)
     row = x, 0.4, None, 9
-    after, sigma = reward_scale.prepare(policy, one, row, 1.0, None, scale, copied=True)
+    after, sigma = RewardScaling(policy, None, scale).after(one, row, 1.0, copied=True)
     policy.update(one, x, 0.4, sigma)
     sd = np.sqrt(1 + 2 / 3 * (9 * 0.4**2 - 1))
     assert after.scale.sd == pytest.approx(sd)

@@ -70,7 +70,7 @@ def learn():
 
 # at most so many files, and so many calls between them
 WALKS = {update: (9, 240), interval: (19, 107), fit: (22, 167), estimated_interval: (30, 312),
-         choose: (14, 27), learn: (9, 14)}  # fmt: skip
+         choose: (14, 26), learn: (9, 14)}  # fmt: skip
 
 
 def walk(prepare):

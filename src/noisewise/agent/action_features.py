@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,14 @@ from . import context_fields
 from .context_fields import Field, Value
 
 INTERACTIONS = ("full", "shared")
+
+
+class Layout(TypedDict, total=False):
+    """How rows end, as parameters of `SelfTunedUCB`."""
+
+    blocks: int
+    context: int
+    shared: bool
 
 
 @dataclass(frozen=True)
@@ -85,12 +93,14 @@ class Arms:
         for name, rows in (("fields", fields), ("features", features)):
             if not isinstance(rows, tuple | list | None):
                 raise ValueError(f"{name} is {shown(rows)}; pass a tuple, or leave it out")
-        named, given = _actions(actions)
-        if given and fields is None:
-            fields = _fields_of(given)
+        named, described = _actions(actions)
+        if described and fields is None:
+            fields = _fields_of(described)
         if features is None:
-            features = tuple(context_fields.read("action", fields or (), each) for each in given)
-        held: dict[str, object] = {
+            features = tuple(
+                context_fields.read("action", fields or (), each) for each in described
+            )
+        values: dict[str, object] = {
             "actions": named,
             "interactions": interactions,
             "context": None if context is None else context_fields.declared(context),
@@ -98,7 +108,7 @@ class Arms:
             "fields": () if fields is None else context_fields.declared(tuple(fields)),
             "features": features,
         }
-        for name, value in held.items():
+        for name, value in values.items():
             object.__setattr__(self, name, value)
         if interactions is not None:
             one_of("interactions", interactions, INTERACTIONS)
@@ -117,10 +127,10 @@ class Arms:
             )
 
     @property
-    def layout(self) -> dict[str, Any]:
+    def layout(self) -> Layout:
         """How rows end: the number of blocks a (1, c), of columns of c, and whether a are features.
 
-        Empty where no context enters. These are parameters of `SelfTunedUCB`.
+        Empty where no context enters.
         """
         columns = context_fields.columns(self._declared) if self.interactions else []
         if not columns:
@@ -186,16 +196,16 @@ class Arms:
         """Return the fields, without what was computed from them."""
         return {name: vars(self)[name] for name in self.__dataclass_fields__}
 
-    def __setstate__(self, held: dict[str, object]) -> None:
-        vars(self).update(held)
+    def __setstate__(self, parts: dict[str, object]) -> None:
+        vars(self).update(parts)
 
     def __call__(self, context: object = None, actions: Sequence[str] | None = None) -> Array:
         """Return the arms of a context, (K, dim), one for each action or for those given."""
-        known = self
+        arms = self
         if self.context is None and self.interactions is not None:
             fields = () if context is None else context_fields.of_example(context)
-            known = replace(self, context=fields)
-        return known.matrix(known.read(context), actions)
+            arms = replace(self, context=fields)
+        return arms.matrix(arms.read(context), actions)
 
     def read(self, context: object, clip: bool = False) -> tuple[Value, ...]:
         """Return the values of the declared fields, checked; others are left out.
@@ -204,8 +214,8 @@ class Arms:
         """
         if self.interactions is None or not self._declared:
             return ()
-        given = () if context is None else context
-        values = context_fields.read("context", self._declared, given, self.most(clip))
+        row = () if context is None else context
+        values = context_fields.read("context", self._declared, row, self.most(clip))
         return tuple(
             max(-self.limit, min(value, self.limit)) if isinstance(value, float) else value
             for value in values
@@ -254,14 +264,14 @@ class Arms:
         """Return where actions stand among all."""
         if actions is None:
             return list(range(len(self.actions)))
-        given = [actions] if isinstance(actions, str) else [str(each) for each in actions]
-        unknown = [each for each in given if each not in self.actions]
-        if unknown or not given or len(set(given)) < len(given):
+        names = [actions] if isinstance(actions, str) else [str(each) for each in actions]
+        unknown = [each for each in names if each not in self.actions]
+        if unknown or not names or len(set(names)) < len(names):
             raise ValueError(
                 f"actions is {shown(actions)}; pass different ones of {shown(list(self.actions))}, "
                 "and add new ones by with_actions"
             )
-        return [self.actions.index(each) for each in given]
+        return [self.actions.index(each) for each in names]
 
     def with_actions(self, actions: Iterable[object] | Mapping[str, object]) -> Arms:
         """Return arms with new actions, whose columns stay where they are.
@@ -269,24 +279,26 @@ class Arms:
         >>> Arms(["a"], context=[], reserve=2).with_actions(["b"])().tolist()
         [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
         """
-        named, given = _actions(actions)
+        named, described = _actions(actions)
         taken = len(named) if self._blocks else 0
         if taken > self.reserve:
             raise ValueError(
                 f"actions is {shown(list(named))}, and {self.reserve} blocks are reserved; pass a "
                 "larger reserve before the agent starts, or describe actions by features"
             )
-        if bool(given) != bool(self.fields):
+        if bool(described) != bool(self.fields):
             has = "have" if self.fields else "have no"
             raise ValueError(f"actions is {shown(actions)}, but actions so far {has} features")
-        rows = tuple(context_fields.read("action", self.fields, each) for each in given)
+        rows = tuple(context_fields.read("action", self.fields, each) for each in described)
         return replace(
             self, actions=(*self.actions, *named), reserve=self.reserve - taken,
             features=(*self.features, *rows),
         )  # fmt: skip
 
 
-def _actions(actions: Iterable[object] | Mapping[str, object]) -> tuple[tuple[str, ...], list[Any]]:
+def _actions(
+    actions: Iterable[object] | Mapping[str, object],
+) -> tuple[tuple[str, ...], list[object]]:
     """Return the names of actions, and what each is described by."""
     if isinstance(actions, str | bytes) or not isinstance(actions, Iterable):
         raise ValueError(f"actions is {shown(actions)}; pass a list of names or a dictionary")
@@ -296,14 +308,16 @@ def _actions(actions: Iterable[object] | Mapping[str, object]) -> tuple[tuple[st
     return named, list(actions.values()) if isinstance(actions, Mapping) else []
 
 
-def _fields_of(given: list[Any]) -> tuple[Field, ...]:
+def _fields_of(described: list[object]) -> tuple[Field, ...]:
     """Return the fields of actions: words have a column each."""
-    if not context_fields.is_keyed(given[0]):
-        return tuple((f"a{i}", None) for i in range(len(np.atleast_1d(given[0]))))
-    fields = []
-    for name in given[0]:
-        values = [each[name] for each in given if name in each]
+    first = described[0]
+    if not context_fields.is_keyed(first):
+        return tuple((f"a{i}", None) for i in range(len(np.atleast_1d(np.asarray(first)))))
+    rows = [each for each in described if context_fields.is_keyed(each)]
+    fields: list[Field] = []
+    for name in first.keys():  # noqa: SIM118
+        values = [each[name] for each in rows if name in each.keys()]  # noqa: SIM118
         is_word = any(isinstance(value, str) for value in values)
-        words = dict.fromkeys(context_fields.word(name, value) for value in values if is_word)
+        words = dict.fromkeys(context_fields.word(str(name), value) for value in values if is_word)
         fields.append((str(name), tuple(words) if is_word else None))
     return tuple(fields)

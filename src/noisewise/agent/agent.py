@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import copy
-import math
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from importlib import import_module
@@ -18,48 +17,44 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import archive
-from ..bandits.arms import candidates, norm_bound, spreads
+from ..bandits.arms import spreads
 from ..bandits.self_tuned_ucb import SelfTunedUCB
 from ..forking import Inside, register
 from ..glm import GLM
-from ..inputs import integer, numbers, positive, refuse_class, shown
+from ..inputs import integer, probability, refuse_class, shown
 from ..links import Link
-from ..protocols import Array, Policy, trait
-from . import agent_state, slates
+from ..protocols import AnyPolicy, Array, Policy, trait
+from . import comparing, slates
 from .action_features import Arms
-from .comparing import Comparing
+from .agent_state import load_agent, snapshot
 from .decision_log import CAPACITY, DecisionLog
+from .difference import Difference
 from .experiment import Experiment
 from .explanation import Explanation, explanation, past_explanation, seen
 from .health import Health, Watch, health
 from .holdout import holdout as holdout_of
-from .kinds import is_ftrl_ucb
-from .learning import Learning
+from .learning import RewardLearner
 from .observations import (
+    Action,
     Key,
+    Observations,
     batch_keys,
     checked_key,
     limits_of,
     owner,
-    refuse_pending,
+    parse,
+    refuse_keys_as_features,
     refuse_unknown,
 )
-from .offers import (
-    Offer,
-    Offers,
-    dimension_of,
-    listed,
-    read_offer,
-    read_offers,
-)
-from .pending import Batching, Pending
+from .offers import Offer, Offers, dimension_of, listed_offers, read_offer, read_offers
+from .past_decisions import LearntTable, Names, Reader
+from .plays import Play, play_one, play_slate
 from .randomisation import randomisation
-from .reasons import means
 from .residuals import ResidualScale
-from .reward_scale import LEAST_NOISE, stand_ins
+from .reward_scale import LEAST_NOISE
 
 
-class Agent(Learning, Comparing):
+class Agent:
     """Chooses among arms, and learns from rewards that come at once, late, in any order or never.
 
     Threads may share an agent: it locks. A call of `learn` that was interrupted may be repeated
@@ -117,7 +112,7 @@ class Agent(Learning, Comparing):
 
     def __init__(
         self,
-        policy: Policy[Any],
+        policy: AnyPolicy,
         dim: int | None = None,
         seed: int = 0,
         *,
@@ -137,9 +132,7 @@ class Agent(Learning, Comparing):
         self.arms, self.dim = arms, dimension_of(dim, arms)
         if arms is not None and isinstance(policy, SelfTunedUCB):
             policy = replace(policy, **arms.layout)
-        self.policy = policy
-        self._clips = isinstance(policy, SelfTunedUCB) and policy.context > 0
-        self.state = policy.start(self.dim)
+        self._learner = RewardLearner(policy, self.dim, sigma)
         self.randomisation = randomisation(policy, self.state, randomise, among)
         salt = integer("seed", seed, least=0, most=2**128)
         self.holdout = holdout_of(holdout, baseline, arms, salt)
@@ -148,23 +141,13 @@ class Agent(Learning, Comparing):
         self.rng = np.random.default_rng(salt)
         self.capacity, self.dropped = integer("capacity", capacity), 0
         self.watch = Watch()
-        self._pending = Pending(policy, self.state)
-        self._longest = norm_bound(policy, "feature_bound") or math.inf
+        self._unfinished: str | None = None  # a `learn` that was interrupted once all was learnt
         self._lock, self._saving = RLock(), RLock()
         register(self)
         self.rewards = None if rewards is None else limits_of(rewards)
         self.experiment = Experiment.of(
             arms, self.randomisation, self.holdout.share, self.rewards, self.capacity
         )
-        self.scale = ResidualScale() if isinstance(sigma, str) and sigma == "estimated" else None
-        self.sigma = 1.0 if self.scale else positive("sigma", sigma)
-        if self.scale and is_ftrl_ucb(policy) and policy.noise == "estimated":
-            raise ValueError(
-                f"sigma is 'estimated', but {policy} estimates variances itself; leave sigma out"
-            )
-        self.unit = None
-        if self.scale and means(policy, self.state, np.zeros((1, self.dim))) is None:
-            raise ValueError(f"sigma is 'estimated', but {policy} predicts nothing; pass a number")
 
     @classmethod
     def for_binary_rewards(
@@ -198,9 +181,7 @@ class Agent(Learning, Comparing):
         arguments are those of `Agent`.
         """
         glm = GLM("logistic", feature_bound, parameter_bound)
-        policy: Policy[Any] = SelfTunedUCB(
-            "binomial", keep_rows=keep_rows, forget_after=forget_after
-        )
+        policy: AnyPolicy = SelfTunedUCB("binomial", keep_rows=keep_rows, forget_after=forget_after)
         if guaranteed:
             _refuse_forgetting(forget_after)
             policy = import_module("noisewise.bandits.ftrl_ucb").FTRLUCB(glm, "likelihood")
@@ -243,9 +224,7 @@ class Agent(Learning, Comparing):
         `Agent`.
         """
         glm = GLM("identity", feature_bound, parameter_bound)
-        policy: Policy[Any] = SelfTunedUCB(
-            "gaussian", keep_rows=keep_rows, forget_after=forget_after
-        )
+        policy: AnyPolicy = SelfTunedUCB("gaussian", keep_rows=keep_rows, forget_after=forget_after)
         size = glm.score_bound
         if guaranteed:
             _refuse_forgetting(forget_after)
@@ -259,6 +238,39 @@ class Agent(Learning, Comparing):
         if guaranteed:
             agent.scale = ResidualScale(size * size, floor=LEAST_NOISE * size)
         return agent
+
+    @property
+    def policy(self) -> AnyPolicy:
+        """The policy; one for rewards of unknown size may change with them."""
+        return self._learner.policy
+
+    @property
+    def state(self) -> Any:
+        """The state of the policy."""
+        return self._learner.state
+
+    @property
+    def sigma(self) -> float:
+        """The standard deviation of a reward that comes without one."""
+        return self._learner.sigma
+
+    @property
+    def scale(self) -> ResidualScale | None:
+        """The running sd of residuals, where sigma is estimated."""
+        return self._learner.scaling.scale
+
+    @scale.setter
+    def scale(self, scale: ResidualScale | None) -> None:
+        self._learner.scaling = self._learner.scaling._replace(scale=scale)
+
+    @property
+    def unit(self) -> float | None:
+        """The largest reward, where it stands in for norm bounds."""
+        return self._learner.scaling.unit
+
+    @unit.setter
+    def unit(self, unit: float | None) -> None:
+        self._learner.scaling = self._learner.scaling._replace(unit=unit)
 
     def choose(
         self,
@@ -292,27 +304,19 @@ class Agent(Learning, Comparing):
         key = None if key is None else checked_key(key, self.dim)
         if self.arms is None and arms is None:
             raise ValueError("arms is None; pass the arms to choose from")
-        offer = None
-        if self.arms or actions:
-            try:
-                offer = read_offer(self.arms, arms, actions, self._clips)
-            except ValueError:
-                self.watch.refused += 1
-                raise
-        x = offer.x if offer else numbers("arms", arms, check=False)  # the policy looks at values
-        sigma = None if sigma is None else spreads(sigma, len(np.atleast_1d(x)))
+        try:
+            offer = read_offer(self.arms, arms, actions, self._learner.clips)
+        except ValueError:
+            self.watch.refused += self.arms is not None
+            raise
+        sigma = None if sigma is None else spreads(sigma, len(np.atleast_1d(offer.x)))
         who = None if subject is None else self.holdout.subject(subject)
         with self._lock, Inside(self):
             if key is not None:
-                refuse_pending([key], self._pending)
+                self._learner.refuse_pending([key])
             if self.holdout.share:
-                self._check_holdout([offer or Offer(x)], [who], top)
-            k: Any
-            if top is None:
-                k, p = self._decide(x, offer, key, sigma, with_probabilities, who)
-            else:
-                k, p = self._decide_slate(x, offer, key, sigma, top, with_probabilities, who)
-        chosen = offer.called(k) if offer else k
+                self._check_holdout([offer], [who], top)
+            chosen, p = self._decide(offer, key, sigma, top, with_probabilities, who)
         return (chosen, p) if with_probabilities else chosen
 
     def choose_many(
@@ -333,134 +337,121 @@ class Agent(Learning, Comparing):
         ``top`` is given.
         ``subjects`` says who each is for.
         """
-        whose, given = batch_keys(keys, self.capacity, self.dim), listed(offers)
-        if len(whose) != len(given):
+        names, choices = batch_keys(keys, self.capacity, self.dim), listed_offers(offers)
+        if len(names) != len(choices):
             raise ValueError(
-                f"keys has length {len(whose)}, offers {len(given)}; pass one key each"
+                f"keys has length {len(names)}, offers {len(choices)}; pass one key each"
             )
-        if not whose:
+        if not names:
             return []
-        read = read_offers(self.arms, given, actions, self._clips, self.dim, self._longest)
-        people = [None] * len(whose) if subjects is None else list(subjects)
-        if len(people) != len(whose):
+        learner = self._learner
+        read = read_offers(self.arms, choices, actions, learner.clips, self.dim, learner.longest)
+        people = [None] * len(names) if subjects is None else list(subjects)
+        if len(people) != len(names):
             raise ValueError(
-                f"subjects has length {len(people)}, keys {len(whose)}; pass one for each"
+                f"subjects has length {len(people)}, keys {len(names)}; pass one for each"
             )
         who = [self.holdout.subject(each) for each in people]
         with self._lock, Inside(self):
-            refuse_pending(whose, self._pending)
-            self._check_holdout(read.each(), who, top)
+            learner.refuse_pending(names)
+            if self.holdout.share:
+                self._check_holdout(read.each(), who, top)
             try:
-                chosen = self._decide_many(read, whose, who, top)
+                return self._decide_many(read, names, who, top)
             except BaseException:
-                for key in whose:
+                for key in names:
                     self._give_up(key)
                 raise
-        return read.called(chosen)
+
+    def _check_holdout(
+        self, offers: Iterable[Offer], subjects: Sequence[int | None], top: int | None
+    ) -> None:
+        """Raise where the holdout can't be drawn, or decisions don't belong together."""
+        self.holdout.check(offers, top)
+        if self.experiment is not None:
+            self.experiment.check_subjects(subjects, slates=top is not None)
 
     def _decide_many(
         self, offers: Offers, keys: list[Key], subjects: Sequence[int | None], top: int | None
     ) -> list[Any]:
-        """Return the arms to play: in one call of the policy, unless Python takes part."""
-        if top is not None:
+        """Return the actions to play: in one call of the policy, unless Python takes part."""
+        learner, policy = self._learner, self._learner.batching
+        fits = len(learner.pending.arms) + len(keys) <= self.capacity
+        if top is not None or not fits or self._draws or policy is None:  # each is looked at
             return [
-                self._decide_slate(each.x, each, key, None, top, False, subject)[0]
+                self._decide(each, key, None, top, False, subject)[0]
                 for each, key, subject in zip(offers.each(), keys, subjects, strict=True)
             ]
-        room = len(self._pending.arms) + len(keys) <= self.capacity
-        alone = self.randomisation.share or self.holdout.share or self.record.capacity
-        if not room or alone or not isinstance(self.policy, Batching):  # each is looked at
-            return [
-                self._decide(each.x, each, key, None, False, subject)[0]
-                for each, key, subject in zip(offers.each(), keys, subjects, strict=True)
-            ]
-        self._pending.announce(self.policy, self.state, keys[0])
-        chosen, arms = self.policy.select_many(self.state, *offers[:3], self.rng)
-        self._pending.add_many(keys, arms)
-        played: list[int] = chosen.tolist()
+        learner.announce(successor=keys[0])
+        played, arms = policy.select_many(learner.state, *offers[:3], self.rng)
+        learner.add_many(keys, arms)
+        chosen: list[int] = played.tolist()
         if self.experiment is not None:
-            for each, key, k in zip(offers.each(), keys, played, strict=True):
-                self._note_decision(key, each, k, None, None)
-        named = offers.called(played) if any(offers.names) else played
-        if self.watch.note_many(keys, named):
+            for each, key, k in zip(offers.each(), keys, chosen, strict=True):
+                self.experiment.decide(key, each, k, None, None)
+        names = offers.actions(chosen)
+        if self.watch.note_many(keys, names):
             *_, last = offers.each()
-            self.watch.look(self.policy, self.state, last, played[-1])
-        self.watch.forget_all_but(self._pending.arms)
-        return played
+            self.watch.look(self.policy, learner.state, last, chosen[-1])
+        self.watch.forget_all_but(learner.pending.arms)
+        return names
+
+    @property
+    def _draws(self) -> bool:
+        """Whether decisions have probabilities that are drawn from, or recorded."""
+        return bool(self.randomisation.share or self.holdout.share or self.record.capacity)
 
     def _decide(
-        self, x: Array, offer: Offer | None, key: Key, sigma: Array | None, told: bool,
-        subject: int | None,
-    ) -> tuple[int, Array | None]:  # fmt: skip
-        """Return the arm to play, and probabilities where these are recorded or to be ``told``."""
-        self._announce(x, key)
-        k, p = self.policy.select(self.state, x, self.rng, sigma), None
-        preferred = k
-        if self.randomisation.share or self.holdout.share or self.record.capacity or told:
-            k, p = self.randomisation.draw(self.policy, self.state, x, k, self.rng)
-        own, held = p, False
-        if self.holdout.share and p is not None:
-            place = self.holdout.place(offer or Offer(x))
-            k, p, held = self.holdout.draw(k, p, place, subject, self.rng)
-        if key is None:
-            self.watch.given_up += self._pending.remove(self.policy, self.state, None)
-        if len(self._pending.arms) >= self.capacity:
-            self._drop()
-        self._pending.add(key, x[k].copy())
-        self._note(key, x, offer, [k], preferred)
-        if p is not None:
-            self._write_down([key], offer or Offer(x), [k], [p])
-        if self.experiment is not None:
-            self._note_decision(key, offer, k, own, subject, held)
-        return k, p
-
-    def _note(
-        self, key: Key, x: Array, offer: Offer | None, chosen: list[int], preferred: int
-    ) -> None:
-        """Remember for `health` what was chosen, and what the policy preferred."""
-        if self.watch.note(key, offer.called(chosen) if offer else chosen):
-            self.watch.look(self.policy, self.state, offer or Offer(x), preferred)
-        self.watch.forget_all_but(self._pending.arms)
-
-    def _write_down(self, keys: list[Any], offer: Offer, chosen: list[int], p: Any) -> None:
-        """Record what was chosen and why."""
-        if self.record.capacity:
-            why = seen(self.policy, self.state, offer, self.arms, chosen)
-            for each in zip(keys, [offer.kept()] * len(keys), chosen, p, why, strict=True):
-                self.record.decide(*each)
-
-    def _decide_slate(
         self,
-        x: Array,
-        offer: Offer | None,
+        offer: Offer,
         key: Key,
         sigma: Array | None,
-        top: int,
-        told: bool,
+        top: int | None,
+        with_probabilities: bool,
         subject: int | None,
-    ) -> tuple[list[int], Array | None]:
-        """Return several arms to play, best first, and the probabilities in each slot."""
-        size = slates.size_of(top, len(x), self.capacity)
-        self._announce(x, key)
-        best = slates.ranked(self.policy, self.state, x, size, self.rng, sigma)
-        preferred, p, held = best[0], None, False
-        if self.randomisation.share or self.holdout.share or self.record.capacity or told:
-            best, p = slates.draw(self.randomisation, self.policy, self.state, x, best, self.rng)
-        if self.holdout.share and p is not None:
-            subject = self.holdout.someone(self.rng) if subject is None else subject
-            best, p, held = self.holdout.draw_slate(best, p, subject, self.rng)
+    ) -> tuple[Action | list[Action], Array | None]:
+        """Return what to play, and the probabilities of each slot where these are needed."""
+        size = 1 if top is None else slates.size_of(top, len(offer.x), self.capacity)
+        learner, drawn = self._learner, with_probabilities or self._draws
+        learner.announce(offer.x, key)
+        policy, state, rng = learner.scaling.policy, learner.state, self.rng
+        chance = self.randomisation, self.holdout, rng
+        if top is not None:
+            play = play_slate(policy, state, offer, size, sigma, subject, *chance, drawn)
+        else:
+            k = policy.select(state, offer.x, rng, sigma)
+            play = play_one(policy, state, offer, k, subject, *chance) if drawn else Play([k], k)
+        chosen, p = play.chosen, play.probabilities
         if key is None:
-            self.watch.given_up += self._pending.remove(self.policy, self.state, None)
-        while len(self._pending.arms) + size > self.capacity:
-            self._drop()
-        called = offer.called(best) if offer else best
-        self._pending.add_slate(key, tuple(called), [x[k].copy() for k in best])
-        self._note(key, x, offer, best, preferred)
-        if p is not None:
-            self._write_down([*self._pending.newest], offer or Offer(x), best, p)
-        for slot in self._pending.newest if self.experiment is not None else ():
-            self._note_decision(slot, None, 0, None, subject, held)
-        return best, p
+            self.watch.given_up += len(learner.give_up(None))
+        if len(learner.pending.arms) + size > self.capacity:
+            self._make_room(size)
+        actions = offer.actions(chosen)
+        if top is None:
+            learner.add(key, offer.x[chosen[0]].copy())
+        else:
+            learner.add_slate(key, tuple(actions), [offer.x[k].copy() for k in chosen])
+        self._note(key, offer, actions, play.preferred)
+        if p is None and self.experiment is None:
+            return (actions[0] if top is None else actions), None
+        slots = learner.pending.newest
+        if p is not None and self.record.capacity:
+            why = seen(policy, state, offer, self.arms, chosen)
+            for slot, k, row, each in zip(slots, chosen, np.atleast_2d(p), why, strict=True):
+                self.record.decide(slot, offer.kept(), k, row, each)
+        if self.experiment is not None and top is None:
+            self.experiment.decide(key, offer, chosen[0], play.own, subject, play.baseline)
+        elif self.experiment is not None:
+            for slot in slots:
+                self.experiment.assign(slot, play.baseline, play.subject)
+        return (actions[0] if top is None else actions), p
+
+    def _note(self, key: Key, offer: Offer, actions: list[Action], preferred: int) -> None:
+        """Remember for `health` what was chosen, and what the policy preferred."""
+        watch = self.watch
+        if watch.note(key, actions):
+            watch.look(self.policy, self.state, offer, preferred)
+        watch.forget_all_but(self._learner.pending.arms)
 
     def adopt(
         self,
@@ -486,39 +477,246 @@ class Agent(Learning, Comparing):
         key = checked_key(key, self.dim)
         if self.arms is None:
             raise ValueError("the agent has no arms; pass arms=Arms(...) when you create it")
-        offer, who = read_offer(self.arms, context, [action], self._clips), None
-        if subject is not None:
-            who = self.holdout.subject(subject)
+        learner = self._learner
+        offer = read_offer(self.arms, context, [action], learner.clips)
+        who = None if subject is None else self.holdout.subject(subject)
         with self._lock, Inside(self):
-            refuse_pending([key], self._pending)
-            self._announce(offer.x, key)
-            if len(self._pending.arms) >= self.capacity:
-                self._drop()
-            self._pending.add(key, offer.x[0].copy())
-            self._note(key, offer.x, offer, [0], 0)
-            if baseline is not None:
-                self._note_decision(key, None, 0, None, who, baseline)
-            self._announce(offer.x)
+            learner.refuse_pending([key])
+            learner.announce(offer.x, key)
+            self._make_room(1)
+            learner.add(key, offer.x[0].copy())
+            self._note(key, offer, offer.actions([0]), 0)
+            if baseline is not None and self.experiment is not None:
+                self.experiment.assign(key, baseline, who)
+            learner.announce(offer.x)
+
+    def learn(
+        self,
+        arm_or_key: object,
+        reward: ArrayLike,
+        sigma: ArrayLike | None = None,
+        trials: ArrayLike | None = None,
+    ) -> None:
+        """Learn the reward of a decision, once, or of an arm.
+
+        Parameters
+        ----------
+        arm_or_key : key of a decision (None: the last one without a key), or features (dim,)
+            Many at once: a list of keys, or features (n, dim), with ``reward`` of shape (n,). If
+            any of them is refused, none is learnt.
+        reward : float
+            Of several actions, chosen by ``top``: a list of rewards in their order, None where one
+            is still to come, or a dictionary by action. Each is learnt as a reward of its own.
+        sigma : float >= 0, optional
+            The standard deviation of the reward's noise. For binary rewards and shares, whose
+            variance follows from their mean, it is relative to that of one trial: 1/sqrt(n) for n,
+            so pass ``trials`` there and not a standard error.
+        trials : float > 0, optional
+            Instead: how many trials the reward is the mean of. One trial has the agent's sigma,
+            that is 1 or the estimated one, and n have 1/sqrt(n) of it.
+        """
+        pending, slots = self._learner.pending, None
+        if pending.slates or pending.last[1]:
+            slots = slates.rewards_of(pending, arm_or_key, reward, sigma, trials)
+        if slots is not None:
+            observed = parse(*slots, self.rewards, self.dim)
+        else:
+            observed = parse(arm_or_key, reward, sigma, trials, self.rewards, self.dim)
+        learnt: list[bool] = []  # that it is too late to learn nothing
+
+        def record_rewards() -> None:
+            learnt.append(True)
+            if self.record.capacity or self.experiment is not None:
+                self._record_rewards(observed)
+
+        try:
+            with self._lock, Inside(self):
+                if observed.single and isinstance(arm_or_key, list | tuple) and not observed.keys:
+                    refuse_keys_as_features(arm_or_key, pending.arms)
+                if self._unfinished is not None and self._unfinished == observed.content:
+                    record_rewards()  # the same call was interrupted after all was learnt
+                    self._learner.release(observed)
+                else:
+                    named = self.arms is not None
+                    remedy = "pass a pending key" if named else "pass the features of the arm"
+                    refuse_unknown(observed.keys, pending.arms, remedy)
+                    self._learner.learn(observed, record_rewards)
+                self._unfinished = None
+        except BaseException:
+            if learnt:
+                self._unfinished = observed.content
+            raise
+
+    def _record_rewards(self, observed: Observations) -> None:
+        """Note that decisions have their rewards; again is the same."""
+        if self.record.capacity:
+            for key, reward in observed.by_key():
+                self.record.record_reward(key, reward)
+        if self.experiment is not None:
+            for key, reward in observed.by_key():
+                self.experiment.record_reward(key, reward)
+
+    def learn_table(
+        self,
+        table: object,
+        *,
+        action: str = "action",
+        reward: str = "reward",
+        context: Sequence[str] | None = None,
+        probability: str | None = None,
+        sigma: str | None = None,
+        trials: str | None = None,
+        progress: bool | None = None,
+    ) -> LearntTable:
+        """Learn a table of past decisions, a row each, in order: a warm start.
+
+        The agent is then what it would be had it taken these decisions itself and learnt each
+        reward at once. Rows that can't be used are left out, counted by reason, with a warning. If
+        an error or an interrupt comes, nothing was learnt. `compare` and `gain` do not count these
+        rows, as the agent did not draw their actions.
+
+        Parameters
+        ----------
+        table : data frame of pandas or polars, Arrow table, or dictionary of columns
+            Such as a `log`.
+        action, reward : names of columns
+            Actions are those of the agent's `Arms`.
+        context : names of columns, optional
+            The fields of the context that were declared, in their order; by default the columns of
+            their names. Without `Arms`: the features of the arm that was played, by default all
+            other columns, or a column ``arms`` with the matrices on offer, as `log` has it.
+        probability : name of a column, optional
+            With which the action was taken, for agents that keep a record: the last decisions then
+            enter it. Of more than two actions a column ``probabilities`` has those of all, as
+            in `log`. Estimates do not depend on it.
+        sigma, trials : names of columns, optional
+            As for `learn`.
+        progress : bool, optional
+            Show a progress bar; by default on a terminal where tqdm is installed, after a second.
+
+        Returns
+        -------
+        LearntTable
+            How many rows were learnt, and how many were left out for which reason.
+
+        Examples
+        --------
+        >>> import noisewise as nw
+        >>> agent = nw.Agent.for_binary_rewards(arms=nw.Arms(["a", "b"], interactions=None))
+        >>> agent.learn_table({"action": ["a", "b", "a", "b"] * 9, "reward": [0, 1, 0, 1] * 9})
+        learnt 36 of 36 rows
+        >>> agent.choose(None)
+        'b'
+        """
+        if probability is not None and not self.record.capacity:
+            raise ValueError(
+                f"probability is {probability!r}, but decisions are not recorded; pass "
+                "record=10_000 to the agent, or leave probability out: learning does without"
+            )
+        context = [context] if isinstance(context, str) else context
+        names, learner = Names(action, reward, context, probability, sigma, trials), self._learner
+        past = Reader(
+            table, names, self.arms, self.dim, clip=learner.clips, rewards=self.rewards,
+            longest=learner.longest, sigma=learner.sigma,
+        )  # fmt: skip
+        with self._lock, Inside(self):
+            learner = self._learner.after_table(past, progress)
+            vars(self).update(_learner=learner, record=self.record.with_past(past.decisions))
+        counts = past.counts
+        if counts.rows and not counts.learnt:
+            raise ValueError(f"table has no row that can be learnt: {counts}")
+        if counts.left_out:
+            warnings.warn(str(counts), stacklevel=2)
+        return counts
 
     def forget(self, key: Key) -> None:
         """Give up a pending decision, whose reward will never come."""
         with self._lock, Inside(self):
-            refuse_unknown([key], self._pending, "there is nothing to forget")
+            refuse_unknown([key], self._learner.pending, "there is nothing to forget")
             self._give_up(key)
 
-    def _announce(self, arms: Array, successor: Key = "") -> None:
-        """Let the policy count all pending decisions, unless it would refuse these arms."""
-        if self._pending.newest:
-            candidates(arms, self.dim, self._longest)
-        self._pending.announce(self.policy, self.state, successor)
-
     def _give_up(self, key: Key) -> None:
-        slots = self._pending.slots(key)
-        self.watch.given_up += self._pending.remove(self.policy, self.state, key)
-        for each in slots:
-            self.record.forget(each)
+        for slot in self._learner.give_up(key):
+            self.watch.given_up += 1
+            self.record.forget(slot)
             if self.experiment is not None:
-                self.experiment.forget(each)
+                self.experiment.forget(slot)
+
+    def gain(self, delta: float = 0.05) -> Difference:
+        r"""Return how much more the agent earns per decision than its baseline.
+
+        Where the agent was created with ``baseline=`` and ``holdout=``, the holdout says what would
+        be earned without it. Its interval holds at all times at once: look as often as you like,
+        and stop when you have seen enough. It covers the average gain over the decisions so far,
+        whatever the agent has learnt and however rates have moved meanwhile. For rewards with a
+        known range it is proved, by betting; for others, and where decisions have a ``subject``, it
+        is approximate. With subjects the interval is over subjects.
+
+        Parameters
+        ----------
+        delta : float, in (0, 1)
+            The probability that the interval ever misses.
+
+        Returns
+        -------
+        Difference
+            Prints as a sentence and a table.
+
+        References
+        ----------
+        Waudby-Smith, Wu, Ramdas, Karampatziakis and Mineiro (2024), Anytime-valid off-policy
+        inference for contextual bandits.
+        """
+        delta, baseline = probability("delta", delta), self.holdout.baseline
+        with self._lock, Inside(self):
+            return comparing.gain(self.experiment, baseline, self.rewards, delta)
+
+    def compare(
+        self, first: object, second: object, *, steady: bool | None = None, delta: float = 0.05
+    ) -> Difference:
+        r"""Return how much more one action earns per decision than another.
+
+        The interval holds at all times at once, though the agent prefers what it believes in.
+        Decide on ``steady`` before you see rewards. Rows of `learn_table` do not count.
+
+        Parameters
+        ----------
+        first, second : names of actions
+        steady : bool, optional
+            Whether what each action earns on average stays the same, as it may without a context.
+            Then the interval comes from the actions' own rewards; this is the default without a
+            context, unless all decisions are drawn at random, as in an A/B test. If not, it comes
+            from rewards divided by the probabilities with which actions were drawn, and is of the
+            average difference over the decisions so far, whatever contexts and rates do. The agent
+            must draw ``among="all"`` for that. It is wider where the agent prefers one action for a
+            while and then another.
+        delta : float, in (0, 1)
+            The probability that the interval ever misses: 0.05 for a 95 % interval. Divide it by
+            the number of comparisons if all of them are to hold together.
+
+        Returns
+        -------
+        Difference
+            Prints as a sentence and a table.
+
+        Examples
+        --------
+        >>> from noisewise import Agent, Arms
+        >>> arms = Arms(["A", "B"], interactions=None)
+        >>> agent = Agent.for_binary_rewards(arms=arms, randomise=0.2, among="all")
+        >>> for visit in range(400):
+        ...     shown = agent.choose()
+        ...     agent.learn(None, float(shown == "A"))
+        >>> agent.compare("A", "B").lower > 0
+        True
+        """
+        delta = probability("delta", delta)
+        actions = () if self.arms is None else self.arms.actions
+        all_drawn = self.randomisation.share == 1
+        with self._lock, Inside(self):
+            return comparing.compare(
+                self.experiment, actions, first, second, steady, all_drawn, self.rewards, delta
+            )
 
     def log(self, as_frame: bool = False) -> Any:
         """Return the recorded decisions that have their rewards as columns, oldest first.
@@ -535,11 +733,11 @@ class Agent(Learning, Comparing):
     def __getstate__(self) -> dict[str, object]:
         """Return copies of what an agent is made of, without its locks."""
         with self._lock:
-            held = {k: v for k, v in vars(self).items() if k not in ("_lock", "_saving")}
-            return copy.deepcopy(held)
+            parts = {k: v for k, v in vars(self).items() if k not in ("_lock", "_saving")}
+            return copy.deepcopy(parts)
 
-    def __setstate__(self, held: dict[str, object]) -> None:
-        vars(self).update(held, _lock=RLock(), _saving=RLock())
+    def __setstate__(self, parts: dict[str, object]) -> None:
+        vars(self).update(parts, _lock=RLock(), _saving=RLock())
         register(self)
 
     def __copy__(self) -> Agent:
@@ -555,8 +753,8 @@ class Agent(Learning, Comparing):
     def _forked(self, child: int) -> None:
         """Make this the agent of a child: nobody is inside, and its random numbers are its own."""
         self._lock, self._saving = RLock(), RLock()
-        held = blake2b(repr((self.rng.bit_generator.state, child)).encode(), digest_size=16)
-        self.rng = np.random.default_rng(int.from_bytes(held.digest(), "little"))
+        seed = blake2b(repr((self.rng.bit_generator.state, child)).encode(), digest_size=16)
+        self.rng = np.random.default_rng(int.from_bytes(seed.digest(), "little"))
 
     def __repr__(self) -> str:
         """Return the policy, and how many rewards were learnt and are pending."""
@@ -566,13 +764,13 @@ class Agent(Learning, Comparing):
     @property
     def pending(self) -> tuple[Key, ...]:
         """The keys of the decisions without a reward yet, oldest first."""
-        return self._pending.keys
+        return self._learner.pending.keys
 
     waiting = pending  # its earlier name
 
     def is_pending(self, key: Key) -> bool:
         """Return whether the decision under a key has no reward yet."""
-        return key in self._pending
+        return key in self._learner.pending
 
     def explain(
         self,
@@ -596,15 +794,14 @@ class Agent(Learning, Comparing):
             return self._explain_decision(key, arms, actions)
         if self.arms is None and arms is None:
             raise ValueError("arms is None; pass the arms to choose from, or key= of a decision")
-        offer = read_offer(self.arms, arms, actions, self._clips)
+        learner = self._learner
+        offer = read_offer(self.arms, arms, actions, learner.clips)
         with self._lock, Inside(self):
-            self._announce(offer.x)
-            found = explanation(
-                self.policy, self.state, offer, self.arms, self.unit is None,
-                stand_ins(self.unit, self.scale),
-            )  # fmt: skip
-            found.advice = self.health().advice
-            return found
+            learner.announce(offer.x)
+            bounded, caveats = self.unit is None, learner.scaling.caveats
+            why = explanation(self.policy, self.state, offer, self.arms, bounded, caveats)
+            why.advice = self.health().advice
+            return why
 
     def health(self) -> Health:
         """Return what there is to say of decisions and rewards, with advice where that is odd.
@@ -614,22 +811,25 @@ class Agent(Learning, Comparing):
         prints as a list; `explain` shows the advice.
         """
         with self._lock:
-            return health(self.watch, self._pending.arms, self.capacity, self.dropped, self.state)
+            pending = self._learner.pending.arms
+            return health(self.watch, pending, self.capacity, self.dropped, self.state)
 
     def _explain_decision(self, key: Key, arms: object, actions: object) -> Explanation:
         if arms is not None or actions is not None:
             raise ValueError("arms or actions were passed with a key; pass one of them")
         with self._lock:
-            found = self.record.of(checked_key(key))
-        if not found or not found[0].estimates:
-            kept = (
-                "is not in the record, which holds the last {:,} decisions without forgotten ones"
-            )
-            why = kept.format(self.record.capacity) if self.record.capacity else "was not recorded"
+            decisions = self.record.of(checked_key(key))
+        if not decisions or not decisions[0].estimates:
+            why = "was not recorded"
+            if self.record.capacity:
+                why = (
+                    f"is not in the record, which holds the last {self.record.capacity:,} "
+                    "decisions without forgotten ones"
+                )
             raise ValueError(
                 f"the decision of key {key!r} {why}; pass a larger record= to the agent beforehand"
             )
-        return past_explanation(found, self.arms)
+        return past_explanation(decisions, self.arms)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write policy, state, generator, pending decisions and the record to one file.
@@ -639,9 +839,9 @@ class Agent(Learning, Comparing):
         """
         with self._saving:
             with self._lock, Inside(self):
-                self._pending.announce(self.policy, self.state)
-                policy, held = self.policy, agent_state.snapshot(self)
-            archive.save(path, policy, held)
+                self._learner.announce()
+                policy, parts = self.policy, snapshot(self)
+            archive.save(path, policy, parts)
 
     @classmethod
     def load(
@@ -654,20 +854,21 @@ class Agent(Learning, Comparing):
 
         A link of your own is passed again, and so are dataclasses of your own, as ``types``.
         """
-        agent, pending = agent_state.load(cls, path, link, types)
-        agent._pending = pending
-        return agent
+        return load_agent(cls, path, link, types)
 
-    def _drop(self) -> None:
-        if self.dropped == 0:
-            warnings.warn(
-                f"more than {self.capacity:,} decisions are pending; the oldest is dropped and "
-                "can't learn its reward, and so are later ones: pass a larger capacity, or learn "
-                "0 or forget where no reward will come",
-                stacklevel=4,
-            )
-        self.dropped += 1
-        self._give_up(owner(next(iter(self._pending.arms))))
+    def _make_room(self, size: int) -> None:
+        """Drop the oldest decisions, where so many more actions are beyond the capacity."""
+        arms = self._learner.pending.arms
+        while len(arms) + size > self.capacity:
+            if self.dropped == 0:
+                warnings.warn(
+                    f"more than {self.capacity:,} decisions are pending; the oldest is dropped and "
+                    "can't learn its reward, and so are later ones: pass a larger capacity, or "
+                    "learn 0 or forget where no reward will come",
+                    stacklevel=4,
+                )
+            self.dropped += 1
+            self._give_up(owner(next(iter(arms))))
 
 
 def _refuse_forgetting(forget_after: float | str) -> None:

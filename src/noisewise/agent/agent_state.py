@@ -2,10 +2,9 @@
 
 import json
 import os
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from .. import archive
 from ..inputs import integer
 from ..links import Link
 from ..printing import OneLine
-from ..protocols import Array
+from ..protocols import Array, trait
 from ..states import (
     COUNT,
     NONNEGATIVE,
@@ -27,14 +26,13 @@ from .action_features import Arms
 from .decision_log import Decision, DecisionLog
 from .experiment import ExperimentState, restored
 from .health import Watch
-from .kinds import is_ftrl_ucb
-from .observations import Key, is_key, is_slot, limits_of
+from .observations import Action, Key, PendingKey, is_key, is_slot, limits_of
 from .pending import Pending
 from .randomisation import AMONG, check_share
-from .reasons import means
 from .residuals import ResidualScale
 
-AnyAgent = TypeVar("AnyAgent")
+if TYPE_CHECKING:
+    from .agent import Agent
 
 
 @dataclass(eq=False, repr=False)
@@ -43,7 +41,7 @@ class AgentState(OneLine):
 
     state: object
     generator: str
-    keys: list[Key]
+    keys: list[PendingKey]
     features: Array
     sigma: float
     scale: ResidualScale | None
@@ -55,7 +53,7 @@ class AgentState(OneLine):
     randomise: float = 0.0
     among: str = AMONG[0]
     record: tuple[int, list[Decision]] = field(default_factory=lambda: (0, []))
-    slates: list[tuple[Key, tuple[Any, ...]]] = field(default_factory=list)
+    slates: list[tuple[Key, tuple[Action, ...]]] = field(default_factory=list)
     holdout: tuple[float, str | int | None, str] = (0.0, None, "0")
     experiment: ExperimentState | None = None
     watch: Watch = field(default_factory=Watch)
@@ -67,7 +65,7 @@ class AgentState(OneLine):
             raise ValueError("AgentState.keys holds what is no key, or one twice")
         check_array("AgentState.features", x, (len(keys), x.shape[1] if x.ndim == 2 else 0))
         check_rows("AgentState", x)
-        if getattr(self.state, "dim", x.shape[1]) != x.shape[1]:
+        if trait(self.state, "dim", x.shape[1]) != x.shape[1]:
             raise ValueError("AgentState.state has another dim than its features")
         if integer("AgentState.capacity", self.capacity) < len(keys):
             raise ValueError(f"AgentState.keys holds more than its capacity {self.capacity}")
@@ -94,7 +92,7 @@ class AgentState(OneLine):
         check_fields(self, watch=Watch)
 
 
-def _check_slates(slates: Any, keys: list[Any]) -> None:
+def _check_slates(slates: list[tuple[Key, tuple[Action, ...]]], keys: list[PendingKey]) -> None:
     """Raise unless slots are pending of these slates, and of each some."""
     pending: dict[Key, int] = {}
     for key in filter(is_slot, keys):
@@ -104,63 +102,55 @@ def _check_slates(slates: Any, keys: list[Any]) -> None:
         and isinstance(each[1], tuple) and all(isinstance(part, str | int) for part in each[1])
         for each in slates
     )  # fmt: skip
-    known = dict(slates) if fits else {}
-    last = {key: len(actions) - 1 for key, actions in known.items()}
+    actions_of = dict(slates) if fits else {}
+    last = {key: len(actions) - 1 for key, actions in actions_of.items()}
     if not fits or last.keys() != pending.keys() or any(last[k] < pending[k] for k in last):
         raise ValueError("AgentState.slates holds other slates than those that are pending")
 
 
-def snapshot(agent: Any) -> AgentState:
+def snapshot(agent: "Agent") -> AgentState:
     """Return what a file is to hold, as it is now: the agent may go on meanwhile.
 
     Decisions of the record are never changed, but replaced, so their list is copied alone.
     """
-    pending = agent._pending.arms
-    x = np.array(list(pending.values())).reshape(-1, agent.dim)
+    pending, holdout = agent._learner.pending, agent.holdout
+    x = np.array(list(pending.arms.values())).reshape(-1, agent.dim)
     return AgentState(
-        deepcopy(agent.state), json.dumps(agent.rng.bit_generator.state), list(pending), x,
+        deepcopy(agent.state), json.dumps(agent.rng.bit_generator.state), list(pending.arms), x,
         agent.sigma, agent.scale, agent.capacity, agent.dropped, agent.rewards, agent.unit,
-        agent.arms, agent.randomisation.share, agent.randomisation.among, agent.record.saved(),
-        list(agent._pending.slates.items()),
-        (*agent.holdout[:2], str(agent.holdout.salt)),
-        agent.experiment and agent.experiment.saved(),
-        agent.watch.copy(),
+        agent.arms, *agent.randomisation, agent.record.saved(), list(pending.slates.items()),
+        (holdout.share, holdout.baseline, str(holdout.salt)),
+        None if agent.experiment is None else agent.experiment.saved(), agent.watch.copy(),
     )  # fmt: skip
 
 
-def load(
-    kind: Callable[..., AnyAgent],
+def load_agent(
+    kind: "type[Agent]",
     path: str | os.PathLike[str],
     link: Link | None,
     types: tuple[type, ...],
-) -> tuple[AnyAgent, Pending]:
-    """Return an agent, created by its class ``kind``, and its pending decisions."""
-    held = archive.load(path, link, types)
-    policy, given = held if isinstance(held, tuple) else (held, None)  # an estimator has no state
-    if not isinstance(given, AgentState):
+) -> "Agent":
+    """Return an agent that was saved."""
+    parts = archive.load(path, link, types)
+    policy, saved = parts if isinstance(parts, tuple) else (parts, None)  # an estimator has none
+    if not isinstance(saved, AgentState):
         raise ValueError(f"{str(path)!r} holds no agent; open it with noisewise.load")
-    dim = given.features.shape[1]
+    dim, (share, baseline, salt) = saved.features.shape[1], saved.holdout
     try:
-        agent: Any = kind(
-            policy, dim, sigma=given.sigma, rewards=given.rewards, capacity=given.capacity,
-            arms=given.arms, randomise=given.randomise, among=given.among, record=0,
-            baseline=given.holdout[1], holdout=given.holdout[0], seed=int(given.holdout[2][:40]),
+        agent = kind(
+            policy, dim, sigma=saved.sigma, rewards=saved.rewards, capacity=saved.capacity,
+            arms=saved.arms, randomise=saved.randomise, among=saved.among, record=0,
+            baseline=baseline, holdout=share, seed=int(salt[:40]),
         )  # fmt: skip
-        agent.experiment = restored(agent.experiment, given.experiment)
-        agent.record = DecisionLog(*given.record)
-        agent.record.check_offers(given.arms, dim)
-        if given.unit is not None and not (is_ftrl_ucb(policy) and policy.glm.linear):
-            raise ValueError(f"{policy} has no unit of rewards")
-        if given.scale and means(policy, agent.state, np.zeros((1, dim))) is None:
-            raise ValueError(f"{policy} predicts nothing, but has a scale of residuals")
+        agent.experiment = restored(agent.experiment, saved.experiment)
+        agent.record = DecisionLog(*saved.record)
+        agent.record.check_offers(saved.arms, dim)
         # copies, as `choose` makes them: the product of a view may round differently
-        rows = [row.copy() for row in given.features]
-        arms = dict(zip(given.keys, rows, strict=True))
-        pending = Pending(policy, given.state, arms, given.slates)
-        pending.check(given.state)
+        rows = [row.copy() for row in saved.features]
+        pending = Pending(dict(zip(saved.keys, rows, strict=True)), saved.slates)
+        agent._learner.restore(saved.state, pending, saved.unit, saved.scale)
     except ValueError as error:
         raise archive.damaged(path, error) from None
-    agent.state, agent.scale, agent.dropped = given.state, given.scale, given.dropped
-    agent.unit, agent.watch = given.unit, given.watch
-    agent.rng.bit_generator.state = json.loads(given.generator)
-    return agent, pending
+    agent.dropped, agent.watch = saved.dropped, saved.watch
+    agent.rng.bit_generator.state = json.loads(saved.generator)
+    return agent

@@ -1,10 +1,10 @@
 """Fields of a context or an action, each a number, one of several words, or a hashed word."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from hashlib import blake2b
 from numbers import Integral, Real
-from typing import Any, Protocol, TypeGuard, runtime_checkable
+from typing import Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
@@ -25,14 +25,41 @@ Value = float | str
 class Keyed(Protocol):
     """Values by name: a dictionary, or a row of a data frame."""
 
-    def keys(self) -> Iterable[Any]:
+    def keys(self) -> Iterable[object]:
         """Return the names."""
 
-    def __getitem__(self, name: str) -> object:
+    def __getitem__(self, name: object) -> object:
         """Return the value of a name."""
 
 
-def is_keyed(thing: object) -> bool:
+class Series(Protocol):
+    """A column of a data frame."""
+
+    @property
+    def name(self) -> object:
+        """The name of the column."""
+
+    @property
+    def dtype(self) -> object:
+        """What it holds; numpy's and pandas' types have a ``kind``."""
+
+    def __iter__(self) -> Iterator[object]:
+        """Iterate over the values."""
+
+
+@runtime_checkable
+class Frame(Protocol):
+    """A data frame."""
+
+    @property
+    def columns(self) -> Iterable[object]:
+        """The names of the columns."""
+
+    def __getitem__(self, name: object) -> Series:
+        """Return a column."""
+
+
+def is_keyed(thing: object) -> TypeGuard[Keyed]:
     """Return whether values are found by their names."""
     return isinstance(thing, Mapping) or (isinstance(thing, Keyed) and trait(thing, "ndim", 1) == 1)
 
@@ -55,8 +82,8 @@ def word(where: str, value: object) -> str:
 def number(where: str, value: object, most: float = LARGEST) -> float:
     """Return a number that can be computed with, also beside ordinary ones."""
     if isinstance(value, Real | Decimal | np.bool_) and _finite(value):
-        if abs(found := float(value)) <= most:
-            return found
+        if abs(float(value)) <= most:
+            return float(value)
         raise ValueError(
             f"{where} is {shown(value)}, beyond {most:.0e}, where other numbers of the field "
             "are lost in rounding; pass it in another unit, or leave this context out"
@@ -74,20 +101,22 @@ def _finite(value: object) -> bool:
 
 
 def read(
-    where: str, fields: Sequence[Field], given: object, most: float = LARGEST
+    where: str, fields: Sequence[Field], row: object, most: float = LARGEST
 ) -> tuple[Value, ...]:
     """Return the value of each field, checked: numbers up to ``most``, categories as words."""
-    if is_keyed(given):
-        missing = [name for name, _ in fields if name not in given.keys()]  # type: ignore[attr-defined]  # noqa: SIM118
+    values: Sequence[object]
+    if is_keyed(row):
+        names = row.keys()
+        missing = [name for name, _ in fields if name not in names]
         if missing:
-            raise ValueError(f"{where} has no {missing[0]!r}; it is {shown(given)}")
-        values = [given[name] for name, _ in fields]  # type: ignore[index]
+            raise ValueError(f"{where} has no {missing[0]!r}; it is {shown(row)}")
+        values = [row[name] for name, _ in fields]
     else:
-        flat = [given] if np.ndim(given) == 0 else list(given)  # type: ignore[call-overload, arg-type]
-        if np.ndim(given) > 1 or len(flat) != len(fields):  # type: ignore[arg-type]
-            names = ", ".join(name for name, _ in fields)
-            raise ValueError(f"{where} is {shown(given)}; pass values by name, or those of {names}")
-        values = flat
+        dimension = np.ndim(row)  # type: ignore[arg-type]
+        values = [row] if dimension == 0 else list(row)  # type: ignore[call-overload]
+        if dimension > 1 or len(values) != len(fields):
+            wanted = ", ".join(name for name, _ in fields)
+            raise ValueError(f"{where} is {shown(row)}; pass values by name, or those of {wanted}")
     return tuple(
         _value(f"{where} {name!r}", kind, value, most)
         for (name, kind), value in zip(fields, values, strict=True)
@@ -97,13 +126,13 @@ def read(
 def _value(where: str, kind: Kind, value: object, most: float) -> Value:
     if kind is None:
         return number(where, value, most)
-    found = word(where, value)
-    if isinstance(kind, tuple) and found not in kind:
+    category = word(where, value)
+    if isinstance(kind, tuple) and category not in kind:
         raise ValueError(
             f"{where} is {shown(value)}, none of {shown(list(kind))}; declare a number of columns "
             f"instead, such as {HASHED}, and words are hashed"
         )
-    return found
+    return category
 
 
 def columns(fields: Iterable[Field]) -> list[str]:
@@ -160,68 +189,67 @@ def _bucket(text: str, width: int) -> int:
     )
 
 
-def declared(given: object) -> tuple[Field, ...]:
+def declared(context: object) -> tuple[Field, ...]:
     """Return the fields of a declaration, see `noisewise.Arms`, or those of a data frame.
 
     >>> declared({"age": float, "country": ["de", "fr"], "page": 2})
     (('age', None), ('country', ('de', 'fr')), ('page', 2))
     """
-    pairs: Iterable[tuple[Any, Any]]
-    if _is_count(given):
-        pairs = [(f"x{i}", None) for i in range(int(given))]
-    elif trait(given, "ndim", 0) == 2 and hasattr(given, "columns"):
-        frame: Any = given
-        pairs = [(name, _seen(frame[name])) for name in frame.columns]
-    elif isinstance(given, Mapping):
-        pairs = given.items()
-    elif isinstance(given, list | tuple) and all(isinstance(name, str) for name in given):
-        pairs = [(name, None) for name in given]
-    elif isinstance(given, tuple) and all(isinstance(p, tuple) and len(p) == 2 for p in given):
-        pairs = given
+    pairs: Iterable[tuple[object, object]]
+    if _is_count(context):
+        pairs = [(f"x{i}", None) for i in range(int(context))]
+    elif trait(context, "ndim", 0) == 2 and isinstance(context, Frame):
+        pairs = [(name, _kind_of(context[name])) for name in context.columns]
+    elif isinstance(context, Mapping):
+        pairs = context.items()
+    elif isinstance(context, list | tuple) and all(isinstance(name, str) for name in context):
+        pairs = [(name, None) for name in context]
+    elif isinstance(context, tuple) and all(isinstance(p, tuple) and len(p) == 2 for p in context):
+        pairs = context
     else:
         raise ValueError(
-            f"context is {shown(given)}; pass the kind of each field as a dictionary, the names of "
-            "numbers as a list, how many numbers there are, or a data frame"
+            f"context is {shown(context)}; pass the kind of each field as a dictionary, the names "
+            "of numbers as a list, how many numbers there are, or a data frame"
         )
-    found = tuple((str(name), _kind(str(name), kind)) for name, kind in pairs)
-    if len({name for name, _ in found}) < len(found):
-        raise ValueError(f"context is {shown(given)}, with a field twice; keep one of them")
-    return found
+    fields = tuple((str(name), _kind(str(name), kind)) for name, kind in pairs)
+    if len({name for name, _ in fields}) < len(fields):
+        raise ValueError(f"context is {shown(context)}, with a field twice; keep one of them")
+    return fields
 
 
-def of_example(given: object) -> tuple[Field, ...]:
+def of_example(context: object) -> tuple[Field, ...]:
     """Return the fields of a context that was not declared: numbers, and words to be hashed."""
-    if not is_keyed(given):
-        return declared(np.atleast_1d(np.asarray(given)).shape[0])
-    row: Any = given
-    return tuple((str(n), HASHED if isinstance(row[n], str) else None) for n in row.keys())  # noqa: SIM118
+    if not is_keyed(context):
+        return declared(np.atleast_1d(np.asarray(context)).shape[0])
+    names = context.keys()
+    return tuple((str(n), HASHED if isinstance(context[n], str) else None) for n in names)
 
 
-def _is_count(given: object) -> TypeGuard[int]:
-    whole = isinstance(given, int | np.integer) and not isinstance(given, bool)
-    return bool(whole and 0 < given <= MOST_COLUMNS)  # type: ignore[operator]
+def _is_count(thing: object) -> TypeGuard[int]:
+    whole = isinstance(thing, int | np.integer) and not isinstance(thing, bool)
+    return bool(whole and 0 < thing <= MOST_COLUMNS)  # type: ignore[operator]
 
 
-def _seen(column: Any) -> Kind:
+def _kind_of(column: Series) -> Kind:
     """Return the kind of a column of a data frame: its words are those it holds."""
-    if getattr(column.dtype, "kind", "O") in "biuf":
+    if trait(column.dtype, "kind", "O") in "biuf":
         return None
     return tuple(sorted({word(f"column {column.name!r}", value) for value in column}))
 
 
-def _kind(name: str, given: object) -> Kind:
+def _kind(name: str, kind: object) -> Kind:
     where = f"context {name!r}"
-    if given is None or given is float or given is int:
+    if kind is None or kind is float or kind is int:
         return None
-    if given is str:
+    if kind is str:
         return HASHED
-    if _is_count(given):
-        return int(given)
-    if isinstance(given, list | tuple) and given:
-        words = tuple(word(where, level) for level in given)
+    if _is_count(kind):
+        return int(kind)
+    if isinstance(kind, list | tuple) and kind:
+        words = tuple(word(where, level) for level in kind)
         if len(set(words)) == len(words):
             return words
     raise ValueError(
-        f"{where} is declared as {shown(given)}; pass float for a number, a list of different "
+        f"{where} is declared as {shown(kind)}; pass float for a number, a list of different "
         "words, or in how many columns unseen words are hashed"
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,12 +12,14 @@ from ..protocols import Array
 from ..states import check_array, check_finite
 from .action_features import Arms
 from .context_fields import Value
-from .observations import Key, is_key, is_slot, owner
+from .observations import Action, Key, PendingKey, is_key, is_slot, owner
 
 CAPACITY = 10_000
 
+Column = Sequence[object] | Array
+
 # the values of a context and the positions of the actions on offer, or a matrix of arms
-Offer = tuple[tuple[Value, ...], tuple[int, ...]] | Array
+KeptOffer = tuple[tuple[Value, ...], tuple[int, ...]] | Array
 
 
 class Seen(NamedTuple):
@@ -35,8 +37,8 @@ class Decision(NamedTuple):
     was `Seen`.
     """
 
-    key: Key
-    offer: Offer
+    key: PendingKey
+    offer: KeptOffer
     chosen: int
     probabilities: tuple[float, ...]
     reward: float | None
@@ -48,10 +50,10 @@ class Decision(NamedTuple):
 class DecisionLog:
     """The last ``capacity`` decisions of an agent, maybe none, with their rewards as they come."""
 
-    def __init__(self, capacity: int, decisions: Iterable[Any] = ()) -> None:
+    def __init__(self, capacity: int, decisions: Iterable[Decision] = ()) -> None:
         self.capacity = integer("record", capacity, least=0)
         self.decisions: dict[int, Decision] = {}
-        self._pending: dict[Key, int] = {}
+        self._pending: dict[PendingKey, int] = {}
         self._next = 0
         for each in decisions:
             checked = _checked(each)
@@ -65,40 +67,42 @@ class DecisionLog:
         if len(self.decisions) > self.capacity:
             del self.decisions[next(iter(self.decisions))]
 
-    def decide(self, key: Any, offer: Offer, chosen: int, probabilities: Array, seen: Seen) -> None:
+    def decide(
+        self, key: PendingKey, offer: KeptOffer, chosen: int, probabilities: Array, seen: Seen
+    ) -> None:
         """Keep a decision; one that is pending under the same key never gets its reward."""
         if not self.capacity:
             return
         self._pending[key] = self._next
         self._put(Decision(key, offer, chosen, tuple(probabilities.tolist()), None, *seen))
 
-    def settle(self, key: Key, reward: float) -> None:
+    def record_reward(self, key: PendingKey, reward: float) -> None:
         """Keep the reward of a decision; again is the same."""
         at = self._pending.get(key)
         if at in self.decisions:
             self.decisions[at] = self.decisions[at]._replace(reward=reward)
         self._pending.pop(key, None)
 
-    def forget(self, key: Key) -> None:
+    def forget(self, key: PendingKey) -> None:
         """Keep no decision that never gets its reward."""
         self.decisions.pop(self._pending.pop(key, -1), None)
 
-    def probabilities(self, key: Key) -> Array | None:
+    def probabilities(self, key: PendingKey) -> Array | None:
         """Return the probabilities of a decision that is pending, None where it is not kept."""
-        found = self.decisions.get(self._pending.get(key, -1))
-        return None if found is None else np.array(found.probabilities)
+        decision = self.decisions.get(self._pending.get(key, -1))
+        return None if decision is None else np.array(decision.probabilities)
 
     def of(self, key: Key) -> list[Decision]:
         """Return the last decision under a key, slot by slot where it has several."""
-        found: dict[Any, Decision] = {}
+        slots: dict[PendingKey, Decision] = {}
         for each in reversed(self.decisions.values()):
             if owner(each.key) == key and (
-                not found or (is_slot(each.key) and each.key not in found)
+                not slots or (is_slot(each.key) and each.key not in slots)
             ):
-                found[each.key] = each
-            elif found and each.key in found:
+                slots[each.key] = each
+            elif slots and each.key in slots:
                 break
-        return [found[each] for each in sorted(found, key=lambda k: k[1] if is_slot(k) else 0)]
+        return sorted(slots.values(), key=_place)
 
     def saved(self) -> tuple[int, list[Decision]]:
         """Return what a file holds: the capacity, and the decisions, pending or with a reward."""
@@ -123,42 +127,48 @@ class DecisionLog:
             if not fits:
                 raise ValueError("the record of decisions holds an offer that the agent can't make")
 
-    def columns(self, arms: Arms | None) -> dict[str, Any]:
+    def columns(self, arms: Arms | None) -> dict[str, Column]:
         """Return the decisions that have their reward as columns, oldest first."""
         if not self.capacity:
             raise ValueError("decisions were not recorded; pass record=10_000 to the agent")
-        named = arms is not None
-        done: list[Any] = [
-            each
-            for each in self.decisions.values()
-            if each.reward is not None and isinstance(each.offer, tuple) == named
-        ]
-        log: dict[str, Any] = {}
+        done, matrices = [], []
+        contexts: list[tuple[Value, ...]] = []
+        on_offer: list[Sequence[Action]] = []
+        for each in self.decisions.values():
+            if each.reward is None or isinstance(each.offer, tuple) != (arms is not None):
+                continue
+            done.append(each)
+            if arms is not None and isinstance(each.offer, tuple):
+                contexts.append(each.offer[0])
+                on_offer.append([arms.actions[i] for i in each.offer[1]])
+            else:
+                matrices.append(each.offer)
+                on_offer.append(range(len(each.probabilities)))
+        log: dict[str, Column] = {"arms": matrices}
         if arms is not None:
             fields = () if arms.interactions is None else arms.context or ()
-            for i, (name, _) in enumerate(fields):
-                log[name] = [each.offer[0][i] for each in done]
-            on_offer = [[arms.actions[i] for i in each.offer[1]] for each in done]
-            log["action"] = [arms.actions[each.offer[1][each.chosen]] for each in done]
-        else:
-            on_offer = [[str(i) for i in range(len(each.probabilities))] for each in done]
-            log["arms"] = [each.offer for each in done]
-            log["action"] = [each.chosen for each in done]
+            log = {name: [values[i] for values in contexts] for i, (name, _) in enumerate(fields)}
+        pairs = list(zip(done, on_offer, strict=True))
+        log["action"] = [actions[each.chosen] for each, actions in pairs]
         log["reward"] = np.array([each.reward for each in done], dtype=np.float64)
         log["probability"] = np.array([each.probabilities[each.chosen] for each in done])
         log["probabilities"] = [
-            dict(zip(names, each.probabilities, strict=True))
-            for names, each in zip(on_offer, done, strict=True)
+            dict(zip(map(str, actions), each.probabilities, strict=True)) for each, actions in pairs
         ]
         if any(is_slot(each.key) for each in done):
-            log["slot"] = [each.key[1] if is_slot(each.key) else 0 for each in done]
+            log["slot"] = [_place(each) for each in done]
         return log
 
 
-def _checked(decision: Any) -> Decision:
+def _place(decision: Decision) -> int:
+    """Return the slot of a decision, 0 where it is of one action."""
+    return decision.key[1] if is_slot(decision.key) else 0
+
+
+def _checked(decision: Decision) -> Decision:
     """Return a decision of a file, or raise."""
     try:
-        key, offer, chosen, p, reward, *seen, parts = found = Decision(*decision)
+        key, offer, chosen, p, reward, estimates, explorations, parts = Decision(*decision)
         K = len(p)
         fits = type(chosen) is int and 0 <= chosen < K and is_key(key)
         total = sum(finite("probability", each) for each in p)
@@ -172,12 +182,12 @@ def _checked(decision: Any) -> Decision:
             fits = fits and len(at) == K and all(type(each) is int and each >= 0 for each in at)
         if reward is not None:
             finite("reward", reward)
-        for value in (value for column in seen for value in column if value is not None):
-            finite("estimate", value)
-        fits = fits and all(len(column) in (0, K) for column in seen)
+        for value in (*estimates, *explorations):
+            finite("estimate", 0.0 if value is None else value)
+        fits = fits and {len(estimates), len(explorations)} <= {0, K}
         fits = fits and all(type(name) is str and type(part) is float for name, part in parts)
     except (TypeError, IndexError):
         fits = False
     if not fits:
         raise ValueError("the record of decisions holds one that none leads to")
-    return found._replace(probabilities=tuple(p))
+    return Decision(key, offer, chosen, tuple(p), reward, estimates, explorations, parts)

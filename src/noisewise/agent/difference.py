@@ -57,9 +57,9 @@ class Difference:
         if math.isnan(self.value):
             return f"No reward of {' or of '.join(self._without())} counts yet."
         first, second = map(self._rounded, self.means)
-        found = f"{a[0].upper()}{a[1:]} earned {first} per decision and {b} {second}"
+        earned = f"{a[0].upper()}{a[1:]} earned {first} per decision and {b} {second}"
         if math.isinf(self.lower):
-            return f"{found}; too few for an interval of the difference."
+            return f"{earned}; too few for an interval of the difference."
         level = f"{100 * (1 - self.delta):g} % interval"
         ends = f"from {self._rounded(self.lower, '+')} to {self._rounded(self.upper, '+')}"
         if self.lower > 0 or self.upper < 0:
@@ -70,9 +70,8 @@ class Difference:
                 )
         else:
             verdict = "it contains 0, so it is open which of them earns more"
-        return (
-            f"{found}: a difference of {self._rounded(self.value, '+')}, {level} {ends}; {verdict}."
-        )
+        gap = self._rounded(self.value, "+")
+        return f"{earned}: a difference of {gap}, {level} {ends}; {verdict}."
 
     def _rounded(self, value: float, sign: str = "") -> str:
         """Return a number to the third digit of the width of the interval."""
@@ -132,21 +131,21 @@ class Difference:
 def notes_of(waiting: tuple[int, int], given_up: int, partial: str = "") -> tuple[str, ...]:
     """Return sentences on decisions that do not count."""
     pending, behind = waiting
-    found = []
+    notes = []
     if pending:
         words = f"{count_of(pending, 'decision')} without a reward yet"
         if behind:
             words += f", and {behind:,} with one that were taken after the first of these"
-        found.append(
+        notes.append(
             f"Not counted: {words}. A decision counts once it and all before it have their reward; "
             "forget(key) gives one up."
         )
     if given_up:
-        found.append(
+        notes.append(
             f"{count_of(given_up, 'decision')} given up without a reward: if that depends on the "
             "reward, the interval is biased."
         )
-    return (*found, *([partial] if partial else []))
+    return (*notes, *([partial] if partial else []))
 
 
 def _number(value: float, sign: str = "") -> str:

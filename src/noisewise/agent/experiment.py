@@ -5,6 +5,7 @@ come sooner than failures. So a decision counts once it and all earlier ones hav
 were forgotten.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,7 +17,8 @@ from ..protocols import Array
 from ..states import COUNT, check_fields
 from .action_features import Arms
 from .group_rewards import Bounds, GroupRewards
-from .observations import Key, is_key
+from .observations import PendingKey, is_key
+from .offers import Offer
 from .randomisation import AMONG, Randomisation
 from .subject_rewards import SubjectRewards
 
@@ -24,7 +26,7 @@ BATCH = 1024  # rewards that are kept until they are summed
 AGENT, BASELINE = 0, 1
 
 
-class Decision(NamedTuple):
+class Assignment(NamedTuple):
     """Who decided, for which action with which probability, and the subject's hash.
 
     The action is -1 where it is none that is compared, and the probability 0 where the action was
@@ -45,14 +47,14 @@ class ExperimentState(OneLine):
     drawn: GroupRewards | None
     groups: GroupRewards | None
     subjects: SubjectRewards | None
-    waiting: list[tuple[Key, int, int, float, int | None, float | None]]
+    waiting: list[tuple[PendingKey, int, int, float, int | None, float | None]]
     given_up: int
     partial: int
 
     def __post_init__(self) -> None:
         check_fields(self, waiting=list, given_up=COUNT, partial=COUNT)
         for name in ("plain", "drawn", "groups", "subjects"):
-            if getattr(self, name) is not None:
+            if vars(self)[name] is not None:
                 kind = SubjectRewards if name == "subjects" else GroupRewards
                 check_fields(self, **{name: kind})
         if not all(map(self._fits, self.waiting)):
@@ -83,14 +85,14 @@ class Experiment:
         self.groups, self.subjects = state.groups, state.subjects
         self.share, self.capacity = share, capacity
         self.given_up, self.partial = state.given_up, state.partial
-        self._waiting: dict[int, tuple[Decision, float | None] | None] = {}
-        self._keys: dict[Key, int] = {}
+        self._waiting: dict[int, tuple[Assignment, float | None] | None] = {}
+        self._keys: dict[PendingKey, int] = {}
         self._next = self._first = 0
-        self._ready: list[tuple[Decision, float]] = []
+        self._ready: list[tuple[Assignment, float]] = []
         for key, group, action, p, subject, reward in state.waiting:
             if reward is None:
                 self._keys[key] = self._next
-            self._waiting[self._next] = Decision(group, action, p, subject), reward
+            self._waiting[self._next] = Assignment(group, action, p, subject), reward
             self._next += 1
 
     @classmethod
@@ -111,44 +113,77 @@ class Experiment:
             return None
         return cls(ExperimentState(plain, drawn, groups, None, [], 0, 0), share, capacity)
 
-    def check_subject(self, subject: int | None) -> None:
-        """Raise where some decisions have a subject and others none."""
+    def check_subjects(self, subjects: Sequence[int | None], slates: bool) -> None:
+        """Raise where some decisions have a subject and others none.
+
+        Several actions chosen together are assigned together, as those of a subject.
+        """
+        if not self.share:
+            return
+        if len({each is None for each in subjects}) > 1:
+            raise ValueError("subjects holds None beside others; pass one with every decision")
+        missing = subjects[0] is None and not slates
         begun = self._next or self.groups is None or self.groups.count
-        if self.share and begun and (subject is None) != (self.subjects is None):
+        if begun and missing != (self.subjects is None):
             raise ValueError(
-                f"subject is {'None' if subject is None else 'given'}, but earlier decisions "
-                f"have {'one' if subject is None else 'none'}; pass one with every decision, or "
+                f"subject is {'None' if missing else 'given'}, but earlier decisions "
+                f"have {'one' if missing else 'none'}; pass one with every decision, or "
                 "with none"
             )
 
     @property
-    def known(self) -> int:
+    def actions(self) -> int:
         """The number of actions that are compared."""
-        kept = self.plain or self.drawn
-        return len(kept.totals) if kept else 0
+        sums = self.plain or self.drawn
+        return len(sums.totals) if sums else 0
 
-    def decide(self, key: Key, decision: Decision) -> None:
+    def decide(
+        self,
+        key: PendingKey,
+        offer: Offer,
+        k: int,
+        p: Array | None,
+        subject: int | None,
+        baseline: bool = False,
+    ) -> None:
+        """Keep that arm ``k`` is played, where the agent's own probabilities were ``p``."""
+        action, probability = -1, 0.0
+        if offer.names and offer.positions[k] < self.actions:
+            action = offer.positions[k]
+            if p is not None and not baseline and {*offer.positions} == {*range(self.actions)}:
+                probability = float(p[k])
+        self.assign(key, baseline, subject, action, probability)
+
+    def assign(
+        self,
+        key: PendingKey,
+        baseline: bool,
+        subject: int | None,
+        action: int = -1,
+        probability: float = 0.0,
+    ) -> None:
         """Keep a decision; one that is pending under the same key never gets its reward."""
         self.forget(key)
-        if decision.subject is not None and self.groups is not None:
+        if subject is not None and self.groups is not None:
             self.groups, self.subjects = None, SubjectRewards.empty()
+        group = BASELINE if baseline else AGENT
         self._keys[key] = self._next
-        self._waiting[self._next] = decision, None
+        self._waiting[self._next] = Assignment(group, action, probability, subject), None
         self._next += 1
         if len(self._waiting) > self.capacity:
             self._pass(self._first)
 
-    def settle(self, key: Key, reward: float) -> None:
+    def record_reward(self, key: PendingKey, reward: float) -> None:
         """Keep the reward of a decision; again is the same."""
         at = self._keys.get(key, -1)
-        held = self._waiting.get(at)
-        if held is not None:
-            self._waiting[at] = held[0], reward
+        entry = self._waiting.get(at)
+        if entry is not None:
+            self._waiting[at] = entry[0], reward
         self._keys.pop(key, None)
         if at == self._first:
             self._advance()
 
-    def forget(self, key: Key) -> None:
+    def forget(self, key: PendingKey) -> None:
         """Count no decision that never gets its reward."""
         at = self._keys.pop(key, None)
         if at is not None and at in self._waiting:
@@ -163,11 +198,12 @@ class Experiment:
     def _advance(self) -> None:
         """Count decisions up to the first that waits for its reward."""
         while self._first in self._waiting:
-            held = self._waiting[self._first]
-            if held is not None and held[1] is None:
-                break
-            if held is not None:
-                self._ready.append((held[0], float(held[1])))  # type: ignore[arg-type]
+            entry = self._waiting[self._first]
+            if entry is not None:
+                assignment, reward = entry
+                if reward is None:
+                    break
+                self._ready.append((assignment, float(reward)))
             del self._waiting[self._first]
             self._first += 1
         if len(self._ready) >= BATCH:

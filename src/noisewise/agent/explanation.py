@@ -4,14 +4,14 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 from html import escape
-from typing import Any
 
 from ..confidence import Confident
-from ..protocols import Array, Policy, trait
+from ..protocols import AnyPolicy, Array, trait
 from .action_features import Arms
 from .decision_log import Decision, Seen
+from .kinds import is_self_accounting
 from .offers import Offer
-from .reasons import Part, Reason, SelfAccounting, mean_of, parts, ranked, reasons
+from .reasons import Part, Reason, finite_or_none, mean_of, parts, ranked, reasons
 from .sentences import called, sentence, sum_of
 
 SHOWN, LEAST = 3, 0.01  # features per arm, and the share of the largest that is worth a word
@@ -132,8 +132,9 @@ class Explanation(list[Reason]):
 
 def _deciding(row: Reason) -> float:
     total = sum_of(row)
-    found = row.estimate if total is None else total
-    return -math.inf if found is None else found
+    if total is None:
+        total = row.estimate
+    return -math.inf if total is None else total
 
 
 def _largest(shares: tuple[Part, ...]) -> list[Part]:
@@ -147,8 +148,8 @@ def _number(value: float | None, sign: str = "") -> str:
 
 
 def explanation(
-    policy: Policy[Any],
-    state: Any,
+    policy: AnyPolicy,
+    state: object,
     offer: Offer,
     arms: Arms | None,
     bounded: bool,
@@ -169,7 +170,7 @@ def explanation(
         origin = arms.numbers_of(usual)
     index = [-math.inf if each.index is None else each.index for each in rows]
     chosen = (index.index(max(index)),) if max(index) > -math.inf else ()
-    if isinstance(policy, SelfAccounting):
+    if is_self_accounting(policy):
         promise = policy.interval(state, offer.x).promise
         return Explanation(rows, promise, policy.learnt(state), origin, chosen)
     promise = ALL if isinstance(policy, Confident) else ""
@@ -177,24 +178,21 @@ def explanation(
 
 
 def seen(
-    policy: Policy[Any], state: Any, offer: Offer, arms: Arms | None, chosen: list[int]
+    policy: AnyPolicy, state: object, offer: Offer, arms: Arms | None, chosen: list[int]
 ) -> list[Seen]:
     """Return what a record keeps of each chosen arm, so that it can be explained later."""
-    none: tuple[float | None, ...] = (None,) * len(offer.x)
-    scores, index = ranked(policy, state, offer.x) if hasattr(state, "dim") else (None, None)
-    if scores is None:
-        return [Seen(none, none)] * len(chosen)
-    estimates, more = mean_of(policy, scores), none
-    if index is not None:
-        more = _listed(mean_of(policy, index) - estimates)
+    scores = index = estimates = explorations = None
+    if trait(state, "dim", 0):
+        scores, index = ranked(policy, state, offer.x)
+    if scores is not None:
+        estimates = mean_of(policy, scores)
+        explorations = None if index is None else mean_of(policy, index) - estimates
     shares: list[tuple[Part, ...]] = [()] * len(chosen)
-    if arms is not None and offer.names:
+    if scores is not None and arms is not None and offer.names:
         shares = parts(policy, state, arms.labels(offer.values), offer.x[chosen])
-    return [Seen(_listed(estimates), more, tuple(_largest(each))) for each in shares]
-
-
-def _listed(column: Array) -> tuple[float | None, ...]:
-    return tuple(value if math.isfinite(value) else None for value in column.tolist())
+    K = len(offer.x)
+    columns = finite_or_none(estimates, K), finite_or_none(explorations, K)
+    return [Seen(*columns, tuple(_largest(each))) for each in shares]
 
 
 def past_explanation(decisions: list[Decision], arms: Arms | None) -> Explanation:
@@ -210,12 +208,12 @@ def past_explanation(decisions: list[Decision], arms: Arms | None) -> Explanatio
             zip(names, first.estimates, first.explorations, strict=True)
         )
     ]
-    known: dict[str, float] = {}
+    learnt: dict[str, float] = {}
     for each in decisions:
         which = f" of {called(rows[each.chosen])}" if len(decisions) > 1 else ""
-        known[f"probability{which}"] = each.probabilities[each.chosen]
+        learnt[f"probability{which}"] = each.probabilities[each.chosen]
         if each.reward is not None:
-            known[f"reward{which}"] = each.reward
+            learnt[f"reward{which}"] = each.reward
     drawn = any(each.probabilities[each.chosen] < max(each.probabilities) for each in decisions)
     chosen = tuple(each.chosen for each in decisions)
-    return Explanation(rows, "", known, chosen=chosen, past=True, drawn=drawn)
+    return Explanation(rows, "", learnt, chosen=chosen, past=True, drawn=drawn)

@@ -6,14 +6,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ..bandits.self_tuned_ucb_state import SelfTunedUCBState
 from ..printing import count_of
-from ..protocols import Array, Policy, trait
+from ..protocols import AnyPolicy, Array, trait
 from ..states import COUNT, check_fields
-from .observations import is_key, owner
+from .observations import Action, Key, PendingKey, is_key, owner
 from .offers import Offer
 from .reasons import means
 
@@ -41,10 +42,10 @@ class Health(list[Finding]):
 
     def of(self, name: str) -> Finding:
         """Return the finding of a name."""
-        found = {each.name: each for each in self}
-        if name not in found:
-            raise ValueError(f"name is {name!r}; pass one of {', '.join(found)}")
-        return found[name]
+        findings = {each.name: each for each in self}
+        if name not in findings:
+            raise ValueError(f"name is {name!r}; pass one of {', '.join(findings)}")
+        return findings[name]
 
     @property
     def advice(self) -> list[str]:
@@ -73,15 +74,16 @@ class Watch:
     taken: int = 0
     given_up: int = 0
     refused: int = 0
-    recent: list[Any] = field(default_factory=list)
+    recent: list[Action] = field(default_factory=list)
     explored: list[bool] = field(default_factory=list)
     clipped: list[bool] = field(default_factory=list)
-    since: Any = field(default_factory=dict)
+    since: dict[Key, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        pairs = self.since.items() if isinstance(self.since, dict) else self.since
+        since: object = self.since  # a file has a list
+        pairs = list(since.items()) if isinstance(since, dict) else since
         if (
-            not isinstance(self.since, dict | list)
+            not isinstance(pairs, list)
             or not all(isinstance(each, tuple) and len(each) == 2 for each in pairs)
             or not all(is_key(key) and type(n) is int for key, n in pairs)
         ):
@@ -95,24 +97,25 @@ class Watch:
         if not fits or not all(type(each) in (str, int) for each in self.recent):
             raise ValueError("Watch.recent holds what is no action")
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {**vars(self), "since": list(self.since.items())}
 
-    def __setstate__(self, held: dict[str, Any]) -> None:
-        vars(self).update(held, since=dict(held["since"]))
+    def __setstate__(self, parts: dict[str, object]) -> None:
+        vars(self).update(parts)
+        self.since = dict(self.since)
 
     def copy(self) -> Watch:
         """Return a watch of its own; lists of samples are replaced, and never changed."""
         return replace(self, recent=self.recent[:], since=dict(self.since))
 
-    def note_many(self, keys: Sequence[Any], actions: Sequence[Any]) -> bool:
+    def note_many(self, keys: Sequence[Key], actions: Sequence[Action]) -> bool:
         """Remember decisions of one action each; return whether to look at the last of them."""
         before = self.taken
         self.note(keys[-1], actions)
         self.since.update(zip(keys, range(before, self.taken), strict=True))
         return self.taken // EVERY > before // EVERY
 
-    def note(self, key: Any, actions: Sequence[Any]) -> bool:
+    def note(self, key: Key, actions: Sequence[Action]) -> bool:
         """Remember a decision; return whether it is to be looked at."""
         before, self.taken = self.taken, self.taken + len(actions)
         self.since[key] = self.taken - 1
@@ -122,23 +125,23 @@ class Watch:
         every = EVERY * len(actions)
         return self.taken // every > before // every
 
-    def look(self, policy: Policy[Any], state: Any, offer: Offer, k: int) -> None:
+    def look(self, policy: AnyPolicy, state: object, offer: Offer, k: int) -> None:
         """Remember whether arm ``k`` is preferred to learn, and whether its context is odd."""
-        estimates = means(policy, state, offer.x) if hasattr(state, "dim") else None
+        estimates = means(policy, state, offer.x) if trait(state, "dim", 0) else None
         if estimates is None:
             return
         self.explored = [*self.explored[1 - SAMPLES :], bool(estimates[k] < estimates.max())]
-        if trait(state, "average_context", np.empty(0)).size and trait(state, "count", 0) > ENOUGH:
+        if isinstance(state, SelfTunedUCBState) and state.number.context and state.count > ENOUGH:
             self.clipped = [*self.clipped[1 - SAMPLES :], beyond(state, offer.x[k])]
 
-    def forget_all_but(self, pending: dict[Any, Array]) -> None:
+    def forget_all_but(self, pending: dict[PendingKey, Array]) -> None:
         """Keep the numbers of pending decisions alone, once others are many."""
         if len(self.since) > 2 * len(pending) + RECENT:
             kept = set(map(owner, pending))
             self.since = {key: n for key, n in self.since.items() if key in kept}
 
 
-def beyond(state: Any, x: Array) -> bool:
+def beyond(state: SelfTunedUCBState, x: Array) -> bool:
     """Return whether the context of an arm is beyond the limits that the policy has learnt."""
     d, v = int(state.number.context), state.vector
     blocks = x[len(x) - int(state.number.blocks) * (d + 1) :].reshape(-1, d + 1)
@@ -150,15 +153,15 @@ def beyond(state: Any, x: Array) -> bool:
 
 
 def health(
-    watch: Watch, pending: dict[Any, Array], capacity: int, dropped: int, state: Any
+    watch: Watch, pending: dict[PendingKey, Array], capacity: int, dropped: int, state: object
 ) -> Health:
     """Return what there is to say."""
     n, open_ = watch.taken, len(pending)
-    found = [_rewards(watch, open_, n)]
-    first = next(iter(pending), None)
-    age = max(n - 1 - watch.since.get(owner(first), n - 1), 0)
+    findings = [_rewards(watch, open_, n)]
+    oldest = next(iter(pending), None)
+    age = max(n - 1 - watch.since.get(owner(oldest), n - 1), 0)
     full = open_ >= OLD * capacity or dropped
-    found.append(Finding(
+    findings.append(Finding(
         "oldest pending", age,
         (
             f"{count_of(age, 'decision')} came after the oldest pending one; {open_:,} of at most "
@@ -173,7 +176,7 @@ def health(
     if recent:
         action, most = Counter(recent).most_common(1)[0]
         share, many = most / len(recent), len(recent) >= ENOUGH
-        found.append(Finding(
+        findings.append(Finding(
             "largest share of an action", share,
             f"{action!r} took {100 * share:.0f} % of the last {count_of(len(recent), 'decision')}.",
             "If others may have become better, randomise a share of decisions, such as "
@@ -182,34 +185,37 @@ def health(
     restarts, count = trait(state, "restarts", None), trait(state, "count", 0)
     if restarts is not None:
         often = restarts > 3 and restarts * 1000 > count
-        found.append(Finding(
+        findings.append(Finding(
             "restarts", restarts,
             f"The agent started over {count_of(restarts, 'time')} in {count_of(count, 'reward')}.",
             "The world changes often, or rewards depend on something that the context lacks: add "
             "it." if often else "",
         ))  # fmt: skip
-    found.append(Finding(
+    findings.append(Finding(
         "refused contexts", watch.refused, f"{count_of(watch.refused, 'context')} refused.",
         "Read the error messages: fields are missing, or of another kind than declared."
         if watch.refused > 0.01 * n else "",
     ))  # fmt: skip
     if watch.clipped:
         share = sum(watch.clipped) / len(watch.clipped)
-        found.append(Finding(
+        findings.append(Finding(
             "clipped contexts", share,
             f"{100 * share:.0f} % of recent contexts were beyond what is usual, and clipped.",
             "A field may have changed its unit or meaning." if share > CLIPPED else "",
         ))  # fmt: skip
     if watch.explored:
-        share, late = sum(watch.explored) / len(watch.explored), count > 10 * state.dim + ENOUGH
-        found.append(Finding(
+        share, late = (
+            sum(watch.explored) / len(watch.explored),
+            count > 10 * trait(state, "dim", 0) + ENOUGH,
+        )
+        findings.append(Finding(
             "exploration", share,
             f"The bonus decided {100 * share:.0f} % of recent decisions: without it another action "
             "would have been preferred.",
             "Rewards are few for so many features: leave some out, use interactions='shared', or "
             "hash words into fewer columns." if late and share > EXPLORING else "",
         ))  # fmt: skip
-    return Health(found)
+    return Health(findings)
 
 
 def _rewards(watch: Watch, open_: int, n: int) -> Finding:

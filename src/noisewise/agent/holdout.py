@@ -1,5 +1,6 @@
 """A share of decisions, or of subjects, that gets a baseline instead of what the agent chooses."""
 
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -9,18 +10,10 @@ from ..inputs import finite, shown
 from ..protocols import Array
 from .action_features import Arms
 from .context_fields import word
-from .observations import Key, checked_key
+from .observations import checked_key
 from .offers import Offer
 
 UNIFORM = "uniform"
-
-
-class Held(NamedTuple):
-    """An action, the probability of each, and whether the baseline took the decision."""
-
-    action: int
-    probabilities: Array
-    baseline: bool
 
 
 class Holdout(NamedTuple):
@@ -38,34 +31,46 @@ class Holdout(NamedTuple):
         """Return where the baseline is on offer, None for an even draw."""
         if self.baseline == UNIFORM and self.baseline not in offer.names:
             return None
-        known = offer.names or range(len(np.atleast_1d(offer.x)))
-        if self.baseline not in known:
+        actions: Sequence[object] = offer.names or range(len(np.atleast_1d(offer.x)))
+        if self.baseline not in actions:
             raise ValueError(
                 f"the baseline {self.baseline!r} is not on offer; offer it in every decision, or "
                 "create the agent with baseline='uniform'"
             )
-        return known.index(self.baseline)  # type: ignore[arg-type]
+        return actions.index(self.baseline)
+
+    def check(self, offers: Iterable[Offer], top: int | None) -> None:
+        """Raise where the baseline is not on offer, or is one action in place of several."""
+        for offer in offers if self.share else ():
+            if self.place(offer) is not None and top is not None:
+                raise ValueError(
+                    f"top is {top}, but the baseline is one action; create the agent with "
+                    "baseline='uniform' for several"
+                )
 
     def subject(self, subject: object) -> int | None:
         """Return what stands for a subject: a hash, from -2^63 to 2^63."""
-        key: Key = checked_key(subject)
+        key = checked_key(subject)
         if key is None:
             return None
-        held = blake2b(repr((self.salt, key)).encode(), digest_size=8).digest()
-        return int.from_bytes(held, "little", signed=True)
+        digest = blake2b(repr((self.salt, key)).encode(), digest_size=8).digest()
+        return int.from_bytes(digest, "little", signed=True)
 
     def draw(
         self, chosen: int, p: Array, place: int | None, subject: int | None,
         rng: np.random.Generator,
-    ) -> Held:  # fmt: skip
-        """Return what is played where the agent plays ``chosen``, of probabilities ``p``."""
+    ) -> tuple[int, Array, bool]:  # fmt: skip
+        """Return what is played where the agent plays ``chosen``, of probabilities ``p``.
+
+        Then the probability of each arm, and whether the baseline took the decision.
+        """
         K, h = len(p), self.share
         baseline = np.full(K, 1 / K) if place is None else np.eye(K)[place]
         u = rng.random() if subject is None else subject / 2**64 + 0.5
         mixed = (1 - h) * p + h * baseline
         if u >= h:
-            return Held(chosen, mixed, False)
-        return Held(int(rng.integers(K)) if place is None else place, mixed, True)
+            return chosen, mixed, False
+        return int(rng.integers(K)) if place is None else place, mixed, True
 
     def someone(self, rng: np.random.Generator) -> int:
         """Return what stands for a subject that is seen once."""

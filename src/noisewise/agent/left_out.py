@@ -28,9 +28,9 @@ class LeftOut:
     def sentence(self, verb: str, row: str, counted: str = "") -> str:
         """Return what became of the rows.
 
-        >>> found = LeftOut(3)
-        >>> found.leave_out("it is no JSON", [2])
-        >>> found.sentence("read", "line")
+        >>> lines = LeftOut(3)
+        >>> lines.leave_out("it is no JSON", [2])
+        >>> lines.sentence("read", "line")
         'read 2 of 3 lines; left out: 1 since it is no JSON (first at line 2)'
         """
         said = f"{verb} {self.used:,} of {count_of(self.rows, row)}"

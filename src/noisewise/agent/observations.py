@@ -5,7 +5,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import Any, TypeGuard
+from typing import TypeGuard
 from uuid import UUID
 
 import numpy as np
@@ -13,11 +13,13 @@ from numpy.typing import ArrayLike
 
 from ..inputs import column, numbers, positive, shown
 from ..kernels.layout import LARGEST
-from ..protocols import Array
+from ..protocols import Array, trait
 
 Plain = str | int | UUID | None
 Key = Plain | tuple[Plain, ...]
 Slot = tuple[tuple[Key], int]  # of several actions chosen together; no key of a user nests tuples
+PendingKey = Key | Slot
+Action = str | int  # a name, or the index of an arm
 PLAIN = (str, int, UUID, type(None))
 KEYS = "a string, an integer, a UUID or a tuple of these"
 LARGEST_KEY = 2**1024  # Python does not write out integers of any size
@@ -27,27 +29,36 @@ LARGEST_KEY = 2**1024  # Python does not write out integers of any size
 class Observations:
     """A key or features, a reward, its sd or None, and its number of trials, for each reward."""
 
-    whose: list[Any]
+    whose: list[object]
     rewards: list[float]
     sds: Sequence[float | None]
     trials: list[float]
     single: bool
 
     @cached_property
-    def keys(self) -> list[Key]:
+    def keys(self) -> Sequence[PendingKey]:
         """The keys among those the rewards are of."""
         return self.whose if are_plain(self.whose) else [x for x in self.whose if is_key(x)]
 
-    def rows(self, arms: dict[Key, Array]) -> Iterator[tuple[Any, float, float | None, float]]:
+    def by_key(self) -> Iterator[tuple[PendingKey, float]]:
+        """Yield the keys with their rewards."""
+        pairs = zip(self.whose, self.rewards, strict=True)
+        return ((key, reward) for key, reward in pairs if is_key(key))
+
+    def rows(
+        self, arms: dict[PendingKey, Array]
+    ) -> Iterator[tuple[Array, float, float | None, float]]:
         """Yield features, reward, sd and trials of each reward; ``arms`` are those of keys."""
         features = self.features(arms)
         return zip(features, self.rewards, self.sds, self.trials)  # noqa: B905 - as many by `parse`
 
-    def features(self, arms: dict[Key, Array]) -> list[Any]:
+    def features(self, arms: dict[PendingKey, Array]) -> list[Array]:
         """Return the features of each reward; ``arms`` are those of keys."""
         if are_plain(self.whose):
             return [arms[key] for key in self.whose]
-        return [arms[each] if is_key(each) else each for each in self.whose]
+        return [
+            arms[each] if is_key(each) else numbers("arm", each, check=False) for each in self.whose
+        ]
 
     def spreads(self, sigma: float) -> Array:
         """Return the standard deviation of each reward, one trial without having ``sigma``."""
@@ -57,15 +68,15 @@ class Observations:
     @property
     def content(self) -> str:
         """What tells one call from another."""
-        whose = [each if is_key(each) else np.asarray(each).tolist() for each in self.whose]
+        whose = [each if is_key(each) else numbers("arm", each).tolist() for each in self.whose]
         return repr((whose, self.rewards, self.sds, self.trials))
 
 
 def parse(
     arm_or_key: object,
-    reward: ArrayLike,
-    sigma: ArrayLike | None,
-    trials: ArrayLike | None,
+    reward: object,
+    sigma: object,
+    trials: object,
     limits: tuple[float, float] | None,
     dim: int = 0,
 ) -> Observations:
@@ -88,7 +99,7 @@ def parse(
             "(successes over trials) with trials=, not a count"
         )
     single = y.ndim == 0
-    whose = [list(x) if is_arm(x, dim) else x for x in _each(arm_or_key, single)]
+    whose = [list(x) if is_arm(x, dim) else x for x in listed(arm_or_key, single)]
     if y.shape not in ((), (len(whose),)):
         raise ValueError(
             f"reward has shape {y.shape}, but {len(whose)} arms or keys are given; pass one "
@@ -100,22 +111,22 @@ def parse(
         _refuse_neither(each)
     n = len(whose)
     sds = [None] * n if sigma is None else _levels("sigma", sigma, n, single)
-    ns = _levels("trials", 1.0 if trials is None else trials, n, single)
+    ns = [1.0] * n if trials is None else _levels("trials", trials, n, single)
     return Observations(whose, np.atleast_1d(y).tolist(), sds, ns, single)
 
 
-def _plain(level: object) -> bool:
+def _plain(level: object) -> TypeGuard[float]:
     """Whether a level is a number that needs no reading."""
-    return type(level) in (float, int) and 1e-100 < level < 1e100  # type: ignore[operator]
+    return (type(level) is float or type(level) is int) and 1e-100 < level < 1e100
 
 
-def is_key(thing: object) -> bool:
+def is_key(thing: object) -> TypeGuard[PendingKey]:
     """Return whether a decision may be called that."""
     if type(thing) in PLAIN:  # most keys
         return type(thing) is not int or -LARGEST_KEY < thing < LARGEST_KEY
+    if is_slot(thing):
+        return thing[1] >= 0 and not is_slot(thing[0][0]) and is_key(thing[0][0])
     if isinstance(thing, tuple):
-        if is_slot(thing):
-            return thing[1] >= 0 and not is_slot(thing[0][0]) and is_key(thing[0][0])
         return len(thing) > 0 and all(map(_is_part, thing))
     if isinstance(thing, Integral) and not isinstance(thing, bool):
         return abs(int(thing)) < LARGEST_KEY
@@ -133,26 +144,29 @@ def is_slot(thing: object) -> TypeGuard[Slot]:
     return type(thing[0]) is tuple and len(thing[0]) == 1 and type(thing[1]) is int
 
 
-def is_arm(thing: object, dim: int) -> bool:
+def is_arm(thing: object, dim: int) -> TypeGuard[tuple[int, ...]]:
     """Return whether a tuple reads like the features of an arm."""
-    whole = isinstance(thing, tuple) and len(thing) == dim
-    return whole and all(isinstance(x, Integral) for x in thing)  # type: ignore[attr-defined]
+    if not isinstance(thing, tuple) or len(thing) != dim:
+        return False
+    return all(isinstance(x, Integral) for x in thing)
 
 
-def owner(key: Any) -> Key:
+def owner(key: PendingKey) -> Key:
     """Return the key of the decision that a slot belongs to, or the key itself."""
-    return key[0][0] if type(key) is tuple and type(key[0]) is tuple else key
+    if type(key) is tuple and type(key[0]) is tuple:
+        return key[0][0]
+    return key  # type: ignore[return-value]
 
 
-def are_plain(things: list[Any]) -> bool:
+def are_plain(things: list[object]) -> TypeGuard[list[Key]]:
     """Return whether all are keys of the usual types, and need no further look."""
     kinds = {*map(type, things)}
     if kinds == {int}:
-        return min(things) > -LARGEST_KEY and max(things) < LARGEST_KEY
+        return all(map(is_key, things))
     return kinds <= {str, UUID, type(None)}
 
 
-def checked_key(key: Any, dim: int = 0) -> Key:
+def checked_key(key: object, dim: int = 0) -> Key:
     """Return a key of plain strings, integers and UUIDs, or None; it is no arm of ``dim``."""
     if type(key) is str:
         return key
@@ -163,36 +177,40 @@ def checked_key(key: Any, dim: int = 0) -> Key:
             f"key is {key!r}, which reads like the features of an arm; pass a string in it, or one "
             "as the key"
         )
-    if isinstance(key, tuple):
-        return tuple(checked_key(part) for part in key)  # type: ignore[misc]
-    if key is None or type(key) is UUID:
-        return key
-    return str(key) if isinstance(key, str) else int(key)
+    return tuple(map(_plain_key, key)) if isinstance(key, tuple) else _plain_key(key)
+
+
+def _plain_key(key: object) -> Plain:
+    if isinstance(key, str):
+        return str(key)
+    if isinstance(key, Integral):
+        return int(key)
+    return key if isinstance(key, UUID) else None
 
 
 def batch_keys(keys: object, most: int, dim: int) -> list[Key]:
     """Return keys of decisions taken at once, at most so many and none of them None."""
-    given = _each(keys, single=False)
-    given = given if are_plain(given) else [checked_key(key, dim) for key in given]
-    if None in given:
+    things = listed(keys, single=False)
+    checked = things if are_plain(things) else [checked_key(key, dim) for key in things]
+    if None in checked:
         raise ValueError(f"keys holds None; pass {KEYS} for each decision")
-    if len(given) > most:
-        raise ValueError(f"keys has length {len(given)}, above the capacity {most}; split them")
-    return given
+    if len(checked) > most:
+        raise ValueError(f"keys has length {len(checked)}, above the capacity {most}; split them")
+    return checked
 
 
-def refuse_pending(keys: list[Key], pending: Container[Key]) -> None:
+def refuse_pending(keys: Sequence[Key], pending: Container[object]) -> None:
     """Raise if a key is pending already, or is there twice."""
     for key in filter(pending.__contains__, keys):
         raise ValueError(
             f"key {key!r} is pending already: its decision was taken and has no reward yet; keep "
             "the answer of that call, or pass another key"
         )
-    if len(set(keys)) < len(keys):
+    if len(keys) > 1 and len(set(keys)) < len(keys):
         raise ValueError("keys holds one twice; pass another for each decision")
 
 
-def refuse_keys_as_features(row: Sequence[object], pending: Container[Key]) -> None:
+def refuse_keys_as_features(row: Sequence[object], pending: Container[PendingKey]) -> None:
     """Raise if several pending keys came with one reward, which reads like features."""
     if row and all(type(each) is int and each in pending for each in row):
         raise ValueError(
@@ -201,7 +219,7 @@ def refuse_keys_as_features(row: Sequence[object], pending: Container[Key]) -> N
         )
 
 
-def refuse_unknown(keys: list[Key], pending: Container[Key], remedy: str) -> None:
+def refuse_unknown(keys: Sequence[PendingKey], pending: Container[PendingKey], remedy: str) -> None:
     """Raise unless each of the keys is pending."""
     for key in keys:
         if not (type(key) is str or is_key(key)) or key not in pending:
@@ -222,7 +240,7 @@ def limits_of(rewards: ArrayLike) -> tuple[float, float]:
     return float(ends[0]), float(ends[1])
 
 
-def _each(arm_or_key: Any, single: bool) -> list[Any]:
+def listed(arm_or_key: object, single: bool) -> list[object]:
     """Return what each reward is of."""
     if isinstance(arm_or_key, set | frozenset | dict):
         raise ValueError(
@@ -244,7 +262,7 @@ def _each(arm_or_key: Any, single: bool) -> list[Any]:
 
 
 def _ndim(thing: object) -> int:
-    return getattr(thing, "ndim", 1)
+    return trait(thing, "ndim", 1)
 
 
 def _refuse_neither(thing: object) -> None:
@@ -262,9 +280,9 @@ def _refuse_neither(thing: object) -> None:
         )
 
 
-def _levels(name: str, value: ArrayLike, count: int, single: bool) -> list[float]:
+def _levels(name: str, value: object, count: int, single: bool) -> list[float]:
     """Return one standard deviation, or number of trials, a reward."""
-    levels = column(name, value, count, single, spread=True)
+    levels = column(name, numbers(name, value), count, single, spread=True)
     each: list[float] = levels.tolist()
     if not ((levels > 1 / LARGEST) & (levels < LARGEST)).all():  # or 0, or to be refused
         each = [positive(name, level, zero=name == "sigma") for level in each]

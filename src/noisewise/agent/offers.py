@@ -1,16 +1,30 @@
 """What an agent may choose from: a matrix of arms, or a context and actions."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..bandits.arms import candidates_of
 from ..inputs import dimension, numbers, ready, shown
 from ..protocols import Array
 from .action_features import Arms
 from .context_fields import Value
+from .decision_log import KeptOffer
+from .observations import Action
+
+
+@runtime_checkable
+class Records(Protocol):
+    """A data frame of pandas."""
+
+    @property
+    def columns(self) -> object:
+        """The names of the columns."""
+
+    def to_dict(self, orient: str) -> list[object]:
+        """Return a dictionary for each row."""
 
 
 class Offer(NamedTuple):
@@ -21,35 +35,32 @@ class Offer(NamedTuple):
     values: tuple[Value, ...] = ()
     positions: tuple[int, ...] = ()
 
-    def called(self, chosen: Any) -> Any:
-        """Return the name of a chosen arm, or its number where it has none; likewise of several."""
-        if isinstance(chosen, list):
-            return [self.called(k) for k in chosen]
-        return self.names[chosen] if self.names else chosen
+    def actions(self, chosen: list[int]) -> list[Action]:
+        """Return the names of chosen arms, or their numbers where they have none."""
+        return [self.names[k] for k in chosen] if self.names else [*chosen]
 
-    def kept(self) -> tuple[tuple[Value, ...], tuple[int, ...]] | Array:
+    def kept(self) -> KeptOffer:
         """Return what a record keeps: far less than the matrix where there is a context."""
         return (self.values, self.positions) if self.names else np.array(self.x)
 
 
-def is_matrix(given: object) -> bool:
-    """Return whether arms are given, and no context."""
-    return isinstance(given, np.ndarray) and given.ndim == 2
+def is_matrix(choices: object) -> TypeGuard[Array]:
+    """Return whether these are arms, and no context."""
+    return isinstance(choices, np.ndarray) and choices.ndim == 2
 
 
 def read_offer(
-    arms: Arms | None, given: object, actions: Sequence[str] | None, clip: bool
+    arms: Arms | None, choices: object, actions: Sequence[str] | None, clip: bool
 ) -> Offer:
-    """Read what `Agent.choose` is given; the values of a matrix are the policy's to look at.
+    """Read what is passed to `Agent.choose`; the values of a matrix are the policy's to look at.
 
     Huge numbers of contexts are cut with ``clip``, else refused.
     """
-    if arms is None or is_matrix(given):
+    if arms is None or is_matrix(choices):
         if actions is not None:
             raise ValueError("actions were passed with a matrix of arms; pass its rows instead")
-        matrix: ArrayLike = given  # type: ignore[assignment]
-        return Offer(numbers("arms", matrix, check=False))
-    values, at = arms.read(given, clip), arms.positions(actions)
+        return Offer(numbers("arms", choices, check=False))
+    values, at = arms.read(choices, clip), arms.positions(actions)
     names = tuple(arms.actions[i] for i in at)
     return Offer(arms.matrix(values, names), names, values, tuple(at))
 
@@ -74,44 +85,48 @@ class Offers(NamedTuple):
         arms = [self.x[a:b] for a, b in ends]
         return map(Offer, arms, self.names, self.values, self.positions)
 
-    def called(self, chosen: list[Any]) -> list[Any]:
+    def actions(self, chosen: list[int]) -> list[Action]:
         """Return the names of chosen arms, or their numbers where they have none."""
-        if not any(self.names):
-            return chosen
-        return [each.called(k) for each, k in zip(self.each(), chosen, strict=True)]
+        pairs = zip(self.names, chosen, strict=True)
+        return [names[k] if names else k for names, k in pairs]
 
 
-def listed(given: Any) -> Any:
-    """Return what `Agent.choose_many` is given as a list, or the one array that it is."""
-    if hasattr(given, "to_dict") and hasattr(given, "columns"):
-        given = given.to_dict("records")
-    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-        raise ValueError(f"offers is {shown(given)}; pass a list of contexts or of arms")
-    return given if ready(given) and given.ndim == 3 else list(given)
+def listed_offers(offers: object) -> list[object] | Array:
+    """Return what is passed to `Agent.choose_many` as a list, or the one array that it is."""
+    if isinstance(offers, Records):
+        offers = offers.to_dict("records")
+    if isinstance(offers, str | bytes | Mapping) or not isinstance(offers, Iterable):
+        raise ValueError(f"offers is {shown(offers)}; pass a list of contexts or of arms")
+    return offers if ready(offers) and offers.ndim == 3 else list(offers)
 
 
 def read_offers(
     arms: Arms | None,
-    given: Any,
+    offers: list[object] | Array,
     actions: Sequence[str] | None,
     clip: bool,
     dim: int,
     bound: float,
 ) -> Offers:
-    """Read offers that are `listed`: contexts or matrices, none of whose arms is too long."""
-    n = len(given)
-    if arms is not None and not any(is_matrix(each) for each in given):
+    """Read offers that are listed: contexts or matrices, none of whose arms is too long."""
+    n = len(offers)
+    if arms is not None and not any(is_matrix(each) for each in offers):
         at = arms.positions(actions)
         names = tuple(arms.actions[i] for i in at)
-        values = [arms.read(each, clip) for each in given]
+        values = [arms.read(each, clip) for each in offers]
         x = candidates_of(arms.matrices(values, names), dim, bound)
         return Offers(*x, [names] * n, values, [tuple(at)] * n)
-    if arms is None and actions is None:
-        x = candidates_of(given, dim, bound)
+    if isinstance(offers, np.ndarray) and arms is None and actions is None:
+        x = candidates_of(offers, dim, bound)
         return Offers(*x, [()] * n, [()] * n, [()] * n)
-    read = [read_offer(arms, each, actions, clip) for each in given]
+    read = [read_offer(arms, each, actions, clip) for each in offers]
     x = candidates_of([each.x for each in read], dim, bound)
-    return Offers(*x, *([each[i] for each in read] for i in (1, 2, 3)))  # type: ignore[arg-type]
+    return Offers(
+        *x,
+        [each.names for each in read],
+        [each.values for each in read],
+        [each.positions for each in read],
+    )
 
 
 def dimension_of(dim: int | None, arms: Arms | None) -> int:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from .decision_log import Decision
 from .left_out import LeftOut
 from .past_record import UNKNOWN, Shares, decision, shares
 from .reward_scale import Row
-from .table_columns import columns_of, encoded, numbers_in, read_back
+from .table_columns import Column, columns_of, encoded, numbers_in, read_back
 
 OWN = ("arms", "probability", "probabilities", "slot")  # columns of the log of an agent
 LEAST_SPREAD, MOST_SPREAD, MOST_PRODUCT = 1e-20, 1e40, 1e100  # that can be computed with
@@ -59,7 +59,7 @@ class Names(NamedTuple):
 
 
 class Reader:
-    """The rows of a table that an agent can learn, some at a time; ``found`` counts the others."""
+    """The rows of a table that an agent can learn, some at a time; ``counts`` counts the others."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Reader:
         self.columns = columns_of("table", table)
         self.names, self.arms, self.dim, self.clip = names, arms, dim, clip
         self.most = min(with_slack(longest), LONGEST)
-        self.found = LearntTable(len(self.columns.get(names.reward, ())))
+        self.counts = LearntTable(len(self.columns.get(names.reward, ())))
         y = numbers_in(names.reward, self._column(names.reward), LARGEST)
         self.use = np.ones(len(y), dtype=np.bool_)
         low, high = rewards or (-math.inf, math.inf)
@@ -89,7 +89,7 @@ class Reader:
         self.taken = np.zeros(len(y), dtype=np.int64)
         self.fields: list[str] = []  # the column of each field of the context
         self._arms = self._named_arms() if arms is not None else self._rows_of_features()
-        self.shares = None if names.probability is None else self._shares(names.probability)
+        self.shares = {} if names.probability is None else self._shares(names.probability)
         self.learnt: list[int] = []
         self.usable = np.flatnonzero(self.use)
 
@@ -107,7 +107,7 @@ class Reader:
             with np.errstate(over="ignore"):
                 fits = (1 + square) * (1 + y * y * w) * w <= MOST_PRODUCT
             fits &= square <= self.most**2
-            self.found.leave_out(
+            self.counts.leave_out(
                 "the arm is too long, or its numbers too large", at[~fits].tolist()
             )
             self.learnt += at[fits].tolist()
@@ -122,52 +122,51 @@ class Reader:
 
     def decisions(self, most: int) -> list[Decision]:
         """Return the last rows that were learnt, as the record of an agent keeps them."""
-        found: list[Decision] = []
-        if self.shares is None:
-            return found
-        for i in self.learnt[-most:]:
-            known = self.shares[i]
-            assert known is not None
-            row: Any = [self.columns[name][i] for name in self.fields]
-            row = self.columns["arms"][i] if self.arms is None else row
-            found.append(
-                decision(self.arms, row, self.clip, int(self.taken[i]), known, self.reward[i])
-            )
-        return found
+        decisions: list[Decision] = []
+        for i in self.learnt[-most:] if self.shares else ():
+            row: object = [self.columns[name][i] for name in self.fields]
+            if self.arms is None:
+                row = self.columns["arms"][i]
+            p, taken = self.shares[i], int(self.taken[i])
+            decisions.append(decision(self.arms, row, self.clip, taken, p, self.reward[i]))
+        return decisions
 
-    def _shares(self, name: str) -> list[Shares | None]:
-        """Return the probabilities of each row by place of the action; keep rows that have them."""
+    def _shares(self, name: str) -> dict[int, Shares]:
+        """Return the probabilities by place of the action, by row; keep rows that have them."""
         own, whole = numbers_in(name, self._column(name), 1.0), None
         if "probabilities" in self.columns:
-            whole = list(read_back(self._column("probabilities")))
-        named = None if self.arms is None else self.arms.actions
-        if named is None and "arms" not in self.columns:
+            whole = read_back(self._column("probabilities"))
+        actions = None if self.arms is None else self.arms.actions
+        if actions is None and "arms" not in self.columns:
             raise ValueError(
                 f"probability is {name!r}, but the table has no column 'arms' with the matrices on "
                 "offer; leave probability out: learning does without"
             )
-        found: list[Shares | None] = [None] * len(own)
+        kept: dict[int, Shares] = {}
         for i in np.flatnonzero(self.use).tolist():
-            names = named or [str(k) for k in range(len(self.columns["arms"][i]))]
+            names = actions or [str(k) for k in range(len(np.asarray(self.columns["arms"][i])))]
             if whole is None and len(names) != 2:
                 raise ValueError(f"probability is {name!r}, but {UNKNOWN}")
-            each = None if whole is None else whole[i]
-            if whole is None or isinstance(each, Mapping):
-                found[i] = shares(names, int(self.taken[i]), float(own[i]), each)
-        fits = np.array([each is not None for each in found], dtype=np.bool_)
+            each = {} if whole is None else whole[i]
+            if isinstance(each, Mapping):
+                by_name = None if whole is None else each
+                p = shares(names, int(self.taken[i]), float(own[i]), by_name)
+                if p is not None:
+                    kept[i] = p
+        fits = np.isin(np.arange(len(own)), list(kept))
         self._keep(f"{name} is no probability, or contradicts 'probabilities'", fits)
-        return found
+        return kept
 
-    def _column(self, name: str) -> Any:
+    def _column(self, name: str) -> Column:
         if name not in self.columns:
             raise ValueError(f"table has no column {name!r}; it has {shown(list(self.columns))}")
         column = self.columns[name]
-        if len(column) != self.found.rows:
-            raise ValueError(f"column {name!r} has {len(column)} rows, others {self.found.rows}")
+        if len(column) != self.counts.rows:
+            raise ValueError(f"column {name!r} has {len(column)} rows, others {self.counts.rows}")
         return column
 
-    def _keep(self, reason: str, fit: Any) -> None:
-        self.found.leave_out(reason, np.flatnonzero(self.use & ~fit).tolist())
+    def _keep(self, reason: str, fit: NDArray[np.bool_] | np.bool_) -> None:
+        self.counts.leave_out(reason, np.flatnonzero(self.use & ~fit).tolist())
         self.use &= fit
 
     def _keep_finite(self, what: str, x: Array, wanted: str = "a finite number") -> None:
@@ -180,10 +179,10 @@ class Reader:
         """Return standard deviations or trials, where a column has them; 1 where a row has none."""
         if name is None:
             return None
-        given = numbers_in(name, self._column(name), MOST_SPREAD)
-        self._keep_finite(name, given)
-        self._keep(f"{name} is not above 0", given >= LEAST_SPREAD)
-        return np.where(self.use, given, 1.0)
+        level = numbers_in(name, self._column(name), MOST_SPREAD)
+        self._keep_finite(name, level)
+        self._keep(f"{name} is not above 0", level >= LEAST_SPREAD)
+        return np.where(self.use, level, 1.0)
 
     def _named_arms(self) -> Callable[[NDArray[np.int64]], Array]:
         """Return what makes the arms of rows from actions and contexts."""
@@ -199,15 +198,15 @@ class Reader:
         self._keep_finite("the action", at, "one of the agent's")
         self.taken = np.where(np.isfinite(at), at, 0.0).astype(np.int64)
         fields = (arms.context or ()) if arms.interactions is not None else ()
-        given = [name for name, _ in fields] if names.context is None else [*names.context]
-        if len(given) != len(fields):
+        columns = [name for name, _ in fields] if names.context is None else [*names.context]
+        if len(columns) != len(fields):
             raise ValueError(
-                f"context is {shown(given)}; pass the columns of "
+                f"context is {shown(columns)}; pass the columns of "
                 f"{', '.join(name for name, _ in fields) or 'no field'}, in this order"
             )
-        self.fields, taken = given, self.taken
+        self.fields, taken = columns, self.taken
         parts = [np.ones((len(at), 1))]
-        for name, each in zip(given, fields, strict=True):
+        for name, each in zip(columns, fields, strict=True):
             parts.append(self._field(arms, name, each))
             wanted = "a word that was declared"
             if each[1] is None:
@@ -220,9 +219,9 @@ class Reader:
     def _field(self, arms: Arms, name: str, declared: context_fields.Field) -> Array:
         """Return the columns of a field of the context, as `Arms.read` and `encode` would."""
         if declared[1] is None:
-            found = numbers_in(name, self._column(name), arms.most(self.clip))
-            cut = np.clip(found, -arms.limit, arms.limit)
-            return np.where(np.isinf(found), found, cut)[:, None]
+            values = numbers_in(name, self._column(name), arms.most(self.clip))
+            cut = np.clip(values, -arms.limit, arms.limit)
+            return np.where(np.isinf(values), values, cut)[:, None]
         width = len(context_fields.columns([declared]))
 
         def encode(value: object) -> list[float]:
@@ -236,22 +235,22 @@ class Reader:
         if "arms" in self.columns and names.context is None:
             return self._played_arms()
         others = {*OWN, names.action, names.reward, names.probability, names.sigma, names.trials}
-        given = names.context
-        if given is None:
-            given = [name for name in self.columns if name not in others]
-        if len(given) != self.dim:
+        columns = names.context
+        if columns is None:
+            columns = [name for name in self.columns if name not in others]
+        if len(columns) != self.dim:
             raise ValueError(
-                f"context is {shown(list(given))}, {count_of(len(given), 'column')}; pass those "
-                f"of the {count_of(self.dim, 'feature')} of the arm that was played"
+                f"context is {shown(list(columns))}, {count_of(len(columns), 'column')}; pass "
+                f"those of the {count_of(self.dim, 'feature')} of the arm that was played"
             )
-        x = np.column_stack([numbers_in(name, self._column(name), LARGEST) for name in given])
-        for name, column in zip(given, x.T, strict=True):
+        x = np.column_stack([numbers_in(name, self._column(name), LARGEST) for name in columns])
+        for name, column in zip(columns, x.T, strict=True):
             self._keep_finite(f"feature {name!r}", column)
         return lambda rows: x[rows]
 
     def _played_arms(self) -> Callable[[NDArray[np.int64]], Array]:
         """Return what finds the arm that was played in the matrices on offer."""
-        x = np.empty((self.found.rows, self.dim))
+        x = np.empty((self.counts.rows, self.dim))
         pairs = zip(self._column("arms"), self._column(self.names.action), strict=True)
         for i, (offer, k) in enumerate(pairs):
             arms = numbers("arms", offer)

@@ -3,12 +3,11 @@
 import math
 from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import Any
 
 import numpy as np
 
 from .action_features import Arms
-from .decision_log import Decision
+from .decision_log import Decision, KeptOffer
 
 CLOSE = 0.01  # share by which probabilities may be off, having been rounded
 EXACT = 1e-9  # of a sum
@@ -22,7 +21,7 @@ Shares = dict[int, float]
 
 
 def shares(
-    names: Sequence[str], taken: int, own: float, whole: Mapping[Any, Any] | None
+    names: Sequence[str], taken: int, own: float, whole: Mapping[object, object] | None
 ) -> Shares | None:
     """Return the probability of each action on offer by its place; None if that can't be.
 
@@ -37,25 +36,26 @@ def shares(
         other = 1 - taken
         return {place: own if place == taken else 1 - own for place in sorted((taken, other))}
     place = {name: i for i, name in enumerate(names)}
-    given = {place.get(str(name), -1): p for name, p in whole.items() if p is not None}
-    if not all(isinstance(each, Real) for each in given.values()):
+    listed = {place.get(str(name), -1): p for name, p in whole.items() if p is not None}
+    by_place = {i: p for i, p in sorted(listed.items()) if isinstance(p, Real)}
+    if len(by_place) < len(listed):
         return None
-    p = np.array([given[i] for i in sorted(given)], dtype=np.float64)
+    p = np.array([*by_place.values()], dtype=np.float64)
     total = float(p.sum())
-    sound = min(given, default=-1) >= 0 and p.min() >= 0 and abs(total - 1) <= CLOSE
-    if not sound or not math.isclose(given.get(taken, 0.0), own, rel_tol=CLOSE):
+    sound = min(by_place, default=-1) >= 0 and p.min() >= 0 and abs(total - 1) <= CLOSE
+    if not sound or not math.isclose(by_place.get(taken, 0.0), own, rel_tol=CLOSE):
         return None
     p = p if abs(total - 1) < EXACT else p / total
-    return dict(zip(sorted(given), p.tolist(), strict=True))
+    return dict(zip(by_place, p.tolist(), strict=True))
 
 
 def decision(
-    arms: Arms | None, context: Any, clip: bool, taken: int, known: Shares, reward: float
+    arms: Arms | None, row: object, clip: bool, taken: int, probabilities: Shares, reward: float
 ) -> Decision:
-    """Return a decision that was taken, as the record keeps it; ``context`` is a matrix or row."""
-    places = tuple(known)
+    """Return a decision that was taken, as the record keeps it; ``row`` is a context or matrix."""
+    places = tuple(probabilities)
     if arms is None:
-        offer: Any = np.array(context, dtype=np.float64)
+        offer: KeptOffer = np.array(row, dtype=np.float64)
     else:
-        offer = arms.read(context, clip), places
-    return Decision(None, offer, places.index(taken), tuple(known.values()), reward)
+        offer = arms.read(row, clip), places
+    return Decision(None, offer, places.index(taken), tuple(probabilities.values()), reward)

@@ -1,14 +1,13 @@
 """A share of decisions drawn at random, with the probability of every arm."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bandits.arms import candidates, norm_bound
 from ..inputs import finite, one_of
-from ..protocols import Array, Policy
-from .reasons import Indexed, ranked
+from ..protocols import AnyPolicy, Array, trait
+from .reasons import checked_arms, ranked
 
 AMONG = ("plausible", "all")
 
@@ -24,7 +23,7 @@ class Randomisation(NamedTuple):
     among: str
 
     def draw(
-        self, policy: Policy[Any], state: Any, arms: Array, chosen: int, rng: np.random.Generator
+        self, policy: AnyPolicy, state: object, arms: Array, chosen: int, rng: np.random.Generator
     ) -> tuple[int, Array]:
         """Return the arm to play where the policy chose one, and the probability of every arm."""
         if not self.share:
@@ -32,7 +31,7 @@ class Randomisation(NamedTuple):
         p = self.probabilities(policy, state, arms, chosen)
         return int(rng.choice(len(p), p=p)), p
 
-    def probabilities(self, policy: Policy[Any], state: Any, arms: Array, chosen: int) -> Array:
+    def probabilities(self, policy: AnyPolicy, state: object, arms: Array, chosen: int) -> Array:
         r"""Return the probability of every arm, given what the policy chose.
 
         With m arms to draw from, :math:`p = \text{share}/m`, and the rest goes to the policy's.
@@ -44,10 +43,10 @@ class Randomisation(NamedTuple):
         return p
 
     def drawn_from(
-        self, policy: Policy[Any], state: Any, arms: Array, chosen: int | list[int]
+        self, policy: AnyPolicy, state: object, arms: Array, chosen: int | list[int]
     ) -> NDArray[np.bool_]:
         """Return whether each arm may be drawn; those that the policy chose may."""
-        x = candidates(arms, state.dim, norm_bound(policy, "feature_bound") or np.inf)
+        x = checked_arms(policy, state, arms)
         drawn = np.ones(len(x), dtype=bool)
         if self.among == "plausible":
             scores, index = ranked(policy, state, x)
@@ -66,13 +65,14 @@ def check_share(share: object, among: object) -> Randomisation:
     return Randomisation(value, one_of("among", among, AMONG))
 
 
-def randomisation(policy: Policy[Any], state: Any, share: object, among: object) -> Randomisation:
+def randomisation(policy: AnyPolicy, state: object, share: object, among: object) -> Randomisation:
     """Return how an agent randomises, if its policy can."""
-    found = check_share(share, among)
-    if found.among == "all" and not found.share:
+    checked = check_share(share, among)
+    if checked.among == "all" and not checked.share:
         raise ValueError("among is 'all', but no decision is drawn; pass randomise=0.05, say")
-    if found.share and found.among == "plausible":
-        known = hasattr(state, "dim") and isinstance(policy, Indexed)
-        if not known or ranked(policy, state, np.zeros((1, state.dim)))[0] is None:
+    if checked.share and checked.among == "plausible":
+        dim = trait(state, "dim", 0)
+        scores, index = ranked(policy, state, np.zeros((1, dim))) if dim else (None, None)
+        if scores is None or index is None:
             raise ValueError(f"among is 'plausible', but {policy} has no index; pass among='all'")
-    return found
+    return checked

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..bandits.arms import candidates, model_of, norm_bound
 from ..blas import matmul
-from ..confidence import Confident, Interval, score_bounds
+from ..confidence import Confident, Ellipsoid, score_bounds
 from ..glm import GLM
-from ..protocols import Array, Policy, trait
-from .kinds import is_ftrl_ucb, is_mor_ucb
+from ..protocols import AnyPolicy, Array, trait
+from .kinds import (
+    is_ftrl_ucb,
+    is_indexed,
+    is_mor_ucb,
+    is_optimism_state,
+    is_self_accounting,
+)
 
 Part = tuple[str, float]
 
@@ -79,80 +85,56 @@ class Reason:
     parts: tuple[Part, ...] = ()
 
 
-@runtime_checkable
-class Indexed(Protocol):
-    """A policy that plays the largest index."""
-
-    def index(self, state: Any, x: Array) -> Array:
-        """Return the index of every arm."""
+def checked_arms(policy: AnyPolicy, state: object, arms: ArrayLike) -> Array:
+    """Return arms if the policy can choose among them."""
+    dim = trait(state, "dim", 0) or np.atleast_2d(arms).shape[1]
+    return candidates(arms, dim, norm_bound(policy, "feature_bound") or np.inf)
 
 
-@runtime_checkable
-class IndexedByMean(Indexed, Protocol):
-    """A policy that says whether its index is a score or a mean."""
-
-    index_of: str
-
-
-@runtime_checkable
-class SelfAccounting(Protocol):
-    """A policy that has a link and intervals of its own, and says what it has learnt."""
-
-    def scores(self, state: Any, x: Array) -> Array:
-        """Return the estimated score of every arm."""
-
-    def mean_of(self, scores: Array) -> Array:
-        """Return the mean reward at each score."""
-
-    def interval(self, state: Any, x: Array) -> Interval:
-        """Return an interval of the mean of every arm."""
-
-    def contributions(self, state: Any, x: Array) -> Array:
-        """Return what each feature adds to the score of every arm."""
-
-    def learnt(self, state: Any) -> dict[str, float]:
-        """Return what was learnt on the way, by name."""
-
-
-def means(policy: Policy[Any], state: Any, x: Array) -> Array | None:
+def means(policy: AnyPolicy, state: object, x: Array) -> Array | None:
     """Return the estimated mean of each arm, or None where the policy estimates nothing."""
     scores = _scores(policy, state, x, _layers(policy, state, x))
     return None if scores is None else mean_of(policy, scores)
 
 
-def mean_of(policy: Policy[Any], scores: Array) -> Array:
+def mean_of(policy: object, scores: Array) -> Array:
     """Return the mean reward at each score."""
-    if isinstance(policy, SelfAccounting):
+    if is_self_accounting(policy):
         return policy.mean_of(scores)
     return np.asarray((model_of(policy) or GLM()).mean(scores))
 
 
-def ranked(policy: Policy[Any], state: Any, x: Array) -> tuple[Array | None, Array | None]:
+def ranked(policy: AnyPolicy, state: object, x: Array) -> tuple[Array | None, Array | None]:
     """Return the estimated score and the index of each arm, None where the policy has none."""
     return _scores(policy, state, x, _layers(policy, state, x)), _index(policy, state, x)
 
 
-def _index(policy: Policy[Any], state: Any, x: Array) -> Array | None:
-    if not isinstance(policy, Indexed):
+def _index(policy: AnyPolicy, state: object, x: Array) -> Array | None:
+    if not is_indexed(policy):
         return None
     index = policy.index(state, x)
-    if isinstance(policy, IndexedByMean) and policy.index_of == "mean":
+    if trait(policy, "index_of", "score") == "mean":
         index = (model_of(policy) or GLM()).score(index)
     return index
 
 
 def parts(
-    policy: Policy[Any], state: Any, names: tuple[str, ...], x: Array
+    policy: AnyPolicy, state: object, names: tuple[str, ...], x: Array
 ) -> list[tuple[Part, ...]]:
     """Return what the mean of each arm would lose without each of its features, most first.
 
     Features of the same name, such as the columns of a word, count together.
     """
-    theta: Array = trait(state, "theta", np.empty(0))
-    scores, own = _scores(policy, state, x, None), isinstance(policy, SelfAccounting)
-    if scores is None or not (own or theta.shape == x.shape[1:]):
+    scores = _scores(policy, state, x, None)
+    if scores is None:
         return [()] * len(x)
-    added = policy.contributions(state, x) if isinstance(policy, SelfAccounting) else x * theta
+    if is_self_accounting(policy):
+        added = policy.contributions(state, x)
+    else:
+        theta = trait(state, "theta", np.empty(0))
+        if theta.shape != x.shape[1:]:
+            return [()] * len(x)
+        added = x * theta
     distinct = {name: i for i, name in enumerate(dict.fromkeys(names))}
     if len(distinct) < len(names):
         together = np.zeros((len(distinct), len(x)))
@@ -166,36 +148,48 @@ def parts(
     ]
 
 
-def reasons(policy: Policy[Any], state: Any, arms: ArrayLike, bounded: bool = True) -> list[Reason]:
+def reasons(
+    policy: AnyPolicy, state: object, arms: ArrayLike, bounded: bool = True
+) -> list[Reason]:
     """Return the reasons of each arm; the state is only read.
 
     Intervals are cut to the policy's parameter bound only where the parameter is so ``bounded``.
     """
-    x = candidates(arms, state.dim, norm_bound(policy, "feature_bound") or np.inf)
+    x = checked_arms(policy, state, arms)
     layer = _layers(policy, state, x)
-    columns: dict[str, Array] = {} if layer is None else {"layer": layer}
     scores, notes = _scores(policy, state, x, layer), [""] * len(x)
+    estimate = lower = upper = exploration = bonus = index = None
     if scores is not None:
-        columns["estimate"] = mean_of(policy, scores)
-    if scores is not None and (index := _index(policy, state, x)) is not None:
-        columns["index"], columns["bonus"] = index, index - scores
-        columns["exploration"] = mean_of(policy, index) - columns["estimate"]
-    if isinstance(policy, SelfAccounting):
-        lower, upper = policy.interval(state, x)
-        columns["lower"], columns["upper"] = np.asarray(lower), np.asarray(upper)
+        estimate, index = mean_of(policy, scores), _index(policy, state, x)
+        if index is not None:
+            bonus, exploration = index - scores, mean_of(policy, index) - estimate
+    if is_self_accounting(policy):
+        lower, upper = map(np.asarray, policy.interval(state, x))
     elif isinstance(policy, Confident):
-        lower, upper, notes = _bounds(policy, state, x, scores, bounded)
-        columns["lower"], columns["upper"] = lower, upper
-        if scores is not None:
-            columns["estimate"] = np.clip(columns["estimate"], lower, upper)
-    return [
-        Reason(arm, note=note, **{name: _finite(column[arm]) for name, column in columns.items()})
-        for arm, note in enumerate(notes)
-    ]
+        sets = policy.confidence(state)
+        lower, upper, notes = _bounds(policy, state, sets, x, scores, bounded)
+        if estimate is not None:
+            estimate = np.clip(estimate, lower, upper)
+    columns = (estimate, lower, upper, exploration, bonus, index)
+    layers = [None] * len(x) if layer is None else layer.tolist()
+    rows = zip(*(finite_or_none(each, len(x)) for each in columns), layers, notes, strict=True)
+    return [Reason(arm, *row) for arm, row in enumerate(rows)]
+
+
+def finite_or_none(column: Array | None, count: int) -> tuple[float | None, ...]:
+    """Return numbers, None where there is none, or where a policy left out a hopeless arm."""
+    if column is None:
+        return (None,) * count
+    return tuple(value if math.isfinite(value) else None for value in column.tolist())
 
 
 def _bounds(
-    policy: Any, state: Any, x: Array, scores: Array | None, bounded: bool
+    policy: AnyPolicy,
+    state: object,
+    sets: tuple[Ellipsoid, ...],
+    x: Array,
+    scores: Array | None,
+    bounded: bool,
 ) -> tuple[Array, Array, list[str]]:
     """Return bounds of means over the confidence sets, and why not to rely on each."""
     glm, bound = model_of(policy) or GLM(), norm_bound(policy, "parameter_bound")
@@ -203,12 +197,11 @@ def _bounds(
     valid = PRINTED if is_mor_ucb(policy) and policy.as_printed else ""
     valid = ESTIMATED if is_ftrl_ucb(policy) and policy.noise == "estimated" else valid
     if bound is not None and scores is not None:
-        length = float(np.linalg.norm(state.theta))
+        length = float(np.linalg.norm(trait(state, "theta", np.empty(0))))
         if _outgrown(policy, state, x, scores, bound):
             valid, bound = OUTGROWN.format(bound), None
         elif length > CLOSE * bound:
             valid = NEAR.format(length, bound)
-    sets = policy.confidence(state)
     lower, upper = score_bounds(sets, x, bound)
     apart = lower > upper
     if apart.any():  # nothing holds in all sets: what holds in any
@@ -218,21 +211,17 @@ def _bounds(
     return np.asarray(glm.prediction(lower)), np.asarray(glm.prediction(upper)), notes
 
 
-def _outgrown(policy: object, state: Any, x: Array, scores: Array, bound: float) -> bool:
+def _outgrown(policy: object, state: object, x: Array, scores: Array, bound: float) -> bool:
     """Return whether a score is beyond the bound by more than noise, where its size is known."""
-    most = bound * np.sqrt(np.einsum("ij,ij->i", x, x))
-    noise = policy.bonus(state, x) if is_ftrl_ucb(policy) else 0.0
-    return bool((np.abs(scores) > 1.05 * most + noise + 1e-12).any())
+    most = 1.05 * (bound * np.sqrt(np.einsum("ij,ij->i", x, x)))
+    if is_ftrl_ucb(policy) and is_optimism_state(state):
+        most += policy.bonus(state, x)
+    return bool((np.abs(scores) > most + 1e-12).any())
 
 
-def _finite(value: Any) -> Any:
-    """Return a number, or None where a policy left it out: an arm that can't be the best."""
-    return value.item() if np.isfinite(value) else None
-
-
-def _layers(policy: Policy[Any], state: Any, x: Array) -> Array | None:
+def _layers(policy: AnyPolicy, state: object, x: Array) -> Array | None:
     """Return the layer behind each arm's index; -1 where all are empty."""
-    if not is_mor_ucb(policy):
+    if not (is_mor_ucb(policy) and is_optimism_state(state)):
         return None
     bounds = policy.uppers(state, x)
     if not np.isfinite(bounds).any():
@@ -240,11 +229,13 @@ def _layers(policy: Policy[Any], state: Any, x: Array) -> Array | None:
     return np.asarray(bounds.argmin(axis=0))
 
 
-def _scores(policy: Policy[Any], state: Any, x: Array, layer: Array | None) -> Array | None:
+def _scores(policy: AnyPolicy, state: object, x: Array, layer: Array | None) -> Array | None:
     """Return the estimated score of each arm, in the layer behind its index."""
-    if isinstance(policy, SelfAccounting):
+    if is_self_accounting(policy):
         return policy.scores(state, x)
-    if layer is not None:
+    if layer is not None and is_optimism_state(state):
         thetas = np.array([each.theta for each in state.layers] + [np.zeros(state.dim)])
-        return np.einsum("ij,ij->i", x, thetas[layer])
-    return matmul(x, state.theta) if hasattr(state, "theta") else None
+        return np.asarray(np.einsum("ij,ij->i", x, thetas[layer]))
+    none: Array | None = None
+    theta = trait(state, "theta", none)
+    return None if theta is None else matmul(x, theta)

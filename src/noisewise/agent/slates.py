@@ -1,17 +1,20 @@
 """Several actions chosen together, as one decision: a slate, with a reward for each slot."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..bandits.arms import best_first, candidates, norm_bound
+from ..bandits.arms import best_first
 from ..inputs import integer, shown
-from ..protocols import Array, Policy
-from .observations import Key, Slot, checked_key, is_key, is_slot
+from ..protocols import AnyPolicy, Array, trait
+from .kinds import is_indexed, is_ranking
+from .observations import Action, Key, Slot, checked_key, is_key, is_slot, owner
 from .pending import Pending
 from .randomisation import Randomisation
-from .reasons import Indexed
+from .reasons import checked_arms
+
+Levels = list[object] | None  # standard deviations or trials, where there are any
 
 
 def size_of(top: object, on_offer: int, capacity: int) -> int:
@@ -26,8 +29,8 @@ def size_of(top: object, on_offer: int, capacity: int) -> int:
 
 
 def ranked(
-    policy: Policy[Any],
-    state: Any,
+    policy: AnyPolicy,
+    state: object,
     x: Array,
     top: int,
     rng: np.random.Generator,
@@ -38,12 +41,11 @@ def ranked(
     A policy with a method ``select_top`` ranks them itself. One that has no index, or no finite one
     of these arms, chooses one by one among the rest.
     """
-    if hasattr(policy, "select_top"):
-        best: list[int] = policy.select_top(state, x, rng, top).tolist()
-        return best
-    if isinstance(policy, Indexed) and hasattr(state, "dim"):
-        bound = norm_bound(policy, "feature_bound") or np.inf
-        index = policy.index(state, candidates(x, state.dim, bound))
+    if is_ranking(policy):
+        return policy.select_top(state, x, rng, top).tolist()
+    arms = checked_arms(policy, state, x) if trait(state, "dim", 0) else None
+    if arms is not None and is_indexed(policy):
+        index = policy.index(state, arms)
         order = best_first(np.where(np.isnan(index), -np.inf, index), top)
         if np.isfinite(index[order]).all():
             return order.tolist()
@@ -56,8 +58,8 @@ def ranked(
 
 def draw(
     how: Randomisation,
-    policy: Policy[Any],
-    state: Any,
+    policy: AnyPolicy,
+    state: object,
     x: Array,
     best: list[int],
     rng: np.random.Generator,
@@ -84,13 +86,13 @@ class SlateRewards(NamedTuple):
     """What `Agent.learn` is given, slot by slot."""
 
     slots: list[Slot]
-    rewards: list[Any]
-    sigma: Any
-    trials: Any
+    rewards: list[object]
+    sigma: Levels
+    trials: Levels
 
 
 def rewards_of(
-    pending: Pending, key: Any, reward: Any, sigma: Any, trials: Any
+    pending: Pending, key: object, reward: object, sigma: object, trials: object
 ) -> SlateRewards | None:
     """Return the rewards of slates slot by slot; None where ``key`` is of none.
 
@@ -104,32 +106,41 @@ def rewards_of(
         return None if actions is None else _of_slate(pending, key, actions, reward, sigma, trials)
     if not isinstance(key, list) or not pending.slates:
         return None
-    if not all(is_key(each) and pending.actions_of(each) is not None for each in key):
+    whole = [each for each in key if is_key(each) and not is_slot(each)]
+    slates = [pending.actions_of(owner(each)) for each in whole]
+    if len(whole) < len(key) or None in slates:
         return None
     if not isinstance(reward, Sequence | np.ndarray) or len(reward) != len(key) or not key:
         raise ValueError(
             f"reward is {shown(reward)}, of {len(key)} keys of several actions each; pass a list "
             "of rewards, or a dictionary, for each key"
         )
-    each = [
-        _of_slate(pending, k, pending.actions_of(k) or (), r, _part(sigma, i), _part(trials, i))
-        for i, (k, r) in enumerate(zip(key, reward, strict=True))
+    rows = [
+        _of_slate(pending, owner(k), own or (), r, _part(sigma, i), _part(trials, i))
+        for i, (k, own, r) in enumerate(zip(whole, slates, reward, strict=True))
     ]
-    slots, rewards, sds, counts = ([x for one in each for x in one[i] or ()] for i in range(4))
     return SlateRewards(
-        slots, rewards, None if sigma is None else sds, None if trials is None else counts
+        [slot for row in rows for slot in row.slots],
+        [each for row in rows for each in row.rewards],
+        None if sigma is None else [each for row in rows for each in row.sigma or ()],
+        None if trials is None else [each for row in rows for each in row.trials or ()],
     )
 
 
-def _part(given: Any, i: int) -> Any:
-    return given[i] if isinstance(given, list | tuple) else given
+def _part(level: object, i: int) -> object:
+    return level[i] if isinstance(level, list | tuple) else level
 
 
 def _of_slate(
-    pending: Pending, key: Key, actions: tuple[Any, ...], reward: Any, sigma: Any, trials: Any
+    pending: Pending,
+    key: Key,
+    actions: tuple[Action, ...],
+    reward: object,
+    sigma: object,
+    trials: object,
 ) -> SlateRewards:
-    found = _by_slot("reward", reward, key, actions)
-    places = [i for i, each in enumerate(found) if each is not None]
+    rewards = _by_slot("reward", reward, key, actions)
+    places = [i for i, each in enumerate(rewards) if each is not None]
     if not places:
         raise ValueError(f"reward is {shown(reward)}, without any; pass the reward of an action")
     slots: list[Slot] = [((key,), i) for i in places]
@@ -140,29 +151,29 @@ def _of_slate(
                     f"action {actions[slot[1]]!r} of key {key!r} has its reward already; "
                     "leave it out, or pass None in its place"
                 )
-    levels = (
-        None if given is None
-        else [_by_slot(name, given, key, actions)[i] for i in places]
-        for name, given in (("sigma", sigma), ("trials", trials))
-    )  # fmt: skip
-    return SlateRewards(slots, [found[i] for i in places], *levels)
+    sds, counts = (
+        None if level is None else [_by_slot(name, level, key, actions)[i] for i in places]
+        for name, level in (("sigma", sigma), ("trials", trials))
+    )
+    return SlateRewards(slots, [rewards[i] for i in places], sds, counts)
 
 
-def _by_slot(name: str, given: Any, key: Key, actions: tuple[Any, ...]) -> list[Any]:
-    """Return what was given for each slot, None where nothing was."""
-    if isinstance(given, Mapping):
-        unknown = [each for each in given if each not in actions]
+def _by_slot(name: str, value: object, key: Key, actions: tuple[Action, ...]) -> list[object]:
+    """Return what was passed for each slot, None where nothing was."""
+    if isinstance(value, Mapping):
+        unknown = [each for each in value if each not in actions]
         if unknown:
             raise ValueError(
                 f"{name} has {unknown[0]!r}, but key {key!r} is of {shown(list(actions))}; pass "
                 "these alone"
             )
-        return [given.get(each) for each in actions]
-    if name != "reward" and np.ndim(given) == 0:
-        return [given] * len(actions)
-    if isinstance(given, str) or np.ndim(given) != 1 or len(given) != len(actions):
+        return [value.get(each) for each in actions]
+    if name != "reward" and np.ndim(value) == 0:  # type: ignore[arg-type]
+        return [value] * len(actions)
+    rows = [] if isinstance(value, str) or np.ndim(value) != 1 else [*value]  # type: ignore[arg-type, misc]
+    if len(rows) != len(actions):
         raise ValueError(
-            f"{name} is {shown(given)}, but key {key!r} is of {len(actions)} actions; pass a list "
+            f"{name} is {shown(value)}, but key {key!r} is of {len(actions)} actions; pass a list "
             "with one each, None where it is still to come, or a dictionary by action"
         )
-    return list(given)
+    return rows

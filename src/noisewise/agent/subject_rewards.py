@@ -63,8 +63,8 @@ class SubjectRewards(OneLine):
 
     def after(self, rows: Iterable[tuple[int, int, float]]) -> "SubjectRewards":
         """Return the sums after more rewards, each with its subject and group."""
-        held = zip(self.subjects.tolist(), self.groups.tolist(), self.sums.tolist(), strict=True)
-        own = {subject: (group, n, total) for subject, group, (n, total) in held}
+        triples = zip(self.subjects.tolist(), self.groups.tolist(), self.sums.tolist(), strict=True)
+        own = {subject: (group, n, total) for subject, group, (n, total) in triples}
         origin = self.origin
         for subject, group, reward in rows:
             origin = reward if origin is None else origin

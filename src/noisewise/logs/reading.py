@@ -24,7 +24,7 @@ OTHERS = ("probability", "probabilities", "arms", "slot")
 
 
 class _Decision(NamedTuple):
-    context: dict[str, Any]
+    context: dict[str, object]
     action: str
     reward: float
     probability: float
@@ -56,31 +56,31 @@ def read_dsjson(path: str | os.PathLike[str], action: str | None = None) -> dict
         Columns of the context, ``action``, ``reward``, ``probability``, and, where all lines have
         them, ``probabilities`` by action: a log for `off_policy_value` and `Agent.learn_table`.
     """
-    found, left = [], LeftOut()
+    decisions, left = [], LeftOut()
     for at, line in enumerate(_lines(Path(path)), start=1):
         if not line.strip():
             continue
         left.rows += 1
         try:
-            found.append(_decision(line, action))
+            decisions.append(_decision(line, action))
         except _Unusable as error:
             left.leave_out(str(error), [at])
     said = left.sentence("read", "line")
-    if not found:
+    if not decisions:
         raise ValueError(f"{path} has no decision with a reward: {said}")
-    if len({each.dropped for each in found}) > 1:
+    if len({each.dropped for each in decisions}) > 1:
         raise ValueError(
             f"{path} has decisions that were kept with different probabilities (pdrop); weights of "
             "rows are not supported, so read those of each pdrop from a file of their own"
         )
     if left.left_out:
         warnings.warn(said, stacklevel=2)
-    log = _columns([each.context for each in found])
-    log["action"] = [each.action for each in found]
-    log["reward"] = np.array([each.reward for each in found])
-    log["probability"] = np.array([each.probability for each in found])
-    if all(each.probabilities is not None for each in found):
-        log["probabilities"] = [each.probabilities for each in found]
+    log = _columns([each.context for each in decisions])
+    log["action"] = [each.action for each in decisions]
+    log["reward"] = np.array([each.reward for each in decisions])
+    log["probability"] = np.array([each.probability for each in decisions])
+    if all(each.probabilities is not None for each in decisions):
+        log["probabilities"] = [each.probabilities for each in decisions]
     return log
 
 
@@ -98,19 +98,19 @@ def _lines(path: Path) -> Iterator[str]:
 def _decision(line: str, named_by: str | None) -> _Decision:
     """Return what a line says, or raise `_Unusable`."""
     try:
-        given = json.loads(line)
+        parsed = json.loads(line)
     except (ValueError, RecursionError):
         raise _Unusable("the line is no JSON") from None
-    if not isinstance(given, dict) or not isinstance(given.get("c"), dict):
+    if not isinstance(parsed, dict) or not isinstance(parsed.get("c"), dict):
         raise _Unusable("the line has no context c")
-    label = {key.lower(): value for key, value in given.items() if key.startswith("_label")}
-    offered = given["c"].get("_multi")
-    if "_slots" in given["c"] or "_outcomes" in given or "_label_ca" in label:
+    label = {key.lower(): value for key, value in parsed.items() if key.startswith("_label")}
+    offered = parsed["c"].get("_multi")
+    if "_slots" in parsed["c"] or "_outcomes" in parsed or "_label_ca" in label:
         raise _Unusable("the decision is of several slots, or of a number")
     if not isinstance(offered, list) or not offered:
         raise _Unusable("there is no list of actions _multi")
     cost, p = label.get("_label_cost"), label.get("_label_probability")
-    if given.get("_skipLearn") is True or not _is_number(cost):
+    if parsed.get("_skipLearn") is True or not _is_number(cost):
         raise _Unusable("there is no reward")
     if not _is_number(p) or not 0 < p <= 1:
         raise _Unusable("the probability is not above 0 and at most 1")
@@ -120,10 +120,10 @@ def _decision(line: str, named_by: str | None) -> _Decision:
     names = [_name(each, named_by, i) for i, each in enumerate(offered, start=1)]
     if len(set(names)) < len(names):
         raise _Unusable("two actions on offer have the same name")
-    dropped = given.get("pdrop", 0.0)
+    dropped = parsed.get("pdrop", 0.0)
     return _Decision(
-        dict(_features(given["c"])), names[place - 1], 0.0 - cost, float(p),
-        _probabilities(given.get("a"), given.get("p"), names),
+        dict(_features(parsed["c"])), names[place - 1], 0.0 - cost, float(p),
+        _probabilities(parsed.get("a"), parsed.get("p"), names),
         float(dropped) if _is_number(dropped) else 0.0,
     )  # fmt: skip
 
@@ -133,16 +133,17 @@ def _is_number(value: object) -> TypeGuard[float]:
     return is_number and abs(value) <= LARGEST  # type: ignore[arg-type]
 
 
-def _probabilities(places: Any, p: Any, names: list[str]) -> dict[str, float] | None:
+def _probabilities(places: object, p: object, names: list[str]) -> dict[str, float] | None:
     """Return the probability of each action on offer, None where the line has not all of them."""
     if not isinstance(places, list) or not isinstance(p, list) or len(places) != len(p):
         return None
     if sorted(map(str, places)) != sorted(map(str, range(1, len(names) + 1))):
         return None
-    if not all(map(_is_number, p)):
+    shares = [float(each) for each in p if _is_number(each)]
+    if len(shares) < len(p):
         return None
-    known = {names[int(place) - 1]: float(each) for place, each in zip(places, p, strict=True)}
-    return {name: known[name] for name in names}
+    by_name = {names[int(place) - 1]: each for place, each in zip(places, shares, strict=True)}
+    return {name: by_name[name] for name in names}
 
 
 def _name(action: object, named_by: str | None, place: int) -> str:
@@ -158,31 +159,30 @@ def _name(action: object, named_by: str | None, place: int) -> str:
     return ", ".join(f"{path}={value}" for path, value in features.items()) or str(place)
 
 
-def _features(given: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+def _features(value: object, path: str = "") -> Iterator[tuple[str, object]]:
     """Yield features with their paths; names that begin with _ are none, nor is null."""
-    if isinstance(given, list) and len(given) == 1 and isinstance(given[0], dict):
-        given = given[0]
-    if isinstance(given, dict):
-        pairs = [(key, value) for key, value in given.items() if not key.startswith("_")]
-    elif isinstance(given, list):
-        pairs = [(str(i), value) for i, value in enumerate(given)]
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
+        value = value[0]
+    if isinstance(value, dict):
+        pairs = [(key, part) for key, part in value.items() if not key.startswith("_")]
+    elif isinstance(value, list):
+        pairs = [(str(i), part) for i, part in enumerate(value)]
     else:
-        if given is not None:
-            yield path, given
+        if value is not None:
+            yield path, value
         return
-    for key, value in pairs:
-        yield from _features(value, f"{path}.{key}" if path else key)
+    for key, part in pairs:
+        yield from _features(part, f"{path}.{key}" if path else key)
 
 
-def _columns(rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _columns(rows: list[dict[str, object]]) -> dict[str, Any]:
     """Return features as columns of numbers, or of words where a value is none."""
     log: dict[str, Any] = {}
     for name in dict.fromkeys(name for row in rows for name in row):
         if name in ("action", "reward", *OTHERS):
             raise ValueError(f"a feature of the context is called {name!r}, as a column; rename it")
         values = [row.get(name) for row in rows]
-        if all(each is None or _is_number(each) for each in values):
-            log[name] = [0.0 if each is None else float(each) for each in values]
-        else:
-            log[name] = ["" if each is None else str(each) for each in values]
+        numbers = [float(each or 0) for each in values if each is None or _is_number(each)]
+        words = ["" if each is None else str(each) for each in values]
+        log[name] = numbers if len(numbers) == len(values) else words
     return log

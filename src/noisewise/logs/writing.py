@@ -6,13 +6,19 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from .. import files
 from ..agent.context_fields import word
-from ..agent.table_columns import columns_of, is_missing, number_of, numbers_in, read_back
+from ..agent.table_columns import (
+    Column,
+    columns_of,
+    is_missing,
+    number_of,
+    numbers_in,
+    read_back,
+)
 from ..bandits.arms import LARGEST
 from ..inputs import shown
 from .reading import OTHERS
@@ -38,7 +44,7 @@ def write_dsjson(path: str | os.PathLike[str], log: object) -> Path:
     return files.replace(path, fill)
 
 
-def _written(columns: dict[str, Any]) -> Iterator[str]:
+def _written(columns: dict[str, Column]) -> Iterator[str]:
     """Yield the lines of a log."""
     for name in ("action", "reward", "probability"):
         if name not in columns:
@@ -58,42 +64,44 @@ def _written(columns: dict[str, Any]) -> Iterator[str]:
     fields = [name for name in columns if name not in ("action", "reward", *OTHERS)]
     if hidden := [name for name in fields if name.startswith("_")]:
         raise ValueError(f"log has a column {hidden[0]!r}, and dsjson ignores such; rename it")
-    whole = read_back(columns.get("probabilities", [None] * len(r)))
+    whole = read_back(columns.get("probabilities"))
     every = sorted({*action})
-    for i, (chosen, shares) in enumerate(zip(action, whole, strict=True)):
-        known = _known(shares)
-        offered = list(known) or every
+    for i, (chosen, shares) in enumerate(
+        zip(action, [None] * len(r) if whole is None else whole, strict=True)
+    ):
+        p_of = _by_action(shares)
+        offered = list(p_of) or every
         if chosen not in offered:
             raise ValueError(f"probabilities at row {i} (counted from 0) lack {chosen!r}")
         values = {name: _plain(name, columns[name][i]) for name in fields}
         context = {name: value for name, value in values.items() if value is not None}
-        line = _line(context, offered, offered.index(chosen), known)
+        line = _line(context, offered, offered.index(chosen), p_of)
         line |= {"_label_cost": 0.0 - float(r[i]), "_label_probability": float(p[i])}
         yield json.dumps({**line, "EventId": str(i)}, ensure_ascii=False, allow_nan=False)
 
 
 def _line(
-    context: dict[str, Any], offered: list[str], place: int, known: dict[str, float]
-) -> dict[str, Any]:
+    context: Mapping[str, object], offered: list[str], place: int, p_of: dict[str, float]
+) -> dict[str, object]:
     """Return a decision, the chosen action first among those with probabilities."""
     multi = [{"_tag": name, "action": {"name": name}} for name in offered]
-    line: dict[str, Any] = {"_label_cost": 0.0, "_label_probability": 1.0}
+    line: dict[str, object] = {"_label_cost": 0.0, "_label_probability": 1.0}
     line |= {"_label_Action": place + 1, "_labelIndex": place, "Version": "1", "EventId": ""}
     line["c"] = {**context, "_multi": multi}
-    if known:
+    if p_of:
         ranked = [place, *(k for k in range(len(offered)) if k != place)]
         line["a"] = [k + 1 for k in ranked]
-        line["p"] = [known[offered[k]] for k in ranked]
+        line["p"] = [p_of[offered[k]] for k in ranked]
     return line
 
 
-def _known(shares: Any) -> dict[str, float]:
+def _by_action(shares: object) -> dict[str, float]:
     """Return probabilities by action, where there are any."""
-    given = shares.items() if isinstance(shares, Mapping) else ()
-    return {str(name): float(p) for name, p in given if p is not None}
+    pairs = shares.items() if isinstance(shares, Mapping) else ()
+    return {str(name): float(p) for name, p in pairs if p is not None}
 
 
-def _plain(name: str, value: Any) -> Any:
+def _plain(name: str, value: object) -> str | bool | float | None:
     """Return a value of a context as JSON has it, None where it is missing."""
     if is_missing(value):
         return None
