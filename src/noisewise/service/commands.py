@@ -9,7 +9,7 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -276,18 +276,12 @@ def _settings(context: click.Context, parameter: click.Parameter, value: str) ->
 def create_loop(name: str, settings: Any, database: str) -> None:
     """Create a loop."""
     module = _room("loops")
-    with _connected(database) as connection:
-        module.insert(connection, name, _valid(lambda: module.Settings.model_validate(settings)))
-
-
-def _valid(make: Callable[[], Any]) -> Any:
-    pydantic = import_module("pydantic")
     try:
-        return make()
-    except pydantic.ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise click.UsageError(f"--settings {where}: {first['msg']}") from None
+        known = module.Settings.model_validate(settings)
+    except import_module("pydantic").ValidationError as error:
+        raise click.UsageError(str(_room("answers").refusal(error, settings))) from None
+    with _connected(database) as connection:
+        module.insert(connection, name, known)
 
 
 @loops.command(name="list")

@@ -136,7 +136,7 @@ class Page:
         """Return findings, those with advice first."""
         day = [bucket for _, bucket in recent.window("1d", time.time())]
         late, count = sum(each.late for each in day), sum(each.rewards for each in day)
-        kinds = recent.learner.loop.settings.arms.context or ()
+        kinds = recent.learner.loop.arms.context or ()
         found = [
             *reading.health(self.engine, name),
             {"name": "late rewards", "value": late,
@@ -153,7 +153,7 @@ class Page:
         recent, now = self.seen(name), time.time()
         over = over if over in WINDOWS else recent.usual(now)
         window, last = recent.window(over, now), [*reversed(recent.events)]
-        names = sections.most_played(window, [*state["settings"]["actions"]])
+        names = sections.most_played(window, recent.learner.arms.actions)
         found = reading.effects(self.engine, name, [*recent.contexts], names)
         return {
             "name": name, "state": state, "settings": state["settings"], "base": base,

@@ -106,7 +106,7 @@ def decisions(engine: Engine, name: str, events: Sequence[str]) -> list[dict[str
             " ORDER BY id",
             learner.loop.id, *events,
         )  # fmt: skip
-    fields = [field for field, _ in learner.loop.settings.arms.context or ()]
+    fields = [field for field, _ in learner.loop.arms.context or ()]
     for kind, event_id, at, text in rows:
         held = json.loads(text)
         if kind == "decide":
@@ -251,7 +251,7 @@ def effects(
     if not contexts or not actions:
         return None
     learner = engine.find(name)
-    arms = learner.loop.settings.arms
+    arms = learner.arms
     fields = arms.context or ()
     usual, others = list[Any](), list[tuple[str, Any]]()
     for (field, kind), values in zip(fields, zip(*contexts, strict=True), strict=False):

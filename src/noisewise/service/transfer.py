@@ -27,7 +27,7 @@ def export(connection: Connection, loop: Loop, path: Path) -> int:
     probability of that action in that slot, probabilities of all where there is one slot.
     """
     pandas = _pandas()
-    fields = [name for name, _ in loop.settings.arms.context or ()]
+    fields = [name for name, _ in loop.arms.context or ()]
     rows: list[dict[str, Any]] = []
     decided: dict[str, dict[str, Any]] = {}
     last = 0
@@ -88,7 +88,7 @@ def import_(
     wanted = [action, reward, *([trials] if trials else [])]
     if missing := [name for name in wanted if name not in frame.columns]:
         raise ValueError(f"{path} has no column {missing[0]!r}; it has {list(frame.columns)}")
-    arms, bounded = loop.settings.arms, loop.settings.rewards != "continuous"
+    arms, bounded = loop.arms, loop.settings.rewards != "continuous"
     mark, at = sha256(path.read_bytes()).hexdigest()[:16], time.time()
     new = []
     for i, row in enumerate(frame.to_dict("records")):
