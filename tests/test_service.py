@@ -150,8 +150,8 @@ def test_a_field_that_would_not_count_is_refused_by_name(service):
     assert held["code"] == "invalid"
     assert held["message"].startswith("context has 'colour', which this loop would not use")
     assert "age, country" in held["message"]
-    found = {each["name"]: each for each in reading.health(service.engine, "shop")}
-    assert found["refused contexts"]["value"] == 1
+    found = {each.name: each for each in reading.health(service.engine.find("shop"))}
+    assert found["refused contexts"].value == 1
     body = {"name": "b", "settings": {**SHOP, "interactions": None}}
     status, held = service.ask("POST", "/v1/loops", body)
     assert (status, "no field would count" in held["error"]["message"]) == (422, True)
@@ -542,7 +542,7 @@ def test_reading(service):
 def test_the_gain_is_that_of_the_log(service):
     """Means by group from the rows, and as `reading.gain` has them; a restart changes nothing."""
     service.create(holdout=0.4, explore=0)
-    assert reading.gain(service.engine, "shop")["difference"] is None
+    assert reading.gain(service.engine.find("shop"))["difference"] is None
     played(service, 60)
     service.learnt(len(rows_of(service.database, "shop")))
     groups, values = {}, {"holdout": [], "agent": []}
@@ -554,12 +554,12 @@ def test_the_gain_is_that_of_the_log(service):
             values[groups[event]].append(held["value"])
     for event in [*service.engine.find("shop").agent.pending]:  # else later ones do not count yet
         service.engine.find("shop").agent.forget(event)
-    found = reading.gain(service.engine, "shop")
+    found = reading.gain(service.engine.find("shop"))
     assert found["agent"] == pytest.approx(np.mean(values["agent"]))
     assert found["baseline"] == pytest.approx(np.mean(values["holdout"]))
     assert found["counts"]["decisions"] == [len(values["agent"]), len(values["holdout"])]
     assert found["lower"] < found["difference"] < found["upper"]
-    assert {each["name"] for each in reading.health(service.engine, "shop")} > {"restarts"}
+    assert {each.name for each in reading.health(service.engine.find("shop"))} > {"restarts"}
 
 
 def test_subjects_are_compared_where_there_are_some(service):
@@ -570,7 +570,7 @@ def test_subjects_are_compared_where_there_are_some(service):
         service.reward(f"e{i}", i % 2)
     version = len(rows_of(service.database, "shop"))
     digest = service.learnt(version)
-    assert reading.gain(service.engine, "shop")["counts"]["subjects"]
+    assert reading.gain(service.engine.find("shop"))["counts"]["subjects"]
     assert replayed(service.database, "shop") == (version, digest)
 
 

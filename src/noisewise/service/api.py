@@ -228,8 +228,8 @@ def _decisions(app: FastAPI, engine: Engine) -> None:
 def _loops(app: FastAPI, engine: Engine) -> None:
     admin = [needs("admin")]
 
-    def known(name: str) -> JSONResponse:
-        return JSONResponse(reading.loop_state(engine, name))
+    def known(name: str, status: int = 200) -> JSONResponse:
+        return JSONResponse(reading.loop_state(engine, engine.find(name)), status)
 
     @app.post("/v1/loops", status_code=201, dependencies=admin)
     def create(body: NewLoop) -> Response:
@@ -238,7 +238,7 @@ def _loops(app: FastAPI, engine: Engine) -> None:
         The answer has its settings and state. 409: another loop has the name.
         """
         refusing("name", engine.create, body.name, body.settings)
-        return JSONResponse(reading.loop_state(engine, body.name), 201)
+        return known(body.name, 201)
 
     @app.patch("/v1/loops/{loop}", dependencies=admin)
     def patch(learner: This, settings: Annotated[dict[str, object], Body(embed=True)]) -> Response:
@@ -286,12 +286,13 @@ def _reads(app: FastAPI, engine: Engine) -> None:
     @app.get("/v1/loops", dependencies=read)
     def every() -> JSONResponse:
         """List the loops."""
-        return JSONResponse([reading.loop_state(engine, each) for each in reading.names(engine)])
+        learners = sorted(engine.learners.items())
+        return JSONResponse([reading.loop_state(engine, each) for _, each in learners])
 
     @app.get("/v1/loops/{loop}", dependencies=read)
     def one(learner: This, digest: bool = False) -> JSONResponse:
         """Return settings and state of a loop; with ``digest`` a hash of all that was learnt."""
-        return JSONResponse(reading.loop_state(engine, learner.loop.name, digest))
+        return JSONResponse(reading.loop_state(engine, learner, digest))
 
     @app.get("/v1/loops/{loop}/events", dependencies=read)
     def events(
@@ -300,7 +301,7 @@ def _reads(app: FastAPI, engine: Engine) -> None:
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> JSONResponse:
         """Return rows of the log with a number above ``after``, in order."""
-        return JSONResponse(reading.recent_events(engine, learner.loop.name, after, limit))
+        return JSONResponse(reading.recent_events(engine, learner, after, limit))
 
     @app.get("/v1/loops/{loop}/explain", dependencies=read)
     def explain(learner: This, event_id: Identity | None = None) -> JSONResponse:
@@ -310,11 +311,13 @@ def _reads(app: FastAPI, engine: Engine) -> None:
         than the baseline with an interval that holds at all times, and what is odd.
         """
         if event_id is None:
-            return JSONResponse(reading.known(engine, learner.loop.name))
-        try:
-            return JSONResponse(reading.explain(engine, learner.loop.name, event_id))
-        except LookupError:
-            raise Refused(404, "there is no such decision", "event_id", "unknown_event") from None
+            state, health = reading.loop_state(engine, learner), reading.health(learner)
+            more = {"gain": reading.gain(learner), "health": [each._asdict() for each in health]}
+            return JSONResponse(state | more)
+        found = reading.decisions(engine, learner, [event_id])
+        if not found:
+            raise Refused(404, "there is no such decision", "event_id", "unknown_event")
+        return JSONResponse(found[0])
 
     @app.get("/metrics", dependencies=read)
     def metrics() -> PlainTextResponse:

@@ -247,7 +247,7 @@ class Engine(Thread):
             else:
                 with self._connection.transaction() as connection:
                     self.owner.number(connection, loop)
-        there = dict(self._connection.rows("SELECT id, seq FROM loops"))
+        there: dict[int, int] = dict(self._connection.rows("SELECT id, seq FROM loops"))
         for learner in [*self.learners.values()]:
             behind = learner.version < there.get(learner.loop.id, 0)
             if behind and learner.learn_page(self._connection):

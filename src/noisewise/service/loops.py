@@ -8,13 +8,13 @@ import secrets
 import time
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from ..agent.action_features import Arms
 from ..agent.agent import Agent
-from .store import Connection, Doubled
+from .store import Connection, Doubled, Record
 
 NAME = r"^[a-z0-9][a-z0-9-]{0,62}$"
 PENDING = 100_000  # decisions that the agent counts; rewards of older ones are learnt all the same
@@ -178,7 +178,7 @@ class Loop:
 COLUMNS = "id, name, salt, settings, paused, seq, base, created"
 
 
-def loop_of(row: tuple[Any, ...]) -> Loop:
+def loop_of(row: Record) -> Loop:
     """Return the loop that a row of the database holds."""
     number, name, salt, settings, paused, *rest = row
     known = Settings.model_validate_json(settings)
