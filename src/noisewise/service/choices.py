@@ -11,6 +11,7 @@ from ..bandits.arms import candidates
 from ..bandits.self_tuned_ucb import SelfTunedUCB
 from ..bandits.self_tuned_ucb_state import SelfTunedUCBState
 from ..protocols import Array
+from .answers import Refused
 from .events import DecideBody, Ranked
 from .loops import UNIFORM, Loop
 
@@ -42,22 +43,34 @@ class Choice:
 
 
 class Request:
-    """A request for a decision, read and checked before anything is drawn or stored."""
+    """A request for a decision, read and checked before anything is drawn or stored.
+
+    A ValueError says why the context can't be used.
+    """
 
     def __init__(self, loop: Loop, body: DecideBody) -> None:
         arms, declared = loop.arms, loop.settings.context
-        if unknown := [name for name in body.context if name not in declared]:
+        self.body, self.top, self.settings = body, body.top or 1, loop.settings
+        self.names = arms.actions if body.actions is None else tuple(body.actions)
+        if unknown := [name for name in body.actions or () if name not in arms.actions]:
+            message = (
+                f"actions has {unknown[0]!r}, which is none of this loop's; pass those on offer, "
+                "and add a new one to the settings of the loop"
+            )
+            raise Refused(422, message, "actions")
+        if len({*self.names}) < len(self.names):
+            raise Refused(422, "actions has one twice; pass different ones", "actions")
+        if self.top > len(self.names):
+            message = f"top is {body.top}, of {len(self.names)} actions; pass fewer"
+            raise Refused(422, message, "top")
+        if unused := [name for name in body.context if name not in declared]:
             fields = f"fields {', '.join(declared)}" if declared else "no fields"
             raise ValueError(
-                f"context has {unknown[0]!r}, which this loop would not use: it has {fields}; "
+                f"context has {unused[0]!r}, which this loop would not use: it has {fields}; "
                 "leave it out, or create a loop with this field"
             )
         self.values = arms.read(body.context, clip=True)
-        self.names = arms.actions if body.actions is None else tuple(body.actions)
         self.x = candidates(arms.matrix(self.values, self.names), arms.dim)
-        self.body, self.top, self.settings = body, body.top or 1, loop.settings
-        if self.top > len(self.names):
-            raise ValueError(f"top is {body.top}, of {len(self.names)} actions; pass fewer")
 
     def decide(self, view: View, known: Array, salt: str, rng: np.random.Generator) -> Choice:
         """Return a decision, and count it as pending in the view; ``known`` is of these arms."""

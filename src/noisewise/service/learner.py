@@ -23,7 +23,7 @@ from .store import Connection, Unavailable
 PAGE = 1000  # rows read at once
 SHARE = 0.1  # of the learner's time, at most, that goes into copies of the state
 NUMBERED = (
-    "SELECT seq, kind, event_id, body FROM events WHERE loop = ? AND seq > ? AND seq <= ? "
+    "SELECT seq, kind, event_id, at, body FROM events WHERE loop = ? AND seq > ? AND seq <= ? "
     "ORDER BY seq LIMIT ?"
 )
 
@@ -45,16 +45,10 @@ class Learner:
         assert self.agent.arms is not None
         return self.agent.arms
 
-    def catch_up(self, connection: Connection, upto: int | None = None) -> None:
-        """Learn the rows numbered since, up to one of them."""
-        last = 2**62 if upto is None else upto
-        while self.learn_page(connection, last):
-            pass
-
     def learn_page(self, connection: Connection, last: int = 2**62) -> bool:
         """Learn some of the rows numbered since; return whether there may be more."""
         rows = connection.rows(NUMBERED, self.loop.id, self.version, last, PAGE)
-        for seq, kind, event_id, body in rows:
+        for seq, kind, event_id, _, body in rows:
             self._apply(connection, kind, event_id, body)
             self.version = seq
         self.publish(patient=True)
@@ -186,7 +180,8 @@ def build(connection: Connection, loop: Loop, upto: int, *, snapshots: bool = Tr
         learner.agent.arms = arms_at(connection, loop, 0)
         if start[1] is not None:
             learner.agent, learner.version = loaded(start[1]), start[0]
-    learner.catch_up(connection, upto)
+    while learner.learn_page(connection, upto):
+        pass
     learner.publish()
     return learner
 

@@ -11,7 +11,7 @@ from threading import Lock
 from ..agent.context_fields import Value
 from . import reading
 from .events import DecisionRow, RewardRow
-from .learner import Learner
+from .learner import NUMBERED, Learner
 from .store import Store
 
 WINDOWS = {"10m": (600, 10), "1h": (3600, 60), "1d": (86_400, 1800), "30d": (2_592_000, 43_200)}
@@ -19,10 +19,6 @@ MOST = 50_000  # rows of the log that are read when a process starts
 PAGE = 2000
 SLOW, SHARE = 0.02, 0.05  # seconds that a comparison may take, and else its share of the time
 CONTEXTS, DECISIONS, POINTS = 1000, 10, 240  # that are kept
-ROWS = (
-    "SELECT seq, kind, event_id, at, body FROM events WHERE loop = ? AND seq > ? AND seq <= ? "
-    "ORDER BY seq LIMIT ?"
-)
 
 
 @dataclass
@@ -84,7 +80,7 @@ class Recent:
         with self._lock, store.reading() as connection:
             loop, upto = self.learner.loop.id, self.learner.version
             self._seq = max(self._seq, upto - MOST)
-            while rows := connection.rows(ROWS, loop, self._seq, upto, PAGE):
+            while rows := connection.rows(NUMBERED, loop, self._seq, upto, PAGE):
                 for seq, kind, event_id, at, text in rows:
                     self._seq = seq
                     self._add(kind, event_id, at, text)
