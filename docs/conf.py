@@ -18,7 +18,6 @@ extensions = [
     "sphinx.ext.napoleon",
     "catalogue",
     "mathml",
-    "routes",
     "standings",
 ]
 myst_enable_extensions = ["deflist", "dollarmath"]

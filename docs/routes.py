@@ -1,11 +1,11 @@
-"""The reference of the decision service, made from its OpenAPI document and its models."""
+"""Writes docs/http.md, the reference of the decision service, from its routes and models.
+
+Run it where routes, bodies or settings change: ``python docs/routes.py``. A test compares the two.
+"""
 
 import json
-from functools import cache
-from inspect import getdoc
-
-from catalogue import Written, grid
-from sphinx.application import Sphinx
+from inspect import cleandoc
+from pathlib import Path
 
 from noisewise.service import api
 from noisewise.service.answers import CODES
@@ -14,43 +14,69 @@ from noisewise.service.events import DecideBody, RewardBody
 from noisewise.service.loops import Settings
 from noisewise.service.store import Store
 
-MODELS = {model.__name__: model for model in (Settings, DecideBody, RewardBody)}
+PAGE = Path(__file__).parent / "http.md"
+METHODS = "get", "post", "patch", "delete"
 SUCCESS = "200", "201", "202", "204"
+TEXT = """\
+# HTTP reference
+
+For applications in any language that ask the [decision service](howto/service.md). It is made from
+the routes of the code by `python docs/routes.py`; a running service has the same at
+`/openapi.json`.
+
+Bodies and answers are JSON. Every error is
+`{{"error": {{"code": ..., "message": ..., "where": ...}}}}`, where `where` names the field. Where
+there are tokens, a request has the header `Authorization: Bearer nw_...`; `/healthz` and `/readyz`
+need none. 429 and 503 mean: ask again, nothing was kept. To ask again is always safe with the same
+`event_id` or `reward_id`.
+
+## Settings of a loop
+
+`context` says of each field whether it is a "number", lists its words, or gives a number of columns
+into which its words are hashed.
+
+{settings}
+
+## A decision
+
+{decision}
+
+## A reward
+
+{reward}
+
+## Status and code of errors
+
+{codes}
+
+## Routes
+
+{routes}
+"""
 
 
-class Routes(Written):
-    """Every route with its scope, statuses and words."""
-
-    def text(self):
-        """Write a section for each."""
-        return "\n".join(_route(*each) for each in routes())
-
-
-class Fields(Written):
-    """The fields of a body."""
-
-    required_arguments = 1
-
-    def text(self, name):
-        """Write a table."""
-        schema = MODELS[name].model_json_schema()
-        lines = [("field", "type", "default", "meaning")]
-        for field, held in schema["properties"].items():
-            usual = "required" if field in schema.get("required", ()) else _usual(held)
-            lines.append((f"``{field}``", kind(held), usual, held.get("description", "")))
-        return grid(lines, "numbers")
+def page():
+    """Return the reference in Markdown."""
+    return TEXT.format(
+        settings=fields(Settings), decision=fields(DecideBody), reward=fields(RewardBody),
+        codes=_table(("status", "code, unless a route has one of its own"),
+                     [(str(status), f"`{code}`") for status, code in CODES.items()]),
+        routes="\n\n".join(_route(*each) for each in routes()),
+    )  # fmt: skip
 
 
-class Codes(Written):
-    """The codes of errors."""
+def fields(model):
+    """Return a table of the fields of a body."""
+    schema = model.model_json_schema()
+    rows = [
+        (f"`{name}`", kind(held),
+         "required" if name in schema.get("required", ()) else _usual(held),
+         held.get("description", ""))
+        for name, held in schema["properties"].items()
+    ]  # fmt: skip
+    return _table(("field", "type", "default", "meaning"), rows)
 
-    def text(self):
-        """Write a table."""
-        lines = [("status", "code, unless a route has one of its own"), *_codes()]
-        return grid(lines, "numbers")
 
-
-@cache
 def routes():
     """Return method, path, description, query, scope and statuses of all routes."""
     app = api.application(Engine(Store("sqlite:///noisewise.db")))
@@ -62,25 +88,18 @@ def routes():
         if each.call in api.scopes
     }
     return [
-        (method.upper(), path, getdoc(_Documented(known["description"])),
+        (method.upper(), path, cleandoc(known["description"]).replace("``", "`"),
          [each["name"] for each in known.get("parameters", ()) if each["in"] == "query"],
          scopes.get((method.upper(), path)), [s for s in known["responses"] if s in SUCCESS])
-        for path, methods in app.openapi()["paths"].items() for method, known in methods.items()
+        for path, methods in app.openapi()["paths"].items()
+        for method, known in sorted(methods.items(), key=lambda each: METHODS.index(each[0]))
     ]  # fmt: skip
 
 
-class _Documented:
-    def __init__(self, text):
-        self.__doc__ = text
-
-
 def _route(method, path, words, query, scope, statuses):
-    title = f"``{method} {path}``"
-    asked = f"Query: {', '.join(f'``{each}``' for each in query)}. " if query else ""
+    asked = f"Query: {', '.join(f'`{each}`' for each in query)}. " if query else ""
     needed = f"Scope {scope}. " if scope else ""
-    return (
-        f"{title}\n{'~' * len(title)}\n\n{words}\n\n{asked}{needed}Answers {', '.join(statuses)}.\n"
-    )
+    return f"### `{method} {path}`\n\n{words}\n\n{asked}{needed}Answers {', '.join(statuses)}."
 
 
 def kind(schema):
@@ -103,15 +122,12 @@ def kind(schema):
 
 def _usual(held):
     usual = held.get("default", {})
-    return "" if usual is None or usual == {} else f"``{json.dumps(usual)}``"
+    return "" if usual is None or usual == {} else f"`{json.dumps(usual)}`"
 
 
-def _codes():
-    return [(str(status), f"``{code}``") for status, code in CODES.items()]
+def _table(head, rows):
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
 
 
-def setup(app: Sphinx):
-    """Add the directives."""
-    for directive in (Routes, Fields, Codes):
-        app.add_directive(directive.__name__.lower(), directive)
-    return {"parallel_read_safe": True}
+if __name__ == "__main__":
+    PAGE.write_text(page())

@@ -128,8 +128,9 @@ def test_decisions_of_a_batch_count_those_before_them(service):
         ({"age": 3.0}, "context"),
         ({"age": "x", "country": "de"}, "context"),
         ({"age": 3.0, "country": "es"}, "context"),
-        ({"age": None, "country": "de"}, "context.age.float"),
-        ({"age": [1], "country": "de"}, "context.age.float"),
+        ({"age": 3.0, "country": "de", "colour": "red"}, "context"),
+        ({"age": None, "country": "de"}, "context.age"),
+        ({"age": [1], "country": "de"}, "context.age"),
     ],
 )
 def test_a_context_that_can_not_be_used_changes_nothing(service, wrong, where):
@@ -139,6 +140,76 @@ def test_a_context_that_can_not_be_used_changes_nothing(service, wrong, where):
     text = b'{"context": {"age": NaN, "country": "de"}}'
     assert service.ask("POST", "/v1/loops/shop/decide", text)[0] == 422
     assert rows_of(service.database, "shop") == []
+
+
+def test_a_field_that_would_not_count_is_refused_by_name(service):
+    """Such a field is a client's mistake: it is answered, and counted among refused contexts."""
+    service.create()
+    more = {"context": {**context(0), "colour": "red"}}
+    held = service.ask("POST", "/v1/loops/shop/decide", more)[1]["error"]
+    assert held["code"] == "invalid"
+    assert held["message"].startswith("context has 'colour', which this loop would not use")
+    assert "age, country" in held["message"]
+    found = {each.name: each for each in reading.health(service.engine.find("shop"))}
+    assert found["refused contexts"].value == 1
+    body = {"name": "b", "settings": {**SHOP, "interactions": None}}
+    status, held = service.ask("POST", "/v1/loops", body)
+    assert (status, "no field would count" in held["error"]["message"]) == (422, True)
+
+
+WRONG = [
+    ("decide", {"context": {"age": None}}, "context.age", "is null; pass a number or text"),
+    ("decide", {"context": 3}, "context", "context is 3; pass an object"),
+    ("decide", {"context": {}, "colour": 1}, "colour", "is no field that is known here"),
+    ("decide", {"top": 1.5}, "top", "top is 1.5; pass a whole number"),
+    ("decide", {"top": 0}, "top", "top is 0; pass a number of at least 1"),
+    ("decide", {"actions": []}, "actions", "actions is []; pass at least 1"),
+    ("decide", {"actions": ["a", 7]}, "actions.1", "actions.1 is 7; pass text"),
+    ("decide", {"context": context(0), "actions": ["x"]}, "actions", "actions has 'x', which is"),
+    ("decide", {"context": context(0), "actions": ["offer"] * 2}, "actions", "has one twice"),
+    ("decide", {"context": context(0), "top": 4}, "top", "top is 4, of 3 actions; pass fewer"),
+    ("decide", {"event_id": "a b"}, "event_id", 'event_id is "a b"; pass text that matches'),
+    ("decide", {"subject": "x" * 300}, "subject", "xxx ...; pass at most 256 letters"),
+    ("decide", 7, "", "the body is 7; pass an object"),
+    ("decide:batch", {}, "", "the body is {}; pass a list"),
+    ("events/x/reward", {}, "value", "value is missing; pass it"),
+    ("events/x/reward", {"value": "much"}, "value", 'value is "much"; pass a number'),
+    ("events/x/reward", {"value": 1, "trials": 2, "sigma": 3}, "", "pass one of them"),
+]
+
+
+@pytest.mark.parametrize(("path", "body", "where", "words"), WRONG)
+def test_errors_say_what_is_wrong_and_what_to_do(service, path, body, where, words):
+    service.create()
+    status, held = service.ask("POST", f"/v1/loops/shop/{path}", body)
+    assert (status, held["error"]["where"]) == (422, where)
+    assert words in held["error"]["message"]
+    if path == "decide":
+        assert service.ask("POST", "/v1/loops/shop/decide:batch", [body])[1][0] == {
+            "status": 422, "error": held["error"],
+        }  # fmt: skip
+
+
+def test_errors_of_settings_name_the_field(service):
+    for settings, where, words in (
+        ({"context": {"age": 1.5}}, "settings.context.age", "age is 1.5; pass 'number' or a list"),
+        ({"context": {"c": ["de", 3]}}, "settings.context.c.1", "is 3; pass text"),
+        ({"rewards": "clicks"}, "settings.rewards", "'binary', 'share' or 'continuous'"),
+        ({"actions": {"a": [1, "x"]}}, "settings.actions.a.1", 'is "x"; pass a number'),
+        ({"explore": 1.5}, "settings.explore", "is 1.5; pass a number of at most 1"),
+    ):
+        body = {"name": "shop", "settings": {**SHOP, **settings}}
+        held = service.ask("POST", "/v1/loops", body)[1]["error"]
+        assert (held["code"], held["where"]) == ("invalid", where), held
+        assert words in held["message"]
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    held = service.ask("POST", "/v1/loops", {"name": "shop"}, form)[1]["error"]
+    assert "as JSON, with the header content-type: application/json" in held["message"]
+    held = service.ask("GET", "/v1/loops?digest=1")[1]
+    assert held == []
+    service.create()
+    held = service.ask("GET", "/v1/loops/shop/events?after=x")[1]["error"]
+    assert (held["where"], held["message"]) == ("after", 'after is "x"; pass a whole number')
 
 
 def test_probabilities_are_those_of_the_draws(service):
@@ -359,7 +430,7 @@ def test_settings_change_and_the_log_says_so(service):
     path = "/v1/loops/shop"
     assert service.ask("PATCH", path, {"settings": {"reward_wait": 60}})[0] == 200
     assert service.ask("GET", path)[1]["settings"]["reward_wait"] == 60
-    status, held = service.ask("PATCH", path, {"settings": {"actions": ["x"]}})
+    status, held = service.ask("PATCH", path, {"settings": {"baseline": "offer"}})
     assert status == 422
     assert "can't be changed" in held["error"]["message"]
     before = service.decide(event_id="one")
@@ -374,6 +445,79 @@ def test_settings_change_and_the_log_says_so(service):
     service.decide()
     kinds = [row[1] for row in rows_of(service.database, "shop")]
     assert kinds == ["settings", "decide", *["settings"] * 3, "decide"]
+
+
+GOODS = {"pen": {"price": 0.2, "kind": "office"}, "tea": {"price": 0.5, "kind": "food"}}
+
+
+@pytest.mark.parametrize("kind", ["names", "features"])
+def test_actions_are_added_to_a_running_loop(tmp_path, kind):
+    """Served, replayed from the start, from a snapshot and after a rollback: equal bit for bit."""
+    if kind == "names":
+        old, new, given = ["a", "b"], ["c", "d"], {"reserve": 2}
+        further = ["c", "b", "a", "d"]
+    else:  # larger features: the largest number of a context that is not cut is another one
+        old, new, given = GOODS, ["rum", "ink"], {"interactions": "shared"}
+        rum, ink = {"price": 9e9, "kind": "food"}, {"price": 1.0, "kind": "office"}
+        further = {"rum": rum, **GOODS, "ink": ink}
+    path, huge = "/v1/loops/shop", {"age": 1e30, "country": "de"}
+    with Service(tmp_path) as service:
+        service.create(actions=old, baseline="uniform", **given)
+        for i in range(20):
+            service.decide(i, event_id=f"e{i}")
+            service.reward(f"e{i}", i % 2)
+        service.decide(event_id="huge", **{"context": huge})
+        before = service.version()
+        status, held = service.ask("PATCH", path, {"settings": {"actions": further}})
+        assert status == 200, held
+        assert [*held["settings"]["actions"]] == [*old, *new]
+        assert held["settings"]["reserve"] == 0
+        for i in range(20, 40):
+            assert service.decide(i, event_id=f"e{i}", actions=new)["action"] in new
+            assert service.reward(f"e{i}", i % 2)[0] == 204
+        assert service.reward("huge", 1)[0] == 204
+        assert {each["action"] for each in service.decide(event_id="x")["ranking"]} == {*old, *new}
+        version = len(rows_of(service.database, "shop"))
+        digest = service.learnt(version)
+        assert replayed(service.database, "shop") == (version, digest)
+        service.engine._save(service.engine.find("shop"))
+        assert service.ask("POST", f"{path}/rollback", {"version": before})[0] == 200
+        assert service.reward("x", 1)[0] == 204
+        assert service.decide(event_id="y", actions=new)["action"] in new
+        assert service.reward("y", 1)[0] == 204
+        version += 4
+        digest = service.learnt(version)
+        for snapshots in (False, True):
+            assert replayed(service.database, "shop", snapshots) == (version, digest)
+        assert service.ask("GET", "/loops/shop")[0] == 200
+    with Service(tmp_path) as service:
+        assert service.engine.find("shop").digest == digest
+        assert service.engine.find("shop").arms.actions == (*old, *new)
+    done = CliRunner().invoke(main, ["replay", "shop", "--verify", "--database", service.database])
+    assert (done.exit_code, done.output.count(": equal\n")) == (0, 2), done.output
+
+
+@pytest.mark.parametrize(
+    ("given", "actions", "words"),
+    [
+        ({}, ["a", "b", "c"], "has 1 more, and reserve is 0"),
+        ({"reserve": 1}, ["a", "c"], "lacks or changes 'b'"),
+        ({"reserve": 1}, {"a": [1], "b": [2]}, "lacks or changes 'a'"),
+        ({"actions": GOODS, "interactions": "shared"},
+         {**GOODS, "bed": {"price": 3.0, "kind": "home"}}, "a word among features"),
+        ({"actions": GOODS, "interactions": "shared"},
+         {**GOODS, "tea": {"price": 3.0, "kind": "food"}}, "lacks or changes 'tea'"),
+        ({"reserve": 1}, 7, "actions is 7; pass a list or an object"),
+    ],
+)  # fmt: skip
+def test_actions_that_can_not_be_added(service, given, actions, words):
+    service.create(**{"actions": ["a", "b"], "baseline": "uniform", **given})
+    before = service.ask("GET", "/v1/loops/shop")[1]["settings"]
+    status, held = service.ask("PATCH", "/v1/loops/shop", {"settings": {"actions": actions}})
+    assert status == 422
+    assert words in held["error"]["message"]
+    assert service.ask("GET", "/v1/loops/shop")[1]["settings"] == before
+    assert rows_of(service.database, "shop") == []
 
 
 def test_reading(service):
@@ -401,7 +545,7 @@ def test_reading(service):
 def test_the_gain_is_that_of_the_log(service):
     """Means by group from the rows, and as `reading.gain` has them; a restart changes nothing."""
     service.create(holdout=0.4, explore=0)
-    assert reading.gain(service.engine, "shop")["difference"] is None
+    assert reading.gain(service.engine.find("shop"))["difference"] is None
     played(service, 60)
     service.learnt(len(rows_of(service.database, "shop")))
     groups, values = {}, {"holdout": [], "agent": []}
@@ -413,12 +557,12 @@ def test_the_gain_is_that_of_the_log(service):
             values[groups[event]].append(held["value"])
     for event in [*service.engine.find("shop").agent.pending]:  # else later ones do not count yet
         service.engine.find("shop").agent.forget(event)
-    found = reading.gain(service.engine, "shop")
+    found = reading.gain(service.engine.find("shop"))
     assert found["agent"] == pytest.approx(np.mean(values["agent"]))
     assert found["baseline"] == pytest.approx(np.mean(values["holdout"]))
     assert found["counts"]["decisions"] == [len(values["agent"]), len(values["holdout"])]
     assert found["lower"] < found["difference"] < found["upper"]
-    assert {each["name"] for each in reading.health(service.engine, "shop")} > {"restarts"}
+    assert {each.name for each in reading.health(service.engine.find("shop"))} > {"restarts"}
 
 
 def test_subjects_are_compared_where_there_are_some(service):
@@ -429,7 +573,7 @@ def test_subjects_are_compared_where_there_are_some(service):
         service.reward(f"e{i}", i % 2)
     version = len(rows_of(service.database, "shop"))
     digest = service.learnt(version)
-    assert reading.gain(service.engine, "shop")["counts"]["subjects"]
+    assert reading.gain(service.engine.find("shop"))["counts"]["subjects"]
     assert replayed(service.database, "shop") == (version, digest)
 
 

@@ -61,7 +61,7 @@ def test_after_twenty_thousand_decisions_the_truth_is_in_the_interval(tmp_path):
     learner = engine.find(demo.LOOP)
     wait_until(lambda: learner.version == 40_000, 60)
     truth = np.mean(visitors.more)
-    careful, shown = (reading.gain(engine, demo.LOOP, delta) for delta in (1e-4, 0.05))
+    careful, shown = (reading.gain(learner, delta) for delta in (1e-4, 0.05))
     running.stop()
     assert truth > 0.1
     assert sum(shown["counts"]["decisions"]) == 20_000

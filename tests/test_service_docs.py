@@ -13,6 +13,7 @@ from serving import Running, wait_until
 from noisewise.cli import main
 from noisewise.service.api import application
 from noisewise.service.engine import Engine
+from noisewise.service.events import RewardBody
 from noisewise.service.store import Store
 
 HOWTO = ROOT / "docs" / "howto"
@@ -73,7 +74,6 @@ ASKED = "curl -s http://127.0.0.1:8000/v1/loops/shop"
 
 def test_the_reference_has_every_route(monkeypatch):
     """It is made from the routes: each with words, and with the scope that it asks for."""
-    pytest.importorskip("docutils")
     monkeypatch.syspath_prepend(ROOT / "docs")
     import routes
 
@@ -86,6 +86,7 @@ def test_the_reference_has_every_route(monkeypatch):
         assert scope or path in ("/healthz", "/readyz"), path
         if path.endswith(("decide", "decide:batch")):
             assert (method, scope) == ("POST", "decide")
-    text = routes.Fields.text(None, "RewardBody")
-    assert "``sigma``" in text
+    text = routes.fields(RewardBody)
+    assert "`sigma`" in text
     assert "required" in text
+    assert routes.PAGE.read_text() == routes.page(), "run: python docs/routes.py"

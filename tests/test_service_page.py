@@ -123,7 +123,7 @@ def test_the_sentence_is_right(service, settings, reward, verdict, words):
     """
     service.create(holdout=0.5, context={}, **settings)
     played(service, 300, lambda action: reward.get(action, 0.0), given=lambda i: {})
-    found = reading.gain(service.engine, "shop")
+    found = reading.gain(service.engine.find("shop"))
     assert found["verdict"] == verdict
     assert words in found["sentence"]
     held = {"better": found["lower"] > 0, "worse": found["upper"] < 0}
@@ -211,8 +211,8 @@ def test_recent_counts_are_those_of_the_log(service):
     decided = [json.loads(row[4]) for row in rows if row[1] == "decide"]
     late = sum(json.loads(row[4])["late"] for row in rows if row[1] == "reward")
     later = Page(service.engine, service.app.state.meter)
-    for found in (Recent(service.engine.find("shop")), later.seen("shop")):
-        found.refresh(service.engine)
+    for found in (Recent(service.engine.find("shop")), later.seen(service.engine.find("shop"))):
+        found.refresh(service.engine.store)
         for name in WINDOWS:
             buckets = [bucket for _, bucket in found.window(name, time.time())]
             assert sum(each.decisions for each in buckets) == len(decided)
@@ -224,9 +224,9 @@ def test_recent_counts_are_those_of_the_log(service):
                      if row[2] is not None]  # fmt: skip
             assert sum(each.width for each in buckets) == pytest.approx(sum(known))
         assert [*found.events] == [row[2] for row in rows if row[1] == "decide"][-10:]
-    told = {each["name"]: each for each in later.health("shop", found)}
+    told = {each.name: each for each in later.health(found)}
     found = f"{count_of(late, 'reward')} of the last day's 151 came after"
-    assert found in told["late rewards"]["sentence"]
+    assert found in told["late rewards"].sentence
 
 
 class Fixed:
@@ -242,9 +242,9 @@ def test_windows_begin_with_the_loop_and_end_now():
     recent = Recent(Fixed())
     row = {"chosen": ["a"], "group": "agent", "context": [], "ranking": [["a", 0, 0.2, 0.5, 1]]}
     for at in (1005.0, 1018.0, 1019.0):
-        recent._add("decide", f"e{at}", at, row)
-    recent._add("decide", "old", 1019.0, {**row, "group": "import"})
-    recent._add("reward", "old", 1019.0, {"late": False})
+        recent._add("decide", f"e{at}", at, json.dumps(row))
+    recent._add("decide", "old", 1019.0, json.dumps({**row, "group": "import"}))
+    recent._add("reward", "old", 1019.0, json.dumps({"late": False}))
     window = recent.window("10m", 1023.0)
     assert [seconds for seconds, _ in window] == [6, 10, 3]
     assert [bucket.decisions for _, bucket in window] == [1, 2, 0]
@@ -279,8 +279,8 @@ def test_a_slow_comparison_is_made_seldom(service, monkeypatch):
     recent = Recent(service.engine.find("shop"))
     monkeypatch.setattr(reading, "gain", gain)
     for row in range(4):
-        recent.refresh(service.engine)
-        recent.refresh(service.engine)
+        recent.refresh(service.engine.store)
+        recent.refresh(service.engine.store)
         assert len(calls) == min(row + 1, 2)
         service.decide()
         service.learnt(row + 1)
@@ -298,7 +298,7 @@ def test_effects_are_those_that_explain_gives(service):
     learner = service.engine.find("shop")
     learner.publish()
     contexts = [tuple(given(i).values()) for i in range(300)]
-    found = reading.effects(service.engine, "shop", contexts, ["offer", "nothing"])
+    found = reading.effects(learner, contexts, ["offer", "nothing"])
     assert found["context"]["country"] == "de"
     assert found["context"]["age"] == np.median([each[0] for each in contexts])
     for row in found["means"]:
@@ -312,10 +312,10 @@ def test_effects_are_those_that_explain_gives(service):
     assert row["change"] == pytest.approx(row["estimate"] - row["usual"])
     sizes = [abs(each["change"]) for each in found["changes"]]
     assert sizes == sorted(sizes, reverse=True)
-    assert reading.effects(service.engine, "shop", [], ["offer"]) is None
+    assert reading.effects(learner, [], ["offer"]) is None
     (told,) = reading.collisions(learner.loop.settings.arms.context, contexts)
-    assert told["name"] == "collisions of page"
-    assert told["value"] >= 0.5  # four words in three columns
+    assert told.name == "collisions of page"
+    assert told.value >= 0.5  # four words in three columns
 
 
 def test_why_names_the_reason():
@@ -339,9 +339,9 @@ def test_refused_contexts_are_counted(service):
     service.create()
     for _ in range(3):
         service.ask("POST", "/v1/loops/shop/decide", {"context": {"age": 1.0}})
-    found = {each["name"]: each for each in reading.health(service.engine, "shop")}
-    assert found["refused contexts"]["value"] == 3
-    assert "422" in found["refused contexts"]["advice"]
+    found = {each.name: each for each in reading.health(service.engine.find("shop"))}
+    assert found["refused contexts"].value == 3
+    assert "422" in found["refused contexts"].advice
 
 
 @pytest.mark.parametrize(

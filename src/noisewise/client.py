@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from threading import local
-from typing import Any
+from typing import Any, TypedDict, Unpack
 from urllib.parse import quote, urlsplit
 
 AGAIN = {429, 500, 502, 503, 504}  # statuses after which the same is asked once more
@@ -34,6 +34,30 @@ class ServiceError(Exception):
         self.status, self.code, self.message, self.where = status, code, message, where
 
 
+class Asked(TypedDict, total=False):
+    """What a request for a decision may have beside its context."""
+
+    event_id: str
+    subject: str
+    actions: Sequence[str]
+    top: int
+
+
+class Given(TypedDict, total=False):
+    """What a reward may have beside its value."""
+
+    reward_id: str
+    trials: float
+    sigma: float
+    slot: int
+
+
+class _Line(local):
+    """The connection of a thread."""
+
+    connection: HTTPConnection | None = None
+
+
 @dataclass(frozen=True)
 class Decision:
     """What to play. ``group`` is agent, explore or holdout; or fallback, and ``cause`` says why.
@@ -44,7 +68,7 @@ class Decision:
     event_id: str
     actions: list[str]
     group: str
-    ranking: list[dict[str, Any]] = field(default_factory=list)
+    ranking: list[dict[str, object]] = field(default_factory=list)
     version: int = 0
     cause: str = ""
 
@@ -76,7 +100,7 @@ class Client:
         self._headers = {"content-type": "application/json"}
         if token is not None:
             self._headers["authorization"] = f"Bearer {token}"
-        self._mine = local()
+        self._mine = _Line()
 
     def decide(
         self,
@@ -84,7 +108,7 @@ class Client:
         context: Mapping[str, float | str] | None = None,
         *,
         baseline: str | Sequence[str],
-        **more: Any,
+        **more: Unpack[Asked],
     ) -> Decision:
         """Return a decision; that of the baseline where the service gives none in time.
 
@@ -94,7 +118,7 @@ class Client:
         return self.decide_many(loop, [{"context": dict(context or {}), **more}], baseline)[0]
 
     def decide_many(
-        self, loop: str, items: Sequence[Mapping[str, Any]], baseline: str | Sequence[str]
+        self, loop: str, items: Sequence[Mapping[str, object]], baseline: str | Sequence[str]
     ) -> list[Decision]:
         """Return decisions for many requests, each a dictionary as `decide` takes them."""
         named = [{"event_id": uuid.uuid4().hex, **each} for each in items]
@@ -105,7 +129,9 @@ class Client:
             found = [{"error": refused}] * len(named)
         return [_decision(answer, baseline) for answer in found]
 
-    def reward(self, loop: str, decision: Decision | str, value: float, **more: Any) -> bool:
+    def reward(
+        self, loop: str, decision: Decision | str, value: float, **more: Unpack[Given]
+    ) -> bool:
         """Give a decision, or that of an event, its reward; return whether it came in time.
 
         ``more`` are ``reward_id``, ``trials``, ``sigma`` and ``slot``. A decision that fell back
@@ -119,7 +145,7 @@ class Client:
         return self._ask(path, {"value": value, **more}, self._patience)[0] == 204
 
     def reward_many(
-        self, loop: str, items: Sequence[Mapping[str, Any]]
+        self, loop: str, items: Sequence[Mapping[str, object]]
     ) -> list[bool | ServiceError]:
         """Give many rewards, each a dictionary with ``event_id`` and ``value``."""
         _, found = self._ask(f"{_path(loop)}/reward:batch", list(items), self._patience)
@@ -129,18 +155,20 @@ class Client:
             for each in found
         ]  # fmt: skip
 
-    def explain(self, loop: str, event_id: str | None = None) -> dict[str, Any]:
+    def explain(self, loop: str, event_id: str | None = None) -> dict[str, object]:
         """Return why a decision was taken, or what is known of the loop now."""
         asked = f"?event_id={quote(event_id, safe='')}" if event_id else ""
-        found: dict[str, Any] = self._ask(f"{_path(loop)}/explain{asked}", None, self._patience)[1]
+        found: dict[str, object] = self._ask(f"{_path(loop)}/explain{asked}", None, self._patience)[
+            1
+        ]
         return found
 
-    def _ask(self, path: str, body: Any, seconds: float) -> tuple[int, Any]:
+    def _ask(self, path: str, body: object, seconds: float) -> tuple[int, Any]:
         """Return status and body of an answer, asking again until the time is over."""
         ends, pause = time.monotonic() + seconds, PAUSE
         text = None if body is None else json.dumps(body, allow_nan=False).encode()
         while True:
-            fresh = getattr(self._mine, "connection", None) is None
+            fresh = self._mine.connection is None
             try:
                 status, found = self._once(path, text, ends)
                 if status < 300:
@@ -157,7 +185,7 @@ class Client:
             pause *= 2
 
     def _once(self, path: str, text: bytes | None, ends: float) -> tuple[int, Any]:
-        connection = getattr(self._mine, "connection", None)
+        connection = self._mine.connection
         if connection is None:
             kind = HTTPSConnection if self._address.scheme == "https" else HTTPConnection
             connection = kind(self._address.hostname or "", self._address.port)
@@ -181,7 +209,7 @@ class Client:
 
     def close(self) -> None:
         """Close the connection of this thread; used again, it opens again."""
-        connection = getattr(self._mine, "connection", None)
+        connection = self._mine.connection
         self._mine.connection = None
         if connection is not None:
             connection.close()

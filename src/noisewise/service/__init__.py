@@ -4,7 +4,7 @@
 the state is a function of the numbered rows (`learner.py`), in every process and on every replay.
 
     loops        settings of a loop, and the agent they ask for
-    events       what clients ask for, settled against the rows there are
+    events       what clients ask for and rows of the log hold, settled against each other
     store        connections to SQLite or PostgreSQL, and the schema
     writer       the one thread that writes, many rows per commit
     owners       who numbers the rows of a loop, and for how long
@@ -15,7 +15,7 @@ the state is a function of the numbered rows (`learner.py`), in every process an
     tokens       who may do what
     limits       how much a client may ask for
     api          the routes, and who may ask for them
-    answers      answers and errors as HTTP has them
+    answers      answers and errors as HTTP has them, in our own words
     meter        counts of requests, and how long decisions took
     reading      what is known of a loop, for routes and the page
     recent       what happened in a loop of late

@@ -6,10 +6,10 @@ import asyncio
 import base64
 import binascii
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Body, Depends, FastAPI, Query, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
@@ -17,14 +17,18 @@ from pydantic import Field, ValidationError
 
 from .. import __version__
 from . import page, reading
-from .answers import Failure, Refused, answer_errors, item, refusal, refusing, response
+from .answers import Answer, Failure, Refused, answer_errors, refusal, refusing
+from .choices import Request as Asked
 from .engine import Engine
-from .events import Answer, DecideBody, Identity, RewardBody
+from .events import DecideBody, Identity, RewardBody, Rewarded
 from .learner import Learner
 from .limits import Allowance, Gate, Limits
 from .loops import Name, Settings, Strict, dumped
 from .meter import Meter
 from .tokens import find
+from .writer import Event
+
+T = TypeVar("T")
 
 LOCAL = {"127.0.0.1", "localhost", "[::1]"}
 
@@ -127,36 +131,35 @@ def application(engine: Engine, limits: Limits = Limits()) -> FastAPI:  # noqa: 
 
 
 def _decisions(app: FastAPI, engine: Engine) -> None:
-    def rewarded(learner: Learner, event_id: str, body: RewardBody) -> Any:
+    def rewarded(learner: Learner, event_id: str, body: RewardBody) -> Rewarded:
         return refusing("value", engine.rewarded, learner, event_id, body, time.time())
 
-    async def written(events: list[Any]) -> list[Answer]:
-        if not events:
-            return []
-        answers: list[Answer] = await engine.append(events, asyncio.get_running_loop())
-        return answers
+    async def written(events: Sequence[Event]) -> list[Answer | Refused]:
+        return await asyncio.wrap_future(engine.append(events))
 
     def allow(who: str, count: int) -> None:
         if not app.state.allowance.take(who, count):
             raise Refused(429, "too many decisions per second; try again", "", "too_many")
 
-    def check(items: list[Any]) -> None:
+    def check(items: list[object]) -> None:
         if len(items) > (most := app.state.limits.batch):
             raise Refused(422, f"the batch has {len(items)} items, above {most}; split it")
 
     async def each(
-        items: list[Any], read: Callable[[Any], Any], take: Callable[[list[Any]], list[Any]]
-    ) -> list[dict[str, Any]]:
+        items: list[object],
+        read: Callable[[object], T],
+        take: Callable[[list[T]], Sequence[Event]],
+    ) -> Response:
         """Answer items one by one, with one write for all that can be used."""
-        results: list[Any] = []
-        for each in items:
+        good, refused = list[T](), dict[int, Refused]()
+        for i, given in enumerate(items):
             try:
-                results.append(read(each))
+                good.append(read(given))
             except (ValidationError, Refused) as error:
-                results.append(refusal(error))
-        good = [each for each in results if not isinstance(each, Refused)]
-        answers = iter(await written(take(good) if good else []))
-        return [item(each if isinstance(each, Refused) else next(answers)) for each in results]
+                refused[i] = refusal(error, given)
+        answers = iter(await written(take(good)) if good else ())
+        found = [(refused.get(i) or next(answers)).item for i in range(len(items))]
+        return Response(dumped(found), media_type="application/json")
 
     @app.post("/v1/loops/{loop}/decide", status_code=201)
     async def decide_one(learner: This, body: DecideBody, who: Who) -> Response:
@@ -173,10 +176,12 @@ def _decisions(app: FastAPI, engine: Engine) -> None:
         asked = refusing("context", engine.asked, learner, body)
         (answer,) = await written(engine.decided(learner, [asked], time.time()))
         app.state.meter.took(time.perf_counter() - began)
-        return response(answer)
+        return answer.response
 
     @app.post("/v1/loops/{loop}/decide:batch")
-    async def decide_many(learner: This, items: Annotated[list[Any], Body()], who: Who) -> Response:
+    async def decide_many(
+        learner: This, items: Annotated[list[object], Body()], who: Who
+    ) -> Response:
         """Take many decisions: a list of such bodies.
 
         The answer is a list: for each item its ``status``, and the decision or an ``error``.
@@ -184,15 +189,13 @@ def _decisions(app: FastAPI, engine: Engine) -> None:
         began = time.perf_counter()
         check(items)
         allow(who, len(items))
-        answers = await each(
-            items,
-            lambda given: refusing(
-                "context", engine.asked, learner, DecideBody.model_validate(given)
-            ),
-            lambda asked: engine.decided(learner, asked, time.time()),
-        )
+
+        def read(given: object) -> Asked:
+            return refusing("context", engine.asked, learner, DecideBody.model_validate(given))
+
+        found = await each(items, read, lambda good: engine.decided(learner, good, time.time()))
         app.state.meter.took(time.perf_counter() - began)
-        return Response(dumped(answers), media_type="application/json")
+        return found
 
     @app.post(
         "/v1/loops/{loop}/events/{event_id}/reward", status_code=204,
@@ -205,28 +208,28 @@ def _decisions(app: FastAPI, engine: Engine) -> None:
         decision. 409: the ``reward_id`` has another value.
         """
         (answer,) = await written([rewarded(learner, event_id, body)])
-        return response(answer)
+        return answer.response
 
     @app.post("/v1/loops/{loop}/reward:batch", dependencies=[needs("reward")])
-    async def reward_many(learner: This, items: Annotated[list[Any], Body()]) -> Response:
+    async def reward_many(learner: This, items: Annotated[list[object], Body()]) -> Response:
         """Give many rewards: a list of such bodies, each with an ``event_id``.
 
         The answer is a list: for each item its ``status``, and an ``error`` if there is one.
         """
         check(items)
 
-        def read(given: Any) -> Any:
+        def read(given: object) -> Rewarded:
             body = RewardItem.model_validate(given)
             return rewarded(learner, body.event_id, body)
 
-        return Response(dumped(await each(items, read, list)), media_type="application/json")
+        return await each(items, read, list)
 
 
 def _loops(app: FastAPI, engine: Engine) -> None:
     admin = [needs("admin")]
 
-    def known(name: str) -> JSONResponse:
-        return JSONResponse(reading.loop_state(engine, name))
+    def known(name: str, status: int = 200) -> JSONResponse:
+        return JSONResponse(reading.loop_state(engine, engine.find(name)), status)
 
     @app.post("/v1/loops", status_code=201, dependencies=admin)
     def create(body: NewLoop) -> Response:
@@ -235,16 +238,21 @@ def _loops(app: FastAPI, engine: Engine) -> None:
         The answer has its settings and state. 409: another loop has the name.
         """
         refusing("name", engine.create, body.name, body.settings)
-        return JSONResponse(reading.loop_state(engine, body.name), 201)
+        return known(body.name, 201)
 
     @app.patch("/v1/loops/{loop}", dependencies=admin)
-    def patch(learner: This, settings: Annotated[dict[str, Any], Body(embed=True)]) -> Response:
-        """Change settings: those given, of which the others stay.
+    def patch(learner: This, settings: Annotated[dict[str, object], Body(embed=True)]) -> Response:
+        """Change settings: those given, while the others stay.
 
-        What was learnt rests on actions, context, interactions, reserve, rewards, holdout and
-        baseline, so these can't be changed (422).
+        What was learnt rests on context, interactions, reserve, rewards, holdout and baseline, so
+        these can't be changed (422). ``actions`` may have new ones beside all that there are. Each
+        takes one of the ``reserve``, unless interactions are "shared" or null and actions have
+        features.
         """
-        refusing("settings", engine.change, learner.loop.name, settings)
+        try:
+            refusing("settings", engine.change, learner.loop.name, settings)
+        except ValidationError as error:
+            raise refusal(error, settings) from None
         return known(learner.loop.name)
 
     @app.post("/v1/loops/{loop}/pause", dependencies=admin)
@@ -278,12 +286,13 @@ def _reads(app: FastAPI, engine: Engine) -> None:
     @app.get("/v1/loops", dependencies=read)
     def every() -> JSONResponse:
         """List the loops."""
-        return JSONResponse([reading.loop_state(engine, each) for each in reading.names(engine)])
+        learners = sorted(engine.learners.items())
+        return JSONResponse([reading.loop_state(engine, each) for _, each in learners])
 
     @app.get("/v1/loops/{loop}", dependencies=read)
     def one(learner: This, digest: bool = False) -> JSONResponse:
         """Return settings and state of a loop; with ``digest`` a hash of all that was learnt."""
-        return JSONResponse(reading.loop_state(engine, learner.loop.name, digest))
+        return JSONResponse(reading.loop_state(engine, learner, digest))
 
     @app.get("/v1/loops/{loop}/events", dependencies=read)
     def events(
@@ -292,7 +301,7 @@ def _reads(app: FastAPI, engine: Engine) -> None:
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> JSONResponse:
         """Return rows of the log with a number above ``after``, in order."""
-        return JSONResponse(reading.recent_events(engine, learner.loop.name, after, limit))
+        return JSONResponse(reading.recent_events(engine, learner, after, limit))
 
     @app.get("/v1/loops/{loop}/explain", dependencies=read)
     def explain(learner: This, event_id: Identity | None = None) -> JSONResponse:
@@ -302,11 +311,13 @@ def _reads(app: FastAPI, engine: Engine) -> None:
         than the baseline with an interval that holds at all times, and what is odd.
         """
         if event_id is None:
-            return JSONResponse(reading.known(engine, learner.loop.name))
-        try:
-            return JSONResponse(reading.explain(engine, learner.loop.name, event_id))
-        except LookupError:
-            raise Refused(404, "there is no such decision", "event_id", "unknown_event") from None
+            state, health = reading.loop_state(engine, learner), reading.health(learner)
+            more = {"gain": reading.gain(learner), "health": [each._asdict() for each in health]}
+            return JSONResponse(state | more)
+        found = reading.decisions(engine, learner, [event_id])
+        if not found:
+            raise Refused(404, "there is no such decision", "event_id", "unknown_event")
+        return JSONResponse(found[0])
 
     @app.get("/metrics", dependencies=read)
     def metrics() -> PlainTextResponse:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
 
 import numpy as np
 
-from ..agent.agent import Agent
 from ..bandits.arms import candidates
+from ..bandits.self_tuned_ucb import SelfTunedUCB
+from ..bandits.self_tuned_ucb_state import SelfTunedUCBState
 from ..protocols import Array
-from .events import DecideBody
-from .loops import UNIFORM, Settings
+from .answers import Refused
+from .events import DecideBody, Ranked
+from .loops import UNIFORM, Loop
 
 
 @dataclass(frozen=True)
@@ -22,20 +23,14 @@ class View:
     Decisions taken from it count as pending in it, so that a batch does not repeat one.
     """
 
-    agent: Agent
-    state: Any
+    policy: SelfTunedUCB
+    state: SelfTunedUCBState
     version: int
-
-    def index(self, x: Array) -> Array:
-        """Return the index of every arm, given all decisions that are pending."""
-        policy: Any = self.agent.policy
-        found: Array = policy.index(self.state, x)
-        return found
 
     def known(self, x: Array) -> Array:
         """Return the estimate and the interval of every arm, rounded, (3, n)."""
-        policy: Any = self.agent.policy
-        return _short(np.array([policy.mean(self.state, x), *policy.interval(self.state, x)]))
+        mean, interval = self.policy.mean(self.state, x), self.policy.interval(self.state, x)
+        return _short(np.array([mean, *interval]))
 
 
 @dataclass(frozen=True)
@@ -43,31 +38,48 @@ class Choice:
     """A decision: what was played in each slot, and what was known of the arms."""
 
     chosen: list[str]
-    ranking: list[tuple[Any, ...]]  # action, estimate, lower, upper, probability
+    ranking: list[Ranked]
     group: str
 
 
 class Request:
-    """A request for a decision, read and checked before anything is drawn or stored."""
+    """A request for a decision, read and checked before anything is drawn or stored.
 
-    def __init__(self, settings: Settings, agent: Agent, body: DecideBody) -> None:
-        arms = agent.arms
-        assert arms is not None
-        self.values = arms.read(body.context, clip=True)
+    A ValueError says why the context can't be used.
+    """
+
+    def __init__(self, loop: Loop, body: DecideBody) -> None:
+        arms, declared = loop.arms, loop.settings.context
+        self.body, self.top, self.settings = body, body.top or 1, loop.settings
         self.names = arms.actions if body.actions is None else tuple(body.actions)
-        self.x = candidates(arms.matrix(self.values, self.names), arms.dim)
-        self.top, self.subject, self.settings = body.top or 1, body.subject, settings
+        if unknown := [name for name in body.actions or () if name not in arms.actions]:
+            message = (
+                f"actions has {unknown[0]!r}, which is none of this loop's; pass those on offer, "
+                "and add a new one to the settings of the loop"
+            )
+            raise Refused(422, message, "actions")
+        if len({*self.names}) < len(self.names):
+            raise Refused(422, "actions has one twice; pass different ones", "actions")
         if self.top > len(self.names):
-            raise ValueError(f"top is {body.top}, of {len(self.names)} actions; pass fewer")
+            message = f"top is {body.top}, of {len(self.names)} actions; pass fewer"
+            raise Refused(422, message, "top")
+        if unused := [name for name in body.context if name not in declared]:
+            fields = f"fields {', '.join(declared)}" if declared else "no fields"
+            raise ValueError(
+                f"context has {unused[0]!r}, which this loop would not use: it has {fields}; "
+                "leave it out, or create a loop with this field"
+            )
+        self.values = arms.read(body.context, clip=True)
+        self.x = candidates(arms.matrix(self.values, self.names), arms.dim)
 
     def decide(self, view: View, known: Array, salt: str, rng: np.random.Generator) -> Choice:
         """Return a decision, and count it as pending in the view; ``known`` is of these arms."""
-        index = view.index(self.x)
+        index = view.policy.index(view.state, self.x)
         best = np.lexsort((rng.random(len(index)), -index)).tolist()  # equal ones in any order
         group, order, p = self._drawn(best, salt, rng)
         chosen = order[: self.top]
         for k in chosen:
-            view.agent.policy.expect(view.state, self.x[k])  # type: ignore[attr-defined]
+            view.policy.expect(view.state, self.x[k])
         shown = chosen if self.top > 1 else [*chosen, *(k for k in best if k != chosen[0])]
         slots = np.arange(len(shown)) if self.top > 1 else 0
         names = [self.names[k] for k in shown]
@@ -86,7 +98,8 @@ class Request:
         """
         K, s = len(self.names), self.settings
         h = s.holdout if s.baseline == UNIFORM or s.baseline in self.names else 0.0
-        share = rng.random() if self.subject is None else _hashed(salt, self.subject)
+        whose = self.body.subject
+        share = rng.random() if whose is None else _hashed(salt, whose)
         held, explored, order = share < h, rng.random() < s.explore, rng.permutation(K).tolist()
         p = np.full((self.top, K), s.explore / K)
         p[np.arange(self.top), best[: self.top]] += 1 - s.explore

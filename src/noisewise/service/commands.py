@@ -9,16 +9,22 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import click
 
 from ..supported import install
+
+if TYPE_CHECKING:
+    from .engine import Engine
+    from .limits import Limits
+    from .store import Connection
 
 DATABASE = click.option(
     "--database",
@@ -33,7 +39,7 @@ STARTING = "Starting, which takes about a minute the first time on a machine."
 NAME = click.argument("name", metavar="LOOP")
 
 
-def _room(name: str) -> Any:
+def _room(name: str) -> ModuleType:
     """Import a module of the service, or say how to install what it needs."""
     try:
         return import_module(f"noisewise.service.{name}")
@@ -44,7 +50,7 @@ def _room(name: str) -> Any:
 
 
 @contextmanager
-def _opened(database: str) -> Iterator[Any]:
+def _opened(database: str) -> Iterator[Connection]:
     """Give a connection to a database that has our tables."""
     with _refusing(database):
         opened = _room("store").Store(database)
@@ -57,7 +63,7 @@ def _opened(database: str) -> Iterator[Any]:
 
 
 @contextmanager
-def _connected(database: str, reading: bool = False) -> Iterator[Any]:
+def _connected(database: str, reading: bool = False) -> Iterator[Connection]:
     """Give the same, in a transaction."""
     with (
         _opened(database) as connection,
@@ -122,7 +128,7 @@ def serve(
     _run(running, limits, host, port, log_requests)
 
 
-def _run(running: Any, limits: Any, host: str, port: int, log_requests: bool = False) -> None:
+def _run(running: Engine, limits: Limits, host: str, port: int, log_requests: bool = False) -> None:
     """Answer requests until interrupted."""
     sys.setswitchinterval(0.001)  # seconds: requests wait less for a thread that computes
     import_module("uvicorn").run(
@@ -198,8 +204,9 @@ def _log_as_json(level: int = logging.INFO) -> None:
     """Log to stderr. A thread that fails ends the process: the log of the loops is the truth."""
 
     def failed(args: threading.ExceptHookArgs) -> None:
-        trace: Any = args[:3]
-        logging.critical("a thread has failed, and the process ends", exc_info=trace)
+        logging.critical(
+            "a thread has failed, and the process ends", exc_info=args.exc_value or True
+        )
         os._exit(70)
 
     threading.excepthook = failed
@@ -255,15 +262,16 @@ def loops() -> None:
     """Create and change loops, and move their logs. A running service follows within a second."""
 
 
-def _settings(context: click.Context, parameter: click.Parameter, value: str) -> Any:
+def _settings(context: click.Context, parameter: click.Parameter, value: str) -> object:
     """Return settings given as JSON, or as @FILE that holds it."""
     try:
         text = Path(value[1:]).read_text() if value.startswith("@") else value
-        return json.loads(text)
+        found: object = json.loads(text)
     except OSError as error:
         raise click.BadParameter(f"{value[1:]} can't be read ({error.strerror})") from None
     except ValueError as error:
         raise click.BadParameter(f"it is no JSON ({error})") from None
+    return found
 
 
 @loops.command(name="create")
@@ -273,21 +281,15 @@ def _settings(context: click.Context, parameter: click.Parameter, value: str) ->
     help='Such as \'{"actions": ["a", "b"]}\', or @FILE.',
 )  # fmt: skip
 @DATABASE
-def create_loop(name: str, settings: Any, database: str) -> None:
+def create_loop(name: str, settings: object, database: str) -> None:
     """Create a loop."""
     module = _room("loops")
-    with _connected(database) as connection:
-        module.insert(connection, name, _valid(lambda: module.Settings.model_validate(settings)))
-
-
-def _valid(make: Callable[[], Any]) -> Any:
-    pydantic = import_module("pydantic")
     try:
-        return make()
-    except pydantic.ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise click.UsageError(f"--settings {where}: {first['msg']}") from None
+        known = module.Settings.model_validate(settings)
+    except import_module("pydantic").ValidationError as error:
+        raise click.UsageError(str(_room("answers").refusal(error, settings))) from None
+    with _connected(database) as connection:
+        module.insert(connection, name, known)
 
 
 @loops.command(name="list")

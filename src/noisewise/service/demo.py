@@ -6,7 +6,7 @@ import uuid
 from dataclasses import dataclass, field
 from math import exp
 from threading import Event
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ..client import Client, ServiceError
 
 LOOP = "shop"
 BASELINE = "nothing"
-SETTINGS: dict[str, Any] = {
+SETTINGS: dict[str, object] = {
     "actions": ["discount", "free-shipping", "newsletter", BASELINE],
     "context": {"age": "number", "country": ["de", "fr", "it"], "returning": ["yes", "no"]},
     "baseline": BASELINE,
@@ -23,7 +23,15 @@ SETTINGS: dict[str, Any] = {
 FIRST, BATCH, SECONDS = 1500, 20, 0.4  # visitors at once, then so many every so many seconds
 
 
-def rate(visitor: dict[str, Any], action: str) -> float:
+class Visitor(TypedDict):
+    """What the shop knows of a visitor."""
+
+    age: float
+    country: str
+    returning: str
+
+
+def rate(visitor: Visitor, action: str) -> float:
     """Return the share of such visitors who buy when they are shown an action."""
     young, back = (45 - visitor["age"]) / 25, visitor["returning"] == "yes"
     liking = {
@@ -74,7 +82,7 @@ class Visitors:
             pass  # the service has ended
         self.client.close()
 
-    def _draw(self) -> dict[str, Any]:
+    def _draw(self) -> Visitor:
         rng = self.rng
         return {
             "age": round(float(rng.uniform(18, 75)), 1),

@@ -2,42 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import secrets
 import time
-from asyncio import AbstractEventLoop
-from asyncio import Future as AsyncFuture
+from collections.abc import Sequence
+from concurrent.futures import Future
 from functools import cache, partial
 from threading import Event as Signal
 from threading import Thread
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..agent.reasons import reasons
-from . import loops, upkeep
+from . import loops, tokens, upkeep
+from .answers import Answer, Refused
 from .choices import Request, decide
 from .events import DecideBody, Decided, RewardBody, Rewarded, fingerprint
 from .learner import Learner, build, digest, saved
-from .loops import COLUMNS, Loop, Settings, loop_of
+from .loops import Settings
 from .owners import RENEWED, Owner
 from .store import Connection, Store, Unavailable
-from .tokens import Token, every
-from .writer import Writer
+from .tokens import Token
+from .writer import Event, Writer
 
 NEARLY_IDLE = 0.05  # seconds between looks at the log
 EVERY_SECOND = 1.0
 SNAPSHOTS = 10_000  # rows between them
 HOUR = 3600.0
 log = logging.getLogger("noisewise")
-
-
-class Asked(NamedTuple):
-    """A request for a decision, as it came and as it is read."""
-
-    body: DecideBody
-    request: Request
 
 
 class Engine(Thread):
@@ -98,29 +90,29 @@ class Engine(Thread):
 
     # what clients ask for
 
-    def asked(self, learner: Learner, body: DecideBody) -> Asked:
+    def asked(self, learner: Learner, body: DecideBody) -> Request:
         """Check a request for a decision."""
         try:
-            return Asked(body, Request(learner.loop.settings, learner.agent, body))
+            return Request(learner.loop, body)
         except ValueError:
             learner.unusable += 1
             raise
 
-    def decided(self, learner: Learner, asked: list[Asked], now: float) -> list[Decided]:
+    def decided(self, learner: Learner, asked: list[Request], now: float) -> list[Decided]:
         """Take decisions, which are yet to be written."""
         loop, view = learner.loop, learner.view
-        choices = decide(view, [each.request for each in asked], loop.salt, self.rng)
         return [
             Decided(
-                loop.id, body.event_id or secrets.token_hex(12), now, fingerprint(body),
+                loop.id, each.body.event_id or secrets.token_hex(12), now,
                 {
-                    "context": list(request.values), "chosen": choice.chosen,
+                    "context": list(each.values), "chosen": choice.chosen,
                     "ranking": choice.ranking, "group": choice.group, "version": view.version,
-                    "top": body.top, "subject": body.subject,
+                    "top": each.body.top, "subject": each.body.subject,
+                    "asked": fingerprint(each.body),
                 },
                 loop.paused,
             )
-            for (body, request), choice in zip(asked, choices, strict=True)
+            for each, choice in zip(asked, decide(view, asked, loop.salt, self.rng), strict=True)
         ]  # fmt: skip
 
     def rewarded(self, learner: Learner, event_id: str, body: RewardBody, now: float) -> Rewarded:
@@ -137,18 +129,18 @@ class Engine(Thread):
             raise ValueError(f"value is {body.value:g}; pass 0 or 1, or a share with trials")
         return Rewarded(learner.loop.id, event_id, now, body, s.reward_wait, s.aggregate == "sum")
 
-    def append(self, events: list[Any], home: AbstractEventLoop) -> AsyncFuture[list[Any]]:
+    def append(self, events: Sequence[Event]) -> Future[list[Answer | Refused]]:
         """Write what was decided or rewarded; the future has the answers once they are durable."""
         if not self.alive:
             raise Unavailable("the service is ending")
-        return self.writer.append(events, home)
+        return self.writer.append(events)
 
     def create(self, name: str, settings: Settings) -> None:
         """Create a loop."""
         self.writer.do(lambda connection: loops.insert(connection, name, settings))
         self._serve(name)
 
-    def change(self, name: str, settings: dict[str, Any], paused: bool | None = None) -> None:
+    def change(self, name: str, settings: dict[str, object], paused: bool | None = None) -> None:
         """Change some settings, or pause."""
         self.writer.do(lambda connection: loops.update(connection, name, settings, paused))
         self._serve(name)
@@ -229,25 +221,20 @@ class Engine(Thread):
 
     def _refresh(self) -> None:
         """Read the tokens, and the loops; other processes create, change and delete some."""
-        self.tokens = every(self._connection)
-        known_before = {*self.learners}
-        rows = self._connection.rows(f"SELECT {COLUMNS} FROM loops ORDER BY id")
-        there = {row[1]: row for row in rows}
-        for name in known_before - {*there}:
+        self.tokens = tokens.every(self._connection)
+        before = {*self.learners}
+        there = {loop.name: loop for loop in loops.every(self._connection)}
+        for name in before - {*there}:
             self.learners.pop(name, None)
-        for name, row in there.items():
+        for name, loop in there.items():
             known = self.learners.get(name)
-            if known is None or known.loop.id != row[0]:
-                loop = loop_of(row)
+            if known is None or known.loop.id != loop.id:
                 learner = build(self._connection, loop, loop.seq)
                 self.learners.setdefault(name, learner)
                 self._saved.setdefault(loop.id, learner.version)
                 self._done.pop("renewed", None)
-            elif self._changed(known.loop, row):
-                known.loop = loop_of(row)
-
-    def _changed(self, loop: Loop, row: tuple[Any, ...]) -> bool:
-        return bool(row[4]) != loop.paused or json.loads(row[3]) != loop.settings.model_dump()
+            elif (loop.settings, loop.paused) != (known.loop.settings, known.loop.paused):
+                known.loop = loop
 
     def _catch_up(self) -> None:
         """Number new rows where this process is the owner, and learn what was numbered."""
@@ -260,7 +247,7 @@ class Engine(Thread):
             else:
                 with self._connection.transaction() as connection:
                     self.owner.number(connection, loop)
-        there = dict(self._connection.rows("SELECT id, seq FROM loops"))
+        there: dict[int, int] = dict(self._connection.rows("SELECT id, seq FROM loops"))
         for learner in [*self.learners.values()]:
             behind = learner.version < there.get(learner.loop.id, 0)
             if behind and learner.learn_page(self._connection):

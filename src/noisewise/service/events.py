@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Annotated, Any
+from typing import Annotated, NotRequired, TypedDict
 
 from pydantic import Field, StringConstraints, model_validator
 
+from .answers import Answer, Refused
 from .loops import Strict, dumped
 from .writer import Row
 
@@ -39,7 +40,7 @@ class DecideBody(Strict):
 class RewardBody(Strict):
     """A reward; with ``trials`` the mean of so many, with ``sigma`` of that standard deviation."""
 
-    value: Annotated[float, Field(ge=-1e100, le=1e100)]
+    value: float = Field(ge=-1e100, le=1e100, description="what came of the decision")
     reward_id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._:@+=~-]{0,128}$")] = Field(
         default="", description="counts once; the earliest is learnt, or the sum of all"
     )
@@ -58,15 +59,37 @@ class RewardBody(Strict):
         return self
 
 
-@dataclass(frozen=True)
-class Answer:
-    """A status, and the body or the cause that goes with it."""
+Ranked = tuple[str, float | None, float | None, float | None, float]
 
-    status: int
-    body: dict[str, Any] | None = None
-    code: str = ""
-    message: str = ""
-    where: str = ""
+
+class DecisionRow(TypedDict):
+    """A decision as the log has it; ``ranking`` has estimate, lower, upper and probability."""
+
+    context: list[float | str]
+    chosen: list[str]
+    ranking: list[Ranked]
+    group: str
+    version: int
+    top: int | None
+    subject: str | None
+    asked: str  # what tells one request from another
+
+
+class RewardRow(TypedDict):
+    """A reward as the log has it, of one slot of a decision."""
+
+    value: float
+    trials: NotRequired[float]
+    sigma: NotRequired[float]
+    slot: int
+    late: bool
+    learn: bool  # at once
+
+
+class ExpireRow(TypedDict):
+    """What is learnt for each slot of a decision once its wait is over."""
+
+    rewards: list[float | None]
 
 
 @dataclass(frozen=True)
@@ -76,36 +99,38 @@ class Decided:
     loop: int
     event_id: str
     at: float
-    asked: str  # what tells one request from another
-    body: dict[str, Any]  # the row of the log
+    body: DecisionRow
     paused: bool  # whether only an earlier decision is answered
 
-    def settle(self, found: list[Row]) -> tuple[Answer, Row | None]:
+    def settle(self, found: list[Row]) -> tuple[Answer | Refused, Row | None]:
         """Return this decision, or the one that was kept under the same name."""
-        for _, event_id, kind, _, _, text in found:
-            if kind == "decide":
-                held = json.loads(text)
-                if held["asked"] != self.asked:
+        for row in found:
+            if row.kind == "decide":
+                held: DecisionRow = json.loads(row.body)
+                if held["asked"] != self.body["asked"]:
                     message = "another decision has this event_id; pass a new one"
-                    return Answer(409, None, "event_id_taken", message, "event_id"), None
-                return Answer(201, answer_of(event_id, held)), None
+                    return Refused(409, message, "event_id", "event_id_taken"), None
+                return Answer(201, answer_of(self.event_id, held)), None
         if self.paused:
             message = "the loop is paused; play the baseline"
-            return Answer(409, None, "paused", message, "loop"), None
-        body = {**self.body, "asked": self.asked}
-        row = (self.loop, self.event_id, "decide", "", self.at, dumped(body))
-        return Answer(201, answer_of(self.event_id, body)), row
+            return Refused(409, message, "loop", "paused"), None
+        new = Row(self.loop, self.event_id, "decide", "", self.at, dumped(self.body))
+        return Answer(201, answer_of(self.event_id, self.body)), new
 
 
-def answer_of(event_id: str, held: dict[str, Any]) -> dict[str, Any]:
+def answer_of(event_id: str, held: DecisionRow) -> dict[str, object]:
     """Return what a client hears of a decision in the log."""
-    names = ("action", "estimate", "lower", "upper", "probability")
-    ranking = [dict(zip(names, each, strict=True)) for each in held["ranking"]]
     answer = {
-        "event_id": event_id, "action": held["chosen"][0], "ranking": ranking,
+        "event_id": event_id, "action": held["chosen"][0], "ranking": ranking(held),
         "group": held["group"], "version": held["version"],
     }  # fmt: skip
     return {**answer, "actions": held["chosen"]} if held["top"] else answer
+
+
+def ranking(held: DecisionRow) -> list[dict[str, object]]:
+    """Return what was known of each action, by name."""
+    names = ("action", "estimate", "lower", "upper", "probability")
+    return [dict(zip(names, each, strict=True)) for each in held["ranking"]]
 
 
 def fingerprint(body: DecideBody) -> str:
@@ -124,43 +149,43 @@ class Rewarded:
     wait: float
     summed: bool
 
-    def settle(self, found: list[Row]) -> tuple[Answer, Row | None]:
+    def settle(self, found: list[Row]) -> tuple[Answer | Refused, Row | None]:
         """Return whether it is new, known, late or refused.
 
         The earliest reward of each slot is learnt at once, unless rewards are summed.
         """
-        decided = [row for row in found if row[2] == "decide"]
-        if not decided:
+        decided = next((row for row in found if row.kind == "decide"), None)
+        if decided is None:
             message = "there is no decision with this event_id; it was never taken, or is too old"
-            return Answer(404, None, "unknown_event", message, "event_id"), None
-        slots = len(json.loads(decided[0][5])["chosen"])
-        slot = self.given.slot
+            return Refused(404, message, "event_id", "unknown_event"), None
+        taken: DecisionRow = json.loads(decided.body)
+        slots, slot = len(taken["chosen"]), self.given.slot
         if (slot is None and slots > 1) or (slot or 0) >= slots:
             message = f"the decision has {slots} slots; pass slot, from 0 to {slots - 1}"
-            return Answer(422, None, "slot", message, "slot"), None
+            return Refused(422, message, "slot", "slot"), None
         slot = slot or 0
         name = f"{self.given.reward_id}#{slot}" if slot else self.given.reward_id
-        value = self.given.model_dump(include={"value", "trials", "sigma"}, exclude_none=True)
-        others = []
-        for _, _, kind, reward_id, _, text in found:
-            if kind == "reward":
-                held = json.loads(text)
-                if reward_id == name:
-                    return self._again(held, value), None
-                others.append(held)
-        late = self.at > decided[0][4] + self.wait or any(row[2] == "expire" for row in found)
-        first = not any(each["slot"] == slot and each["learn"] for each in others)
-        body = {**value, "slot": slot, "late": late, "learn": not (late or self.summed) and first}
-        return _kept(late), (self.loop, self.event_id, "reward", name, self.at, dumped(body))
+        value, trials, sigma = self.given.value, self.given.trials, self.given.sigma
+        before: dict[str, RewardRow] = {
+            row.reward_id: json.loads(row.body) for row in found if row.kind == "reward"
+        }
+        if (held := before.get(name)) is not None:
+            if (held["value"], held.get("trials"), held.get("sigma")) != (value, trials, sigma):
+                message = "this reward_id, empty by default, has another value; the first is kept"
+                return Refused(409, message, "reward_id", "reward_id_taken"), None
+            return kept(held["late"]), None
+        late = self.at > decided.at + self.wait or any(row.kind == "expire" for row in found)
+        first = not any(each["slot"] == slot and each["learn"] for each in before.values())
+        learn = first and not late and not self.summed
+        body: RewardRow = {"value": value, "slot": slot, "late": late, "learn": learn}
+        if trials is not None:
+            body["trials"] = trials
+        if sigma is not None:
+            body["sigma"] = sigma
+        new = Row(self.loop, self.event_id, "reward", name, self.at, dumped(body))
+        return kept(late), new
 
-    def _again(self, held: dict[str, Any], value: dict[str, float]) -> Answer:
-        if {name: held.get(name) for name in ("value", "trials", "sigma")} != {
-            "value": None, "trials": None, "sigma": None, **value
-        }:  # fmt: skip
-            message = "this reward_id, empty by default, has another value; the first one is kept"
-            return Answer(409, None, "reward_id_taken", message, "reward_id")
-        return _kept(held["late"])
 
-
-def _kept(late: bool) -> Answer:
+def kept(late: bool) -> Answer:
+    """Return the answer to a reward that is in the log."""
     return Answer(202, {"reward": "late"}) if late else Answer(204)

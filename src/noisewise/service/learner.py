@@ -8,20 +8,22 @@ import time
 from dataclasses import fields
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from ..agent.action_features import Arms
 from ..agent.agent import Agent
+from ..bandits.self_tuned_ucb import SelfTunedUCB
 from ..protocols import Array
 from .choices import View
-from .loops import Loop
+from .events import DecisionRow, ExpireRow, RewardRow
+from .loops import Loop, Settings, arms_at
 from .store import Connection, Unavailable
 
 PAGE = 1000  # rows read at once
 SHARE = 0.1  # of the learner's time, at most, that goes into copies of the state
 NUMBERED = (
-    "SELECT seq, kind, event_id, body FROM events WHERE loop = ? AND seq > ? AND seq <= ? "
+    "SELECT seq, kind, event_id, at, body FROM events WHERE loop = ? AND seq > ? AND seq <= ? "
     "ORDER BY seq LIMIT ?"
 )
 
@@ -37,66 +39,74 @@ class Learner:
         self.unusable = 0  # contexts that it can't use
         self.publish()
 
-    def catch_up(self, connection: Connection, upto: int | None = None) -> None:
-        """Learn the rows numbered since, up to one of them."""
-        last = 2**62 if upto is None else upto
-        while self.learn_page(connection, last):
-            pass
+    @property
+    def arms(self) -> Arms:
+        """The arms of the agent, to which rows of the log may add new ones."""
+        assert self.agent.arms is not None
+        return self.agent.arms
 
     def learn_page(self, connection: Connection, last: int = 2**62) -> bool:
         """Learn some of the rows numbered since; return whether there may be more."""
         rows = connection.rows(NUMBERED, self.loop.id, self.version, last, PAGE)
-        for seq, kind, event_id, body in rows:
-            self._apply(connection, kind, event_id, json.loads(body))
+        for seq, kind, event_id, _, body in rows:
+            self._apply(connection, kind, event_id, body)
             self.version = seq
         self.publish(patient=True)
         return len(rows) == PAGE
 
-    def _apply(
-        self, connection: Connection, kind: str, event_id: str, body: dict[str, Any]
-    ) -> None:
+    def _apply(self, connection: Connection, kind: str, event_id: str, text: str) -> None:
         """Learn one row: the only thing that changes the state."""
         if kind == "decide":
-            held, subject = self._compared(event_id, body)
-            for slot, action in enumerate(body["chosen"]):
+            taken: DecisionRow = json.loads(text)
+            held, subject = self._compared(event_id, taken)
+            for slot, action in enumerate(taken["chosen"]):
                 key = key_of(event_id, slot)
-                self.agent.adopt(body["context"], action, key, baseline=held, subject=subject)
-        elif kind == "reward" and body["learn"]:
-            self._learn(connection, event_id, body["slot"], body)
+                self.agent.adopt(taken["context"], action, key, baseline=held, subject=subject)
+        elif kind == "reward":
+            given: RewardRow = json.loads(text)
+            if given["learn"]:
+                precision = given.get("sigma"), given.get("trials")
+                self._learn(connection, event_id, given["slot"], given["value"], *precision)
         elif kind == "expire":
-            for slot, reward in enumerate(body["rewards"]):
+            over: ExpireRow = json.loads(text)
+            for slot, reward in enumerate(over["rewards"]):
                 if reward is not None:
-                    self._learn(connection, event_id, slot, {"value": reward})
+                    self._learn(connection, event_id, slot, reward)
                 elif self.agent.is_pending(key_of(event_id, slot)):
                     self.agent.forget(key_of(event_id, slot))
+        elif kind == "settings":
+            changed = json.loads(text)
+            if "before" in changed:
+                self.agent.arms = Settings.model_validate(changed["settings"]).arms
         elif kind == "rollback":
-            twin = build(connection, self.loop, body["version"], snapshots=self.snapshots)
-            self.agent = twin.agent
+            arms, version = self.agent.arms, json.loads(text)["version"]
+            self.agent = build(connection, self.loop, version, snapshots=self.snapshots).agent
+            self.agent.arms = arms
             self.forget_pending()
 
-    def _compared(self, event_id: str, body: dict[str, Any]) -> tuple[bool | None, str | None]:
+    def _compared(self, event_id: str, taken: DecisionRow) -> tuple[bool | None, str | None]:
         """Return whether a decision was held out, None where it was imported; and for whom it was.
 
         Where some decisions have a subject, and for several actions, one without is for itself.
         """
-        kept, subject = self.agent.experiment, body["subject"]
-        if subject is None and kept and (kept.subjects is not None or len(body["chosen"]) > 1):
+        kept, subject = self.agent.experiment, taken["subject"]
+        if subject is None and kept and (kept.subjects is not None or len(taken["chosen"]) > 1):
             subject = event_id
-        return None if body["group"] == "import" else body["group"] == "holdout", subject
+        return None if taken["group"] == "import" else taken["group"] == "holdout", subject
 
     def _learn(
-        self, connection: Connection, event_id: str, slot: int, reward: dict[str, Any]
-    ) -> None:
+        self, connection: Connection, event_id: str, slot: int, value: float,
+        sigma: float | None = None, trials: float | None = None,
+    ) -> None:  # fmt: skip
         """Learn a reward of a decision, also of one that the agent does not count any more."""
-        key: Any = key_of(event_id, slot)
-        if not self.agent.is_pending(key):
-            key = self._features(connection, event_id, slot)
-        sigma, trials = reward.get("sigma"), reward.get("trials")
+        key = key_of(event_id, slot)
+        pending = self.agent.is_pending(key)
+        arm = key if pending else self._features(connection, event_id, slot)
         try:
-            self.agent.learn(key, reward["value"], sigma=sigma, trials=trials)
+            self.agent.learn(arm, value, sigma=sigma, trials=trials)
         except ValueError:  # too large to compute with: the log keeps it, the state is as it was
             self.refused += 1
-            if key_of(event_id, slot) == key:
+            if pending:
                 self.agent.forget(key)
 
     def _features(self, connection: Connection, event_id: str, slot: int) -> Array:
@@ -107,10 +117,9 @@ class Learner:
         )  # fmt: skip
         if not rows:
             raise Unavailable(f"the log of {self.loop.name} lacks the decision {event_id}")
-        body, arms = json.loads(rows[0][0]), self.agent.arms
-        assert arms is not None
-        values = arms.read(body["context"], clip=True)
-        return arms.matrix(values, [body["chosen"][slot]])[0]
+        taken: DecisionRow = json.loads(rows[0][0])
+        values = self.arms.read(taken["context"], clip=True)
+        return self.arms.matrix(values, [taken["chosen"][slot]])[0]
 
     def forget_pending(self) -> None:
         """Count no decision as pending after a rollback: their rewards are learnt all the same."""
@@ -122,7 +131,9 @@ class Learner:
         began = time.perf_counter()
         if patient and began - self._copied < self._cost / SHARE:
             return
-        self.view = View(self.agent, self.agent.state.copy(), self.version)
+        policy = self.agent.policy
+        assert isinstance(policy, SelfTunedUCB)
+        self.view = View(policy, self.agent.state.copy(), self.version)
         self._copied = time.perf_counter()
         self._cost = self._copied - began
 
@@ -140,9 +151,8 @@ def key_of(event_id: str, slot: int) -> str:
 def digest(agent: Agent) -> str:
     """Return a digest of all that was learnt, and of what is pending."""
     found = blake2b(digest_size=16)
-    for field in fields(agent.state):
-        value = getattr(agent.state, field.name)
-        found.update(np.ascontiguousarray(value).tobytes())
+    for part in _parts(agent):
+        found.update(np.ascontiguousarray(part).tobytes())
     found.update(repr((agent.pending, agent.dropped)).encode())
     return found.hexdigest()
 
@@ -163,13 +173,15 @@ def build(connection: Connection, loop: Loop, upto: int, *, snapshots: bool = Tr
             "SELECT body FROM events WHERE loop = ? AND seq = ?", loop.id, back
         )
         learner = build(connection, loop, json.loads(body)["version"], snapshots=snapshots)
-        learner.version = back
+        learner.version, learner.agent.arms = back, arms_at(connection, loop, back)
         learner.forget_pending()
     else:
         learner = Learner(loop, snapshots)
+        learner.agent.arms = arms_at(connection, loop, 0)
         if start[1] is not None:
             learner.agent, learner.version = loaded(start[1]), start[0]
-    learner.catch_up(connection, upto)
+    while learner.learn_page(connection, upto):
+        pass
     learner.publish()
     return learner
 
@@ -228,14 +240,18 @@ def verify(connection: Connection, loop: Loop) -> list[tuple[int, str]]:
         if digest(agent) == held == digest(kept):
             found.append((seq, SAME))
         else:
-            found.append((seq, CLOSE if _close(agent.state, kept.state) else DIFFERENT))
+            found.append((seq, CLOSE if _close(agent, kept) else DIFFERENT))
     return found
 
 
-def _close(one: Any, other: Any) -> bool:
-    """Whether two states differ by rounding alone."""
-    pairs = [(getattr(one, field.name), getattr(other, field.name)) for field in fields(one)]
+def _close(one: Agent, other: Agent) -> bool:
+    """Whether two agents have learnt the same but for rounding."""
     return all(
-        np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-9, atol=1e-9, equal_nan=True)
-        for a, b in pairs
+        a.shape == b.shape and np.allclose(a, b, rtol=1e-9, atol=1e-9, equal_nan=True)
+        for a, b in zip(_parts(one), _parts(other), strict=True)
     )
+
+
+def _parts(agent: Agent) -> list[Array]:
+    """Return all that was learnt."""
+    return [np.asarray(getattr(agent.state, field.name)) for field in fields(agent.state)]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .loops import dumped
+from .answers import Refused
+from .meter import Meter
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Limits:
 class Gate:
     """Refuses requests that are too large, or too many at a time, before they are read further."""
 
-    def __init__(self, app: ASGIApp, limits: Limits, meter: Any) -> None:
+    def __init__(self, app: ASGIApp, limits: Limits, meter: Meter) -> None:
         self.app, self.limits, self.meter, self.running = app, limits, meter, 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -35,61 +35,50 @@ class Gate:
 
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
-                route = getattr(scope.get("route"), "path", "none")
+                route = scope["route"].path if "route" in scope else "none"
                 self.meter.add(route, message["status"])
             await send(message)
 
-        parts, size, more = [], 0, True
+        body, more = b"", True
         while more:
             part = await receive()
             if part["type"] == "http.disconnect":
                 return
-            parts.append(part.get("body", b""))
-            size, more = size + len(parts[-1]), part.get("more_body", False)
-            if size > self.limits.body:
+            body, more = body + part.get("body", b""), part.get("more_body", False)
+            if len(body) > self.limits.body:
                 text = f"the body has more than {self.limits.body} bytes; split it"
-                await _refuse(sent, 413, "body_too_large", text)
+                await _close(Refused(413, text), scope, receive, sent)
                 return
         if self.running >= self.limits.in_flight and scope["path"] != "/healthz":
             text = f"{self.running} requests are being answered; try again"
-            await _refuse(sent, 503, "busy", text)
+            await _close(Refused(503, text, code="busy"), scope, receive, sent)
             return
+        whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def received() -> Message:
+            return whole.pop() if whole else await receive()
+
         self.running += 1
         try:
-            await self.app(scope, _Whole(b"".join(parts), receive), sent)
+            await self.app(scope, received, sent)
         finally:
             self.running -= 1
 
 
-class _Whole:
-    """What gives a body that was read."""
-
-    def __init__(self, body: bytes, receive: Receive) -> None:
-        self.body: bytes | None = body
-        self.receive = receive
-
-    async def __call__(self) -> Message:
-        body, self.body = self.body, None
-        if body is None:
-            return await self.receive()
-        return {"type": "http.request", "body": body, "more_body": False}
-
-
-async def _refuse(send: Send, status: int, code: str, message: str) -> None:
-    body = dumped({"error": {"code": code, "message": message, "where": ""}}).encode()
-    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
-    headers += [(b"retry-after", b"1")] if status == 503 else []
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+async def _close(refused: Refused, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer with an error, and end the connection."""
+    response = refused.response
+    response.headers["connection"] = "close"
+    await response(scope, receive, send)
 
 
 class Allowance:
     """Decisions per second, for each token: as many as come in a second may come at once."""
 
     def __init__(self, rate: float) -> None:
-        self.rate, self._left = rate, dict[Any, tuple[float, float]]()
+        self.rate, self._left = rate, dict[str, tuple[float, float]]()
 
-    def take(self, whose: Any, count: int) -> bool:
+    def take(self, whose: str, count: int) -> bool:
         """Return whether so many more are allowed now."""
         now = time.monotonic()
         left, then = self._left.get(whose, (self.rate, now))

@@ -7,27 +7,20 @@ import re
 import secrets
 import time
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from functools import cached_property
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from ..agent.action_features import Arms
 from ..agent.agent import Agent
-from .store import Connection, Doubled
+from .store import Connection, Doubled, Record
 
 NAME = r"^[a-z0-9][a-z0-9-]{0,62}$"
 PENDING = 100_000  # decisions that the agent counts; rewards of older ones are learnt all the same
 UNIFORM = "uniform"
 LARGEST_CHOICE = 2e7  # K d^2 of a decision
-FIXED = (
-    "actions",
-    "context",
-    "interactions",
-    "reserve",
-    "rewards",
-    "holdout",
-    "baseline",
-)
+FIXED = ("context", "interactions", "reserve", "rewards", "holdout", "baseline")
 
 Name = Annotated[str, StringConstraints(pattern=NAME)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -54,7 +47,9 @@ class Settings(Strict):
     interactions: Literal["full", "shared"] | None = Field(
         default="full", description="how the context acts on actions, as `Arms` takes it"
     )
-    reserve: int = Field(default=0, ge=0, le=10_000, description="columns kept free for actions")
+    reserve: int = Field(
+        default=0, ge=0, le=10_000, description="how many actions can be added later"
+    )
     rewards: Literal["binary", "share", "continuous"] = Field(
         default="binary", description="0 or 1; within [0, 1]; or any numbers"
     )
@@ -117,14 +112,48 @@ class Settings(Strict):
             baseline=baseline,
         )  # fmt: skip
 
-    def changed(self, given: dict[str, Any]) -> Settings:
-        """Return settings with some changed; what the state is made of can't be."""
+    def changed(self, given: dict[str, object]) -> Settings:
+        """Return settings with some changed; of what the state is made, actions can only be more.
+
+        >>> Settings(actions=["a"], reserve=2).changed({"actions": ["b", "a"]}).actions
+        ['a', 'b']
+        """
+        held = self.model_dump()
         for name in FIXED:
-            if name in given and given[name] != self.model_dump()[name]:
+            if name in given and given[name] != held[name]:
                 raise ValueError(
                     f"{name} can't be changed, since what was learnt rests on it; create a loop"
                 )
-        return Settings.model_validate({**self.model_dump(), **given})
+        actions = given.get("actions")
+        if not isinstance(actions, list | dict) or actions == held["actions"]:
+            return Settings.model_validate({**held, **given})
+        more = len({*actions} - {*self.actions})
+        blocks = more if self.interactions == "full" or isinstance(self.actions, list) else 0
+        if blocks > self.reserve:
+            raise ValueError(
+                f"actions has {more} more, and reserve is {self.reserve}, the actions for which "
+                "columns are kept free; create a loop with a larger reserve"
+            )
+        changed = Settings.model_validate({**held, **given, "reserve": self.reserve - blocks})
+        now, then = _described(self.actions), _described(changed.actions)
+        if lost := [name for name in now if name not in then or then[name] != now[name]]:
+            raise ValueError(
+                f"actions lacks or changes {lost[0]!r}, of which was learnt; pass all that there "
+                "are, as they are, and new ones (`actions` of a decision are those on offer)"
+            )
+        ordered = {**now, **then}  # so that no column moves
+        actions = [*ordered] if isinstance(changed.actions, list) else ordered
+        changed = changed.model_copy(update={"actions": actions})
+        if changed.arms.fields != self.arms.fields:
+            raise ValueError(
+                "actions has a word among features that no action had before, and so no column; "
+                "pass words that are known, or create a loop"
+            )
+        return changed
+
+
+def _described(actions: list[str] | dict[str, Features]) -> dict[str, Features | None]:
+    return dict.fromkeys(actions) if isinstance(actions, list) else {**actions}
 
 
 @dataclass(frozen=True)
@@ -140,11 +169,16 @@ class Loop:
     base: int  # the number of the last row that retention has deleted
     created: float
 
+    @cached_property
+    def arms(self) -> Arms:
+        """Actions and context as columns."""
+        return self.settings.arms
+
 
 COLUMNS = "id, name, salt, settings, paused, seq, base, created"
 
 
-def loop_of(row: tuple[Any, ...]) -> Loop:
+def loop_of(row: Record) -> Loop:
     """Return the loop that a row of the database holds."""
     number, name, salt, settings, paused, *rest = row
     known = Settings.model_validate_json(settings)
@@ -172,6 +206,11 @@ def named(connection: Connection, name: str, lock: bool = False) -> Loop:
 
 def insert(connection: Connection, name: str, settings: Settings) -> None:
     """Create a loop."""
+    if settings.context and settings.interactions is None:
+        raise ValueError(
+            "context is given, but interactions is null, so that no field would count; leave "
+            "context out, or pass interactions 'full' or 'shared'"
+        )
     if not re.fullmatch(NAME, name):
         raise ValueError(f"name is {name!r}; pass up to 63 lower-case letters, digits and '-'")
     try:
@@ -188,9 +227,9 @@ class NameTaken(ValueError):
 
 
 def update(
-    connection: Connection, name: str, settings: dict[str, Any], paused: bool | None = None
+    connection: Connection, name: str, settings: dict[str, object], paused: bool | None = None
 ) -> None:
-    """Change some settings, or pause; the log says so."""
+    """Change some settings, or pause; the log says so, and what was before where actions change."""
     loop = named(connection, name, lock=True)
     changed = loop.settings.changed(settings)
     paused = loop.paused if paused is None else paused
@@ -198,7 +237,24 @@ def update(
         "UPDATE loops SET settings = ?, paused = ? WHERE id = ?",
         dumped(changed.model_dump()), int(paused), loop.id,
     )  # fmt: skip
-    note(connection, loop, "settings", {"settings": changed.model_dump(), "paused": paused})
+    body = {"settings": changed.model_dump(), "paused": paused}
+    if changed.actions != loop.settings.actions:
+        body["before"] = loop.settings.model_dump()
+    note(connection, loop, "settings", body)
+
+
+def arms_at(connection: Connection, loop: Loop, version: int) -> Arms:
+    """Return the arms as they were after a row of the log: new actions may have come later."""
+    now = connection.rows("SELECT settings FROM loops WHERE id = ?", loop.id)  # before the rows
+    rows = connection.rows(
+        "SELECT body FROM events WHERE loop = ? AND kind = 'settings' "
+        "AND (seq > ? OR seq IS NULL) ORDER BY id",
+        loop.id, version,
+    )  # fmt: skip
+    for (text,) in rows:
+        if (before := json.loads(text).get("before")) is not None:
+            return Settings.model_validate(before).arms
+    return Settings.model_validate_json(now[0][0]).arms if now else loop.arms
 
 
 def roll_back(connection: Connection, name: str, version: int) -> None:
@@ -209,7 +265,7 @@ def roll_back(connection: Connection, name: str, version: int) -> None:
     note(connection, loop, "rollback", {"version": version})
 
 
-def note(connection: Connection, loop: Loop, kind: str, body: dict[str, Any]) -> None:
+def note(connection: Connection, loop: Loop, kind: str, body: dict[str, object]) -> None:
     """Insert a row of the log that is about no decision; the owner will number it."""
     connection.change(
         "INSERT INTO events (loop, event_id, kind, at, body) VALUES (?, ?, ?, ?, ?)",

@@ -40,9 +40,8 @@ class Meter:
             lines.append(f'noisewise_decide_seconds_bucket{{le="{most}"}} {sofar}')
         lines += [f"noisewise_decide_seconds_sum {self.total}",
                   f"noisewise_decide_seconds_count {sofar}"]  # fmt: skip
+        states = [reading.loop_state(engine, each) for each in [*engine.learners.values()]]
         for what in ("learnt", "pending", "version", "restarts", "refused"):
             lines.append(f"# TYPE noisewise_{what} gauge")
-            for name in reading.names(engine):
-                value = reading.loop_state(engine, name)[what]
-                lines.append(f'noisewise_{what}{{loop="{name}"}} {value}')
+            lines += [f'noisewise_{what}{{loop="{each["name"]}"}} {each[what]}' for each in states]
         return "\n".join(lines) + "\n"

@@ -14,9 +14,11 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from ..agent.health import Finding
 from ..printing import clean, count_of
 from . import charts, reading, sections
 from .engine import Engine
+from .learner import Learner
 from .meter import LATENCIES, Meter
 from .recent import WINDOWS, Recent
 from .store import Unavailable
@@ -87,7 +89,7 @@ class Page:
         )
         self.templates.globals.update(charts=charts, count_of=count_of)
 
-    def shown(self, template: str, status: int, **known: Any) -> Response:
+    def shown(self, template: str, status: int, **known: object) -> Response:
         """Return a page."""
         text = self.templates.get_template(template).render(now=time.time(), **known)
         return HTMLResponse(text, status, {**HEADERS, "cache-control": "no-store"})
@@ -103,70 +105,69 @@ class Page:
                 await asyncio.wait_for(ended.wait(), EVERY)
 
     def _follow(self) -> None:
-        for name in reading.names(self.engine):
-            with suppress(LookupError):  # deleted just now
-                self.seen(name)
+        for learner in [*self.engine.learners.values()]:
+            self.seen(learner)
         there = {learner.loop.id for learner in [*self.engine.learners.values()]}
         for gone in {*self.recent} - there:
             self.recent.pop(gone, None)
 
-    def seen(self, name: str) -> Recent:
+    def seen(self, learner: Learner) -> Recent:
         """Return what happened in a loop up to now."""
-        learner = self.engine.find(name)
         recent = self.recent.setdefault(learner.loop.id, Recent(learner))
-        recent.refresh(self.engine)
+        recent.refresh(self.engine.store)
         return recent
 
-    def loops(self) -> list[dict[str, Any]]:
+    def loops(self) -> list[dict[str, object]]:
         """Return what the list shows of each loop."""
-        found, now = [], time.time()
-        for name in reading.names(self.engine):
-            with suppress(LookupError):
-                recent = self.seen(name)
-                hour = recent.window("1h", now)
-                found.append({
-                    "state": reading.loop_state(self.engine, name), "gain": recent.gain,
-                    "decisions": sum(bucket.decisions for _, bucket in hour),
-                    "rewards": sum(bucket.rewards for _, bucket in hour),
-                    "odd": sum(bool(each["advice"]) for each in self.health(name, recent)),
-                })  # fmt: skip
+        found, now = list[dict[str, object]](), time.time()
+        for _, learner in sorted(self.engine.learners.items()):
+            recent = self.seen(learner)
+            hour = recent.window("1h", now)
+            found.append({
+                "state": reading.loop_state(self.engine, learner), "gain": recent.gain,
+                "decisions": sum(bucket.decisions for _, bucket in hour),
+                "rewards": sum(bucket.rewards for _, bucket in hour),
+                "odd": sum(bool(each.advice) for each in self.health(recent)),
+            })  # fmt: skip
         return found
 
-    def health(self, name: str, recent: Recent) -> list[dict[str, Any]]:
+    def health(self, recent: Recent) -> list[Finding]:
         """Return findings, those with advice first."""
         day = [bucket for _, bucket in recent.window("1d", time.time())]
         late, count = sum(each.late for each in day), sum(each.rewards for each in day)
-        kinds = recent.learner.loop.settings.arms.context or ()
+        said = (
+            f"{count_of(late, 'reward')} of the last day's {count:,} came after reward_wait, and "
+            "taught nothing."
+        )
+        advice = "Raise reward_wait." if late > 0.05 * count else ""
         found = [
-            *reading.health(self.engine, name),
-            {"name": "late rewards", "value": late,
-             "sentence": f"{count_of(late, 'reward')} of the last day's {count:,} came after "
-             "reward_wait, and taught nothing." if late else "No reward came too late.",
-             "advice": "Raise reward_wait." if late > 0.05 * count else ""},
-            *reading.collisions(kinds, [*recent.contexts]),
-        ]  # fmt: skip
-        return sorted(found, key=lambda each: not each["advice"])
+            *reading.health(recent.learner),
+            Finding("late rewards", late, said if late else "No reward came too late.", advice),
+            *reading.collisions(recent.learner.arms.context or (), [*recent.contexts]),
+        ]
+        return sorted(found, key=lambda each: not each.advice)
 
-    def loop(self, name: str, over: str, base: str) -> dict[str, Any]:
+    def loop(self, name: str, over: str, base: str) -> dict[str, object]:
         """Return what the page of a loop shows; LookupError where there is none."""
-        state = reading.loop_state(self.engine, name)
-        recent, now = self.seen(name), time.time()
+        learner = self.engine.find(name)
+        recent, now, settings = self.seen(learner), time.time(), learner.loop.settings
         over = over if over in WINDOWS else recent.usual(now)
         window, last = recent.window(over, now), [*reversed(recent.events)]
-        names = sections.most_played(window, [*state["settings"]["actions"]])
-        found = reading.effects(self.engine, name, [*recent.contexts], names)
+        names = sections.most_played(window, learner.arms.actions)
         return {
-            "name": name, "state": state, "settings": state["settings"], "base": base,
-            "gain": recent.gain, "curve": sections.curve(recent, now), "spans": SPANS, "over": over,
+            "name": name, "state": reading.loop_state(self.engine, learner),
+            "settings": settings.model_dump(), "base": base, "gain": recent.gain,
+            "curve": sections.curve(recent, now), "spans": SPANS, "over": over,
             "traffic": sections.traffic(window, over), "widths": sections.widths(window, over),
-            "shares": sections.shares(window, over, names), "effects": sections.effects(found),
-            "health": self.health(name, recent),
-            "decisions": reading.decisions(self.engine, name, last) if last else [],
+            "shares": sections.shares(window, over, names),
+            "effects": sections.effects(reading.effects(learner, [*recent.contexts], names)),
+            "health": self.health(recent),
+            "decisions": reading.decisions(self.engine, learner, last) if last else [],
             "latency": sections.latency(LATENCIES, self.meter.seconds),
-            "example": sections.example(recent.learner.loop.settings.context),
+            "example": sections.example(settings.context),
         }  # fmt: skip
 
 
-def _spelt(value: Any) -> Any:
+def _spelt(value: object) -> object:
     """Return what a page shows: names can't reorder the text around them."""
     return clean(value) if type(value) is str else value

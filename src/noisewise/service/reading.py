@@ -1,6 +1,6 @@
 """What is known of a loop, as plain values: for the routes, the page and the metrics.
 
-Every function takes an `Engine` and the name of a loop, and only reads.
+All functions only read.
 """
 
 from __future__ import annotations
@@ -9,16 +9,20 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from math import isfinite
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
-from ..agent.context_fields import Field, encode
+from ..agent.context_fields import Field, Value, encode
 from ..agent.difference import Difference
+from ..agent.health import Finding
 from ..bandits.arms import candidates
 from ..printing import count_of
+from ..protocols import Array
 from .charts import number
 from .engine import Engine
+from .events import DecisionRow, ranking
+from .learner import Learner
 from .loops import LARGEST_CHOICE, UNIFORM
 
 WORDS = 5  # of a field, at most, that effects are shown of
@@ -37,39 +41,79 @@ UNLEARNT = "They are too large to compute with: rescale rewards."
 COLLIDING = "Such words are learnt as one: a loop with more columns for them tells them apart."
 
 
-def loop_state(engine: Engine, name: str, digest: bool = False) -> dict[str, Any]:
+class Explained(TypedDict):
+    """A decision, as known when it was taken, and its rewards."""
+
+    event_id: str
+    at: float
+    group: str
+    version: int
+    chosen: list[str]
+    context: dict[str, Value]
+    ranking: list[dict[str, object]]
+    sentence: str
+    rewards: list[dict[str, object]]
+
+
+class Gain(TypedDict):
+    """What an agent earns more than its baseline; numbers that are not known are None.
+
+    ``verdict`` is better, worse, undecided, or unknown where there is no difference yet.
+    """
+
+    agent: float | None
+    baseline: float | None
+    difference: float | None
+    lower: float | None
+    upper: float | None
+    delta: float
+    verdict: str
+    sentence: str
+    lines: list[str]
+    counts: dict[str, list[int]]
+
+
+class Mean(TypedDict):
+    """What an action earns in a context."""
+
+    action: str
+    estimate: float
+    lower: float
+    upper: float
+
+
+class Change(Mean):
+    """What an action earns where one field of a typical context differs."""
+
+    field: str
+    value: Value
+    usual: float
+    change: float
+
+
+class Effects(TypedDict):
+    """What actions earn in a typical context, and the largest changes first."""
+
+    context: dict[str, Value]
+    means: list[Mean]
+    changes: list[Change]
+
+
+def loop_state(engine: Engine, learner: Learner, digest: bool = False) -> dict[str, object]:
     """Return settings and state of a loop, with ``digest`` what tells one state from another."""
-    learner = engine.find(name)
-    loop = learner.loop
+    loop, state = learner.loop, learner.agent.state
     return {
         "name": loop.name, "settings": loop.settings.model_dump(), "paused": loop.paused,
-        "created": loop.created, "version": learner.version,
-        "learnt": learner.agent.state.count, "pending": learner.agent.state.pending,
-        "restarts": learner.agent.state.restarts, "refused": learner.refused,
-        "owner": loop.id in engine.owner.fences,
-        **({"digest": learner.digest} if digest else {}),
+        "created": loop.created, "version": learner.version, "learnt": state.count,
+        "pending": state.pending, "restarts": state.restarts, "refused": learner.refused,
+        "owner": loop.id in engine.owner.fences, **({"digest": learner.digest} if digest else {}),
     }  # fmt: skip
-
-
-def known(engine: Engine, name: str) -> dict[str, Any]:
-    """Return what is known of a loop now: its state, gain and health."""
-    return {
-        **loop_state(engine, name), "gain": gain(engine, name), "health": health(engine, name)
-    }  # fmt: skip
-
-
-def names(engine: Engine) -> list[str]:
-    """Return the names of all loops."""
-    return sorted(engine.learners)
 
 
 def recent_events(
-    engine: Engine, name: str, after: int | None = None, limit: int = 100
-) -> list[dict[str, Any]]:
-    """Return rows of the log with a number above ``after``, or else the last ones, in order."""
-    learner = engine.find(name)
-    if after is None:
-        after = max(learner.version - limit, 0)
+    engine: Engine, learner: Learner, after: int, limit: int
+) -> list[dict[str, object]]:
+    """Return rows of the log with a number above ``after``, in order."""
     with engine.store.reading() as connection:
         rows = connection.rows(
             "SELECT seq, event_id, kind, reward_id, at, body FROM events "
@@ -77,58 +121,41 @@ def recent_events(
             learner.loop.id, after, limit,
         )  # fmt: skip
     keys = ("seq", "event_id", "kind", "reward_id", "at")
-    return [
-        {**dict(zip(keys, row[:5], strict=True)), "body": shown(row[2], json.loads(row[5]))}
-        for row in rows
-    ]
+    found = []
+    for *cells, text in rows:
+        body = json.loads(text)
+        body.pop("asked", None)  # which only serves to compare requests
+        found.append({**dict(zip(keys, cells, strict=True)), "body": body})
+    return found
 
 
-def shown(kind: str, body: dict[str, Any]) -> dict[str, Any]:
-    """Return the body of a row without what only serves to compare requests."""
-    return {name: value for name, value in body.items() if name != "asked"}
-
-
-def explain(engine: Engine, name: str, event_id: str) -> dict[str, Any]:
-    """Return why a decision was taken, as known then, and its rewards; LookupError if unknown."""
-    found = decisions(engine, name, [event_id])
-    if not found:
-        raise LookupError(event_id)
-    return found[0]
-
-
-def decisions(engine: Engine, name: str, events: Sequence[str]) -> list[dict[str, Any]]:
-    """Return what `explain` does of several decisions, in their order; unknown are left out."""
-    learner = engine.find(name)
-    places, found = ",".join("?" * len(events)), dict[str, dict[str, Any]]()
+def decisions(engine: Engine, learner: Learner, events: Sequence[str]) -> list[Explained]:
+    """Return why decisions were taken, as known then, in order; those not known are left out."""
+    places, found = ",".join("?" * len(events)), dict[str, Explained]()
     with engine.store.reading() as connection:
         rows = connection.rows(
             f"SELECT kind, event_id, at, body FROM events WHERE loop = ? AND event_id IN ({places})"
             " ORDER BY id",
             learner.loop.id, *events,
         )  # fmt: skip
-    fields = [field for field, _ in learner.loop.settings.arms.context or ()]
+    fields = [field for field, _ in learner.arms.context or ()]
     for kind, event_id, at, text in rows:
-        held = json.loads(text)
         if kind == "decide":
-            found[event_id] = _explained(event_id, at, held, fields)
+            held: DecisionRow = json.loads(text)
+            found[event_id] = {
+                "event_id": event_id, "at": at, "group": held["group"],
+                "version": held["version"], "chosen": held["chosen"],
+                "context": dict(zip(fields, held["context"], strict=True)),
+                "ranking": ranking(held), "sentence": _why(held), "rewards": [],
+            }  # fmt: skip
         elif kind == "reward" and event_id in found:
-            given = {key: value for key, value in held.items() if key != "learn"}
+            given = json.loads(text)
+            del given["learn"]
             found[event_id]["rewards"].append({"at": at, **given})
     return [found[each] for each in events if each in found]
 
 
-def _explained(event_id: str, at: float, held: dict[str, Any], fields: list[str]) -> dict[str, Any]:
-    columns = ("action", "estimate", "lower", "upper", "probability")
-    return {
-        "event_id": event_id, "at": at, "group": held["group"],
-        "version": held["version"], "chosen": held["chosen"],
-        "context": dict(zip(fields, held["context"], strict=True)),
-        "ranking": [dict(zip(columns, each, strict=True)) for each in held["ranking"]],
-        "sentence": _why(held), "rewards": [],
-    }  # fmt: skip
-
-
-def _why(held: dict[str, Any]) -> str:
+def _why(held: DecisionRow) -> str:
     """Return in a sentence why actions were played, as far as the log says."""
     names = " and ".join(repr(each) for each in held["chosen"])
     played = f"{names} {'were' if len(held['chosen']) > 1 else 'was'} played"
@@ -157,27 +184,23 @@ def _why(held: dict[str, Any]) -> str:
     )
 
 
-def gain(engine: Engine, name: str, delta: float = 0.05) -> dict[str, Any] | None:
+def gain(learner: Learner, delta: float = 0.05) -> Gain | None:
     """Return whether the agent is better than its baseline, None where there is no holdout.
 
-    The interval of the difference holds at all times at once; numbers that are not known are None.
-    ``verdict`` is better, worse, undecided, or unknown where there is no difference yet.
+    The interval of the difference holds at all times at once.
     """
-    learner = engine.find(name)
     settings = learner.loop.settings
     if not settings.holdout:
         return None
     found = learner.agent.gain(delta)
-    numbers = {
-        "agent": found.means[0], "baseline": found.means[1], "difference": found.value,
-        "lower": found.lower, "upper": found.upper,
-    }  # fmt: skip
+    numbers = (*found.means, found.value, found.lower, found.upper)
+    agent, baseline, difference, lower, upper = (n if isfinite(n) else None for n in numbers)
     verdict = "better" if found.lower > 0 else "worse" if found.upper < 0 else "undecided"
-    verdict = verdict if isfinite(found.value) else "unknown"
+    verdict = verdict if difference is not None else "unknown"
     waits = f"; each waits at most {settings.reward_wait:g} s for its reward"
     return {
-        **{key: value if isfinite(value) else None for key, value in numbers.items()},
-        "delta": delta, "verdict": verdict,
+        "agent": agent, "baseline": baseline, "difference": difference, "lower": lower,
+        "upper": upper, "delta": delta, "verdict": verdict,
         "sentence": _verdict(verdict, found, settings.baseline),
         "lines": [line.replace("; forget(key) gives one up", waits) for line in found.lines()],
         "counts": {what: list(pair) for what, pair in found.counts},
@@ -204,24 +227,23 @@ def _verdict(verdict: str, found: Difference, baseline: str) -> str:
     )
 
 
-def health(engine: Engine, name: str) -> list[dict[str, Any]]:
+def health(learner: Learner) -> list[Finding]:
     """Return what is odd about a loop, each finding with a sentence and what to do about it."""
-    learner = engine.find(name)
-    found = {
-        each.name: each._asdict() | {"advice": each.advice and ADVICE.get(each.name, each.advice)}
-        for each in learner.agent.health() if each.name not in OTHERWISE
-    }  # fmt: skip
-    for what, count, text, advice in (
+    found = [
+        each._replace(advice=each.advice and ADVICE.get(each.name, each.advice))
+        for each in learner.agent.health()
+        if each.name not in (*OTHERWISE, "refused contexts")
+    ]
+    for name, count, text, advice in (
         ("refused contexts", learner.unusable, "context", UNUSABLE),
         ("refused rewards", learner.refused, "reward", UNLEARNT),
     ):
         said = f"{count_of(count, text)} refused since this process started."
-        found[what] = {"name": what, "value": count, "sentence": said,
-                       "advice": advice if count else ""}  # fmt: skip
-    return list(found.values())
+        found.append(Finding(name, count, said, advice if count else ""))
+    return found
 
 
-def collisions(kinds: Sequence[Field], contexts: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
+def collisions(kinds: Sequence[Field], contexts: Sequence[Sequence[Value]]) -> list[Finding]:
     """Return for each field of hashed words in how many contexts another word has its column."""
     found = []
     for (field, kind), words in zip(kinds, zip(*contexts, strict=True), strict=False):
@@ -230,59 +252,62 @@ def collisions(kinds: Sequence[Field], contexts: Sequence[Sequence[Any]]) -> lis
         column = {word: encode([(field, kind)], [word]).index(1.0) for word in set(words)}
         shared = Counter(column.values())
         share = sum(shared[column[word]] > 1 for word in words) / len(words)
-        found.append({
-            "name": f"collisions of {field}", "value": share,
-            "sentence": f"{100 * share:.0f} % of the last {len(words):,} contexts have a "
-            f"{field!r} that shares its column with another.",
-            "advice": COLLIDING if share > CROWDED else "",
-        })  # fmt: skip
+        said = (
+            f"{100 * share:.0f} % of the last {len(words):,} contexts have a {field!r} that shares "
+            "its column with another."
+        )
+        advice = COLLIDING if share > CROWDED else ""
+        found.append(Finding(f"collisions of {field}", share, said, advice))
     return found
 
 
 def effects(
-    engine: Engine, name: str, contexts: Sequence[Sequence[Any]], actions: Sequence[str]
-) -> dict[str, Any] | None:
+    learner: Learner, contexts: Sequence[Sequence[Value]], actions: Sequence[str]
+) -> Effects | None:
     """Return what actions earn in a typical context, and where one of its fields differs.
 
     A typical context has the median of each number and the most frequent of words in ``contexts``;
-    others have a number's 10 % and 90 % quantiles, and further frequent words. ``changes`` come
-    with the largest difference first. None where no decision was taken yet.
+    others have a number's 10 % and 90 % quantiles, and further frequent words. None where no
+    decision was taken yet.
     """
     if not contexts or not actions:
         return None
-    learner = engine.find(name)
-    arms = learner.loop.settings.arms
-    fields = arms.context or ()
-    usual, others = list[Any](), list[tuple[str, Any]]()
-    for (field, kind), values in zip(fields, zip(*contexts, strict=True), strict=False):
+    arms = learner.arms
+    fields = [field for field, _ in arms.context or ()]
+    typical, others = list[Value](), list[tuple[int, Value]]()
+    for i, ((_, kind), values) in enumerate(
+        zip(arms.context or (), zip(*contexts, strict=True), strict=False)
+    ):
         if kind is None:
             low, middle, high = np.quantile(values, (0.1, 0.5, 0.9)).tolist()
-            usual, others = [*usual, middle], [*others, (field, low), (field, high)]
+            typical, others = [*typical, middle], [*others, (i, low), (i, high)]
         else:
             (first, _), *rest = Counter(values).most_common(WORDS)
-            usual, others = [*usual, first], [*others, *((field, word) for word, _ in rest)]
-    work = len(actions) * arms.dim**2
-    others = others[: max(int(LARGEST_CHOICE // work), 1)]
-    at = {field: i for i, (field, _) in enumerate(fields)}
-    rows = [usual, *([*usual[: at[f]], v, *usual[at[f] + 1 :]] for f, v in others)]
+            typical, others = [*typical, first], [*others, *((i, word) for word, _ in rest)]
+    others = others[: max(int(LARGEST_CHOICE // (len(actions) * arms.dim**2)), 1)]
+    rows = [typical, *([*typical[:i], value, *typical[i + 1 :]] for i, value in others)]
     x = np.concatenate([arms.matrix(row, actions) for row in rows])
     known = learner.view.known(candidates(x, arms.dim)).reshape(3, len(rows), len(actions))
-    told: Any = known.astype(object)
-    told[~np.isfinite(known)] = None
-    names = ("estimate", "lower", "upper")
-    means = [
-        {"action": action, **dict(zip(names, told[:, 0, k], strict=True))}
-        for k, action in enumerate(actions)
-    ]
-    changes = [
-        {"action": action, "field": field, "value": value, "usual": told[0, 0, k],
-         "change": told[0, i, k] - told[0, 0, k],
-         **dict(zip(names, told[:, i, k], strict=True))}
-        for i, (field, value) in enumerate(others, 1) for k, action in enumerate(actions)
-        if np.isfinite(known[:, [0, i], k]).all()
-    ]  # fmt: skip
+    there = np.isfinite(known[0]) & np.isfinite(known[1]) & np.isfinite(known[2])
+    means = {
+        action: _mean(action, known[:, 0, k]) for k, action in enumerate(actions) if there[0, k]
+    }
+    changes = list[Change]()
+    for r, (i, value) in enumerate(others, 1):
+        for k, action in enumerate(actions):
+            if action in means and there[r, k]:
+                mean, usual = _mean(action, known[:, r, k]), means[action]["estimate"]
+                change = mean["estimate"] - usual
+                changes.append(
+                    {**mean, "field": fields[i], "value": value, "usual": usual, "change": change}
+                )
     changes.sort(key=lambda each: -abs(each["change"]))
     return {
-        "context": dict(zip(at, usual, strict=False)), "means": means,
+        "context": dict(zip(fields, typical, strict=False)), "means": [*means.values()],
         "changes": [each for each in changes if each["change"]],
     }  # fmt: skip
+
+
+def _mean(action: str, known: Array) -> Mean:
+    estimate, lower, upper = known.tolist()
+    return {"action": action, "estimate": estimate, "lower": lower, "upper": upper}

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from markupsafe import Markup
 
 from ..printing import count_of
 from . import charts
-from .charts import Line, axis, number
+from .charts import Axis, Line, axis, number
+from .loops import Kind
+from .reading import Effects, Mean
 from .recent import WINDOWS, Bucket, Recent
 
 EFFECTS = 10  # that are shown
@@ -20,7 +21,7 @@ UNITS = (86_400, "days"), (3600, "h"), (60, "min")
 Window = list[tuple[float, Bucket]]
 
 
-def latency(edges: Sequence[float], counts: Sequence[int]) -> dict[str, Any] | None:
+def latency(edges: Sequence[float], counts: Sequence[int]) -> dict[str, object] | None:
     """Return how long requests for decisions took, from counts up to each edge and beyond."""
     total = sum(counts)
     if not total:
@@ -39,7 +40,7 @@ def latency(edges: Sequence[float], counts: Sequence[int]) -> dict[str, Any] | N
     )}  # fmt: skip
 
 
-def example(kinds: dict[str, Any]) -> dict[str, Any]:
+def example(kinds: Mapping[str, Kind]) -> dict[str, float | str]:
     """Return a context that a loop takes."""
     return {
         name: 1.0 if kind == "number" else kind[0] if isinstance(kind, list) else "word"
@@ -74,10 +75,10 @@ def _places(count: int) -> list[float]:
     return [(i + 0.5) / count for i in range(count)]
 
 
-def _notes(window: Window, over: str, words: Any) -> list[str]:
+def _notes(window: Window, over: str, words: Callable[[Bucket], str]) -> list[str]:
     """Return what is said of each bucket where one points at it."""
     step, count = WINDOWS[over][1], len(window)
-    return [f"{ago(step * (count - 1 - i))}: {words(each)}" for i, each in enumerate(window)]
+    return [f"{ago(step * (count - 1 - i))}: {words(each)}" for i, (_, each) in enumerate(window)]
 
 
 def _full(window: Window, over: str) -> list[bool]:
@@ -89,10 +90,13 @@ def curve(recent: Recent, now: float) -> Markup | None:
     """Return the difference to the baseline over time, within three widths of its interval."""
     gain = recent.gain
     points = [each for each in recent.gains if each[1]["lower"] is not None]
-    if gain is None or gain["lower"] is None or len(points) < 2:
+    if gain is None or len(points) < 2:
         return None
-    began, width = points[0][0], gain["upper"] - gain["lower"]
-    shown = axis(min(0.0, gain["lower"]) - width / 2, max(0.0, gain["upper"]) + width / 2)
+    began, lower, upper = points[0][0], gain["lower"], gain["upper"]
+    if lower is None or upper is None:
+        return None
+    width = upper - lower
+    shown = axis(min(0.0, lower) - width / 2, max(0.0, upper) + width / 2)
     points.append((now, gain))
     values = [[each[what] for _, each in points] for what in ("difference", "lower", "upper")]
     places = [(at - began) / (now - began) for at, _ in points]
@@ -102,11 +106,14 @@ def curve(recent: Recent, now: float) -> Markup | None:
     )  # fmt: skip
 
 
-def traffic(window: Window, over: str) -> dict[str, Any] | None:
+def traffic(window: Window, over: str) -> dict[str, object] | None:
     """Return decisions and rewards per minute, None where there are none."""
-    totals, series, most = [], [], 0.0
-    for k, what in enumerate(("decisions", "rewards")):
-        counts = [getattr(bucket, what) for _, bucket in window]
+    seen = {"decisions": [bucket.decisions for _, bucket in window],
+            "rewards": [bucket.rewards for _, bucket in window]}  # fmt: skip
+    if not any(map(any, seen.values())):
+        return None
+    totals, series, most = list[dict[str, object]](), list[Line](), 0.0
+    for k, (what, counts) in enumerate(seen.items()):
         rates = [
             60 * n / max(seconds, 1.0) if full else None
             for n, (seconds, _), full in zip(counts, window, _full(window, over), strict=True)
@@ -115,18 +122,16 @@ def traffic(window: Window, over: str) -> dict[str, Any] | None:
         known = [rate for rate in rates if rate is not None]
         totals.append({"name": what, "total": sum(counts), "rate": known[-1] if known else None})
         most = max(most, *known, 0.0)
-    if not any(each["total"] for each in totals):
-        return None
-    words = "; ".join(f"{each['total']:,} {each['name']}" for each in totals)
-    notes = _notes(window, over, lambda each: f"{each[1].decisions:,} decisions, "
-                   f"{each[1].rewards:,} rewards")  # fmt: skip
+    words = "; ".join(f"{sum(counts):,} {what}" for what, counts in seen.items())
+    notes = _notes(window, over, lambda each: f"{each.decisions:,} decisions, "
+                   f"{each.rewards:,} rewards")  # fmt: skip
     return {"totals": totals, "chart": charts.lines(
         "Decisions and rewards per minute", f"In all {words}.", axis(0.0, most or 1.0),
         _ends(_seconds(window)), series, notes,
     )}  # fmt: skip
 
 
-def shares(window: Window, over: str, names: list[str]) -> dict[str, Any] | None:
+def shares(window: Window, over: str, names: list[str]) -> dict[str, object] | None:
     """Return the share of each action over time; others than ``names`` are one together."""
     most = sum((bucket.actions for _, bucket in window), Counter[str]())
     if not (total := sum(most.values())):
@@ -141,14 +146,14 @@ def shares(window: Window, over: str, names: list[str]) -> dict[str, Any] | None
         columns.append([*column, 1 - sum(column)] if column else [])
     said = ", ".join(f"{name} {100 * share:.0f} %" for name, share in legend)
     notes = _notes(window, over, lambda each: ", ".join(
-        f"{name} {count:,}" for name, count in each[1].actions.most_common(COLOURS)
+        f"{name} {count:,}" for name, count in each.actions.most_common(COLOURS)
     ) or "no decisions")  # fmt: skip
     return {"legend": legend, "chart": charts.stacks(
         "Share of each action over time", said, _ends(_seconds(window)), columns, notes
     )}  # fmt: skip
 
 
-def widths(window: Window, over: str) -> dict[str, Any] | None:
+def widths(window: Window, over: str) -> dict[str, object] | None:
     """Return how wide the interval of the action that was played is on average, over time."""
     values = [
         bucket.width / bucket.known if bucket.known and full else None
@@ -165,20 +170,19 @@ def widths(window: Window, over: str) -> dict[str, Any] | None:
     )}  # fmt: skip
 
 
-def effects(found: dict[str, Any] | None) -> dict[str, Any] | None:
+def effects(found: Effects | None) -> dict[str, object] | None:
     """Return what actions earn in a typical context, and the largest effects, with an axis each."""
     if found is None:
         return None
-    means = [each for each in found["means"] if None not in each.values()]
-    changes = found["changes"][:EFFECTS]
+    means, changes = found["means"], found["changes"][:EFFECTS]
     return {
         "context": found["context"], "means": sorted(means, key=lambda each: -each["estimate"]),
         "means_axis": _around(means), "changes": changes, "changes_axis": _around(changes),
     }  # fmt: skip
 
 
-def _around(rows: list[dict[str, Any]]) -> Any:
-    ends = [each[what] for each in rows for what in ("lower", "upper")]
+def _around(rows: Sequence[Mean]) -> Axis | None:
+    ends = [end for each in rows for end in (each["lower"], each["upper"])]
     return axis(min(ends), max(ends)) if ends else None
 
 

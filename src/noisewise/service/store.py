@@ -11,7 +11,8 @@ from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module, resources
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any
+from types import ModuleType
+from typing import Any, BinaryIO
 
 from ..supported import install
 
@@ -35,6 +36,10 @@ WORDS = {
 MIGRATING = 7461  # the advisory lock of PostgreSQL under which the schema is changed
 
 
+Value = str | int | float | bytes | None
+Record = tuple[Any, ...]  # whose types the query says
+
+
 class Unavailable(Exception):
     """The database did not do what was asked, and nothing of it was kept."""
 
@@ -47,21 +52,22 @@ class Connection:
     """A connection, opened when first used and again after an error; parameters are ``?``."""
 
     def __init__(self, store: Store) -> None:
-        self.store, self._raw = store, None
+        self.store = store
+        self._raw: Any = None  # of the driver
 
-    def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+    def rows(self, sql: str, *values: Value) -> list[Record]:
         """Return the rows of a query."""
         with self._errors() as raw:
-            found: list[tuple[Any, ...]] = raw.execute(self.store.words(sql), values).fetchall()
+            found: list[Record] = raw.execute(self.store.words(sql), values).fetchall()
         return found
 
-    def change(self, sql: str, *values: Any) -> int:
+    def change(self, sql: str, *values: Value) -> int:
         """Run a statement; return how many rows it has changed."""
         with self._errors() as raw:
             changed: int = raw.execute(self.store.words(sql), values).rowcount
         return changed
 
-    def many(self, sql: str, values: Sequence[Sequence[Any]]) -> None:
+    def many(self, sql: str, values: Sequence[Sequence[Value]]) -> None:
         """Run a statement for each of many rows."""
         if values:
             with self._errors() as raw:
@@ -109,7 +115,7 @@ class Connection:
         except driver.IntegrityError as error:
             raise Doubled(str(error)) from error
         except (driver.Error, OSError) as error:
-            if getattr(self._raw, "closed", False):
+            if not self.store.embedded and self._raw is not None and self._raw.closed:
                 self._raw = None
             raise Unavailable(f"{type(error).__name__}: {error}") from error
 
@@ -121,7 +127,7 @@ class Store:
         scheme, _, rest = url.partition("://")
         self.embedded = scheme == "sqlite"
         self.url, self.path = url, Path(rest.removeprefix("/") or "noisewise.db")
-        self.driver: Any = sqlite3
+        self.driver: ModuleType = sqlite3
         if scheme in ("postgresql", "postgres"):
             try:
                 self.driver = import_module("psycopg")
@@ -135,7 +141,7 @@ class Store:
             refuse_network_share(self.path)
         self.dialect = "sqlite" if self.embedded else "postgresql"
         self._idle: SimpleQueue[Connection] = SimpleQueue()
-        self._held: Any = None
+        self._held: BinaryIO | None = None
 
     @property
     def shown(self) -> str:

@@ -7,15 +7,20 @@ import time
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from .. import files
 from ..agent.context_fields import word
 from ..logs import read_dsjson
 from ..supported import install
+from .events import DecisionRow, ExpireRow, RewardRow
 from .loops import Loop, dumped
 from .store import Connection
-from .writer import INSERTED
+from .writer import INSERTED, Row
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 PAGE = 5000
 
@@ -27,9 +32,8 @@ def export(connection: Connection, loop: Loop, path: Path) -> int:
     probability of that action in that slot, probabilities of all where there is one slot.
     """
     pandas = _pandas()
-    fields = [name for name, _ in loop.settings.arms.context or ()]
-    rows: list[dict[str, Any]] = []
-    decided: dict[str, dict[str, Any]] = {}
+    fields = [name for name, _ in loop.arms.context or ()]
+    rows, decided = list[dict[str, object]](), dict[str, tuple[float, DecisionRow]]()
     last = 0
     while page := connection.rows(
         "SELECT seq, event_id, kind, at, body FROM events WHERE loop = ? AND seq > ? "
@@ -37,18 +41,14 @@ def export(connection: Connection, loop: Loop, path: Path) -> int:
         loop.id, last, PAGE,
     ):  # fmt: skip
         for seq, event_id, kind, at, body in page:
-            last, held = seq, json.loads(body)
+            last = seq
             if kind == "decide":
-                decided[event_id] = {**held, "at": at}
-            elif event_id not in decided:
-                continue
-            elif kind == "reward" and held["learn"]:
-                rows.append(_row(fields, event_id, decided[event_id], held))
-            elif kind == "expire":
-                for slot, value in enumerate(held["rewards"]):
-                    if value is not None:
-                        given = {"slot": slot, "value": value}
-                        rows.append(_row(fields, event_id, decided[event_id], given))
+                decided[event_id] = at, json.loads(body)
+            elif event_id in decided:
+                rows += [
+                    _row(fields, event_id, *decided[event_id], reward)
+                    for reward in _learnt(kind, body)
+                ]
     frame = pandas.DataFrame(rows)
     if path.suffix.lower() in (".parquet", ".pq"):
         files.replace(path, lambda part: frame.to_parquet(part, index=False))
@@ -59,14 +59,26 @@ def export(connection: Connection, loop: Loop, path: Path) -> int:
     return len(rows)
 
 
+def _learnt(kind: str, body: str) -> list[RewardRow]:
+    """Return the rewards of a row of the log that are learnt."""
+    if kind == "reward":
+        given: RewardRow = json.loads(body)
+        return [given] if given["learn"] else []
+    over: ExpireRow = json.loads(body)
+    return [
+        {"value": value, "slot": slot, "late": False, "learn": True}
+        for slot, value in enumerate(over["rewards"]) if value is not None
+    ]  # fmt: skip
+
+
 def _row(
-    fields: list[str], event_id: str, held: dict[str, Any], reward: dict[str, Any]
-) -> dict[str, Any]:
+    fields: list[str], event_id: str, at: float, held: DecisionRow, reward: RewardRow
+) -> dict[str, object]:
     """Return a row of the table that is exported."""
     slot, ranking = reward["slot"], held["ranking"]
-    row = dict(zip(fields, held["context"], strict=True))
-    row |= {
-        "event_id": event_id, "at": held["at"], "group": held["group"], "slot": slot,
+    row: dict[str, object] = {
+        **dict(zip(fields, held["context"], strict=True)),
+        "event_id": event_id, "at": at, "group": held["group"], "slot": slot,
         "action": held["chosen"][slot], "reward": reward["value"],
         "trials": reward.get("trials"), "sigma": reward.get("sigma"),
         "probability": ranking[slot][4],
@@ -88,7 +100,7 @@ def import_(
     wanted = [action, reward, *([trials] if trials else [])]
     if missing := [name for name in wanted if name not in frame.columns]:
         raise ValueError(f"{path} has no column {missing[0]!r}; it has {list(frame.columns)}")
-    arms, bounded = loop.settings.arms, loop.settings.rewards != "continuous"
+    arms, bounded = loop.arms, loop.settings.rewards != "continuous"
     mark, at = sha256(path.read_bytes()).hexdigest()[:16], time.time()
     new = []
     for i, row in enumerate(frame.to_dict("records")):
@@ -105,15 +117,16 @@ def import_(
             raise ValueError(f"{path}, row {i + 1}: {error}; nothing was imported") from None
         event_id = f"import-{mark}-{i}"
         p = row.get("probability", 1.0)
-        decided = {
-            "context": list(values), "chosen": [name], "ranking": [[name, None, None, None, p]],
+        decided: DecisionRow = {
+            "context": list(values), "chosen": [name], "ranking": [(name, None, None, None, p)],
             "group": "import", "version": 0, "top": None, "subject": None, "asked": mark,
         }  # fmt: skip
-        given = {"value": value, "slot": 0, "late": False, "learn": True}
-        given |= {} if n is None else {"trials": n}
+        given: RewardRow = {"value": value, "slot": 0, "late": False, "learn": True}
+        if n is not None:
+            given["trials"] = n
         new += [
-            (loop.id, event_id, "decide", "", at, dumped(decided)),
-            (loop.id, event_id, "reward", "", at, dumped(given)),
+            Row(loop.id, event_id, "decide", "", at, dumped(decided)),
+            Row(loop.id, event_id, "reward", "", at, dumped(given)),
         ]
     for start in range(0, len(new), PAGE):
         with connection.transaction():
@@ -121,7 +134,7 @@ def import_(
     return len(new) // 2
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path) -> DataFrame:
     pandas = _pandas()
     try:
         if path.suffixes[-2:] == [".json", ".gz"] or path.suffix in (".json", ".dsjson"):
@@ -133,7 +146,7 @@ def _read(path: Path) -> Any:
         raise ValueError(f"{path} can't be read ({error.strerror or error})") from None
 
 
-def _pandas() -> Any:
+def _pandas() -> ModuleType:
     try:
         return import_module("pandas")
     except ModuleNotFoundError:

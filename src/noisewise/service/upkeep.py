@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import time
 from itertools import takewhile
-from typing import Any
 
+from .events import DecisionRow, RewardRow
 from .loops import Loop, Settings, dumped
 from .owners import Owner
 from .store import Connection
@@ -36,7 +36,7 @@ def expire(connection: Connection, owner: Owner, loop: Loop) -> bool:
     due = list(takewhile(lambda row: row[2] < since, rows))
     if not due:
         return False
-    places, given = ",".join("?" * len(due)), dict[str, list[dict[str, Any]]]()
+    places, given = ",".join("?" * len(due)), dict[str, list[RewardRow]]()
     for event_id, body in connection.rows(
         "SELECT event_id, body FROM events WHERE loop = ? AND kind = 'reward' "
         f"AND event_id IN ({places})",
@@ -45,8 +45,8 @@ def expire(connection: Connection, owner: Owner, loop: Loop) -> bool:
         given.setdefault(event_id, []).append(json.loads(body))
     new = []
     for _, event_id, _, text in due:
-        slots = len(json.loads(text)["chosen"])
-        rewards = final(slots, given.get(event_id, []), loop.settings)
+        taken: DecisionRow = json.loads(text)
+        rewards = final(len(taken["chosen"]), given.get(event_id, []), loop.settings)
         if rewards is not None:
             row = dumped({"rewards": rewards})
             new.append((loop.id, event_id, "expire", "", time.time(), row))
@@ -57,7 +57,7 @@ def expire(connection: Connection, owner: Owner, loop: Loop) -> bool:
     return len(due) == EXPIRED
 
 
-def final(slots: int, given: list[dict[str, Any]], settings: Settings) -> list[float | None] | None:
+def final(slots: int, given: list[RewardRow], settings: Settings) -> list[float | None] | None:
     """Return what is learnt for each slot once the wait is over, None where all was learnt before.
 
     >>> s = Settings(actions=["a"], rewards="continuous", aggregate="sum")
