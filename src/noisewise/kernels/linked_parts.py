@@ -5,6 +5,7 @@ then do both again inside each kernel: a third of the time of a first call. And 
 it has to load one kernel: a third of the time until a new process answers.
 """
 
+from llvmlite.binding import ModuleRef
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, StateDict
@@ -12,6 +13,21 @@ from numba.core.compiler_machinery import AnalysisPass, PassManager, register_pa
 from numba.core.dispatcher import Dispatcher as Dispatcher
 from numba.core.runtime import rtsys
 from numba.core.typed_passes import NopythonTypeInference
+from numba.core.untyped_passes import (
+    FindLiterallyCalls,
+    InlineClosureLikes,
+    InlineInlinables,
+    LiteralPropagationSubPipelinePass,
+    LiteralUnroll,
+    MakeFunctionToJitFunction,
+    RewriteDynamicRaises,
+    WithLifting,
+)
+
+NEEDLESS = {  # for what no part has: closures, `with`, `raise` and loops over tuples
+    FindLiterallyCalls, InlineClosureLikes, InlineInlinables, LiteralPropagationSubPipelinePass,
+    LiteralUnroll, MakeFunctionToJitFunction, RewriteDynamicRaises, WithLifting,
+}  # fmt: skip
 
 
 class NoEngine:
@@ -21,10 +37,25 @@ class NoEngine:
         """Do nothing: what is not run has no constants in memory."""
 
 
+class Definitions:
+    """A module, but for functions that it only declares: each would cost a manager of passes."""
+
+    def __init__(self, module: ModuleRef) -> None:
+        self.module = module
+        self.functions = [each for each in module.functions if not each.is_declaration]
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.module, name)
+
+
 class LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]
     """Code that is neither optimised nor run before it is linked into a kernel."""
 
     codegen = NoEngine()
+
+    def _optimize_functions(self, ll_module: ModuleRef) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+        super()._optimize_functions(Definitions(ll_module))
 
     def _optimize_final_module(self) -> None:
         pass
@@ -52,8 +83,9 @@ class PartCompiler(CompilerBase):  # type: ignore[misc]
     """The compiler of parts."""
 
     def define_pipelines(self) -> list[PassManager]:
-        """Return the usual passes, and ours."""
+        """Return the usual passes that parts need, and ours."""
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.passes = [each for each in passes.passes if each[0] not in NEEDLESS]
         passes.add_pass_after(UseLinkedLibrary, NopythonTypeInference)
         passes.finalize()
         return [passes]

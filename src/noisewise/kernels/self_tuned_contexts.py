@@ -99,15 +99,6 @@ def median(values, count):
     return 0.5 * (values[(count - 1) // 2] + values[count // 2])
 
 
-@njit(**INNER)
-def tells_context(row, e, blocks):
-    """Whether a head is not 0: else nothing is known of the context."""
-    largest = 0.0
-    for i in range(e, e + blocks):
-        largest = max(largest, abs(row[i]))
-    return largest > 0.0
-
-
 @njit(**PART)
 def set_units(s, v, rows):
     """Set limits, mean and rate of each column of the context, from the history.
@@ -116,18 +107,18 @@ def set_units(s, v, rows):
     those of values that differ from the median, so that a rare indicator is no outlier.
     """
     e, blocks, d = shape_of(s, v.shape[1])
-    n, known = int(s.stored), np.int64(0)
+    n = int(s.stored)
     most = min(n, POOL)
-    x, away, pool = np.empty(most), np.empty(most), np.empty(most, np.int64)
-    for i in range(most):
-        if tells_context(rows[i * n // most], e, blocks):
-            pool[known] = i * n // most
-            known += 1
+    x, away = np.empty(most), np.empty(most)
     for j in range(d):
         count = np.int64(0)
-        for i in range(known):
-            x[count] = rows[pool[i], e + blocks + j]
-            if abs(x[count]) <= LARGEST:
+        for i in range(most):
+            row = rows[i * n // most]
+            heads = 0.0
+            for k in range(e, e + blocks):
+                heads = max(heads, abs(row[k]))
+            x[count] = row[e + blocks + j]
+            if heads > 0.0 and abs(x[count]) <= LARGEST:  # else nothing is known of the context
                 count += 1
         if count == 0:
             continue
@@ -142,7 +133,8 @@ def set_units(s, v, rows):
         for i in range(count):
             mean += min(max(x[i], low), high) / count
         for i in range(count):
-            square += (min(max(x[i], low), high) - mean) ** 2 / count
+            away_from_mean = min(max(x[i], low), high) - mean
+            square += away_from_mean * away_from_mean / count
         v[V.low, j], v[V.high, j], v[V.centre, j] = low, high, mean
         v[V.rate, j] = 1.0 / math.sqrt(square) if square > CONSTANT * mean * mean else 0.0
 

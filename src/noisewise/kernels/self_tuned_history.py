@@ -13,8 +13,9 @@ from numba import njit
 from .compile_options import PART
 from .dense import add_outer, clear, dot, invert, set_line, set_matrix, symmetrise, times
 from .self_tuned_contexts import features_of, renew_units, set_features
-from .self_tuned_fading import RENEWALS, age_weight
 from .self_tuned_learner import (
+    RENEWALS,
+    age_weight,
     forgetting,
     lasting,
     log_likelihood,
@@ -115,7 +116,7 @@ def solve_shares(s, v, m, rows):
     """Minimise the penalised loss of shares by Newton's method, steps halved where due."""
     theta, moment, G, P = lasting(v, m)
     D = theta.shape[0]
-    g, Gtheta, step = np.empty(D), np.empty(D), np.zeros(D)
+    g, Gtheta, step = np.empty(D), np.empty(D), np.empty(D)
     best, scale = math.inf, 1.0
     for _ in range(PASSES):
         loss, _ = sum_history(s, v, m, rows, s.typical_weight, s.distrust)
@@ -188,7 +189,7 @@ def renew(s, v, m, rows, decisions):
         renew_recent(s, v, m)
     renew_bonus(s, v, m)
     n = s.stored + s.condensed
-    due = max(n + 1.0, math.ceil(GROWTH * n)) - n
+    due = max(1.0, math.ceil(GROWTH * n) - n)
     if s.forget_after > 0.0:
         due = min(due, math.ceil(s.forget_after / RENEWALS))
     s.next_renewal = s.count + due

@@ -50,7 +50,7 @@ def distrust(s):
     n = s.log_count
     if n < 2.0:
         return 0.0
-    square = s.log_spread_squares - s.log_spread**2 / n
+    square = s.log_spread_squares - s.log_spread * s.log_spread / n
     if not square > 0.0:
         return 0.0
     grown = s.log_products - s.log_spread * s.log_squares / n

@@ -26,11 +26,12 @@ def first_after_change(s, v, rows):
         set_features(s, v, rows[t], z)
         y, w = rows[t, at_reward], rows[t, at_reward + 1]
         old, new = dot(z, v[V.theta]), dot(z, v[V.recent_theta])
+        r, recent = y - old, y - new
         if s.family == BINOMIAL:
             total += log_likelihood(new, y, w) - log_likelihood(old, y, w)
         else:
             scale = 2.0 * s.dispersion / trusted(w, s.typical_weight, s.distrust)
-            total += 1.5 * (math.log1p((y - old) ** 2 / scale) - math.log1p((y - new) ** 2 / scale))
+            total += 1.5 * (math.log1p(r * r / scale) - math.log1p(recent * recent / scale))
         if total > best:
             best, first = total, t
     return first
@@ -43,7 +44,7 @@ def learn_again(s, v, m, rows):
     z, k, share = np.empty(D), np.empty(D), REMEMBERED / max(s.residual_count, REMEMBERED)
     s.residuals *= share
     s.residual_count *= share
-    share = D / max(s.novelty, D)
+    share = min(D / s.novelty, 1.0)
     s.novel_residuals *= share
     s.novelty *= share
     s.information = 0.0
