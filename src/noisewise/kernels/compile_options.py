@@ -36,10 +36,11 @@ TESTED = COMPILED and NUMBA_FIRST <= numba.version_info[:2] < NUMBA_BEYOND
 FAST = ("reassoc", "contract", "arcp", "nsz")
 SPEED = {"fastmath": {*FAST}, "no_cfunc_wrapper": True, "error_model": "numpy"}
 PART = {**SPEED, "no_cpython_wrapper": True}
+RARE = {**PART}  # parts that run seldom, of which short code is made
 if TESTED:
-    from .linked_parts import PartCompiler, load_lightly
+    from .linked_parts import PartCompiler, RareCompiler, load_lightly
 
-    PART["pipeline_class"] = PartCompiler
+    PART["pipeline_class"], RARE["pipeline_class"] = PartCompiler, RareCompiler
     cache.lightly = load_lightly
 INNER = {**PART, "forceinline": True}
 ORDERED = {**PART, "fastmath": {"contract"}}  # parts in which the order of operations matters

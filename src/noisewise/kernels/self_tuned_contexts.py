@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numba import njit
 
-from .compile_options import INNER, PART
+from .compile_options import INNER, PART, RARE
 from .dense import symmetrise
 from .self_tuned_ucb_numbers import M, V
 
@@ -80,7 +80,7 @@ def features_of(s, v, x):
     return z
 
 
-@njit(**PART)
+@njit(**RARE)
 def sort(values, count):
     """Put the first values in order, by Shell's method."""
     for gap in GAPS:
@@ -92,14 +92,14 @@ def sort(values, count):
             values[j] = value
 
 
-@njit(**PART)
+@njit(**RARE)
 def median(values, count):
     """Return the median of the first ``count`` values, which are put in order."""
     sort(values, count)
     return 0.5 * (values[(count - 1) // 2] + values[count // 2])
 
 
-@njit(**PART)
+@njit(**RARE)
 def set_units(s, v, rows):
     """Set limits, mean and rate of each column of the context, from the history.
 
@@ -139,7 +139,7 @@ def set_units(s, v, rows):
         v[V.rate, j] = 1.0 / math.sqrt(square) if square > CONSTANT * mean * mean else 0.0
 
 
-@njit(**PART)
+@njit(**RARE)
 def move_moment(s, b, factor, shift):
     """Express a sum of features in new units."""
     e, blocks, d = shape_of(s, b.shape[0])
@@ -149,7 +149,7 @@ def move_moment(s, b, factor, shift):
             b[first + 1 + j] = factor[j] * b[first + 1 + j] + shift[j] * b[first]
 
 
-@njit(**PART)
+@njit(**RARE)
 def move_gram(s, A, factor, shift):
     """Express a sum of products of features in new units, both halves alike."""
     for _ in range(2):
@@ -161,7 +161,7 @@ def move_gram(s, A, factor, shift):
     symmetrise(A)
 
 
-@njit(**PART)
+@njit(**RARE)
 def move_coefficients(s, theta, factor, shift):
     """Express coefficients in new units: scores stay what they are."""
     e, blocks, d = shape_of(s, theta.shape[0])
@@ -173,7 +173,7 @@ def move_coefficients(s, theta, factor, shift):
             theta[first] -= shift[j] * moved
 
 
-@njit(**PART)
+@njit(**RARE)
 def renew_units(s, v, m, rows):
     """Set the units again, and express in them what is not summed from the rows.
 

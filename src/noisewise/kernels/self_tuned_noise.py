@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numba import njit
 
-from .compile_options import INNER, PART
+from .compile_options import INNER, PART, RARE
 from .dense import add_outer, times
 from .self_tuned_ucb_numbers import M
 
@@ -44,7 +44,7 @@ def trusted(w, typical, distrust):
     return typical * (w / typical) ** (1.0 - distrust)
 
 
-@njit(**PART)
+@njit(**RARE)
 def distrust(s):
     """Return b: how log r^2 w grows with log w, which it does not if the given sds are right."""
     n = s.log_count
@@ -107,7 +107,7 @@ def count_noise(s, m, z, k, q, c, square):
             S[j, i] = S[i, j]
 
 
-@njit(**PART)
+@njit(**RARE)
 def renew_noise(m):
     """Set P M P for another P."""
     P, S = m[M.inverse], m[M.sandwich]

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numba import njit
 
-from .compile_options import PART
+from .compile_options import PART, RARE
 from .dense import clear
 from .self_tuned_contexts import median, shape_of
 from .self_tuned_ucb_numbers import GAUSSIAN, M, V
@@ -41,7 +41,7 @@ def count_arm(s, v, row, w):
     s.arms += 1.0
 
 
-@njit(**PART)
+@njit(**RARE)
 def set_scales(s, v, first, step, count):
     """Set the scale of ``count`` features; return their mean squared norm in units of them.
 
@@ -66,7 +66,7 @@ def set_scales(s, v, first, step, count):
     return square / n
 
 
-@njit(**PART)
+@njit(**RARE)
 def choose_plain(s, v, m, e, phi, variance, usual, early):
     """Set the ridge of plain features, ``early`` from their size alone."""
     trace, size, share = 0.0, 0.0, min(PRIOR_SHARE * e, MOST_SHARE)
@@ -85,7 +85,7 @@ def choose_plain(s, v, m, e, phi, variance, usual, early):
     s.plain_ridge = ridge
 
 
-@njit(**PART)
+@njit(**RARE)
 def choose_blocks(s, v, m, e, blocks, d, phi, variance, usual, early):
     """Set the ridges of each column of blocks: of differences, and of the mean.
 
@@ -128,7 +128,7 @@ def choose_blocks(s, v, m, e, blocks, d, phi, variance, usual, early):
     together[0] = s.intercept_ridge
 
 
-@njit(**PART)
+@njit(**RARE)
 def set_penalty(s, v, m, e, blocks, d):
     """Set R from the ridges."""
     R, D, p = m[M.penalty], v.shape[1], d + 1
@@ -145,7 +145,7 @@ def set_penalty(s, v, m, e, blocks, d):
     R[D - 1, D - 1] = s.intercept_ridge
 
 
-@njit(**PART)
+@njit(**RARE)
 def choose_penalty(s, v, m):
     """Choose all ridges by empirical Bayes, and set the penalty."""
     n, phi, variance = s.count, 1.0, 1.0

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from .change_evidence import forget_residuals
-from .compile_options import PART
+from .compile_options import RARE
 from .dense import clear, dot, invert, set_line
 from .self_tuned_contexts import set_features
 from .self_tuned_history import drop_rows
@@ -17,7 +17,7 @@ from .self_tuned_ucb_numbers import BINOMIAL, M, V
 REMEMBERED = 50.0  # residuals of before that count at most
 
 
-@njit(**PART)
+@njit(**RARE)
 def first_after_change(s, v, rows):
     """Return the row from which on the forgetting learner is likeliest against the other."""
     n, at_reward = int(s.stored), rows.shape[1] - 3
@@ -37,7 +37,7 @@ def first_after_change(s, v, rows):
     return first
 
 
-@njit(**PART)
+@njit(**RARE)
 def learn_again(s, v, m, rows):
     """Learn the rows one by one, from the start; older residuals count a little."""
     D, at_reward, learner = v.shape[1], rows.shape[1] - 3, lasting(v, m)
@@ -64,7 +64,7 @@ def learn_again(s, v, m, rows):
     s.dispersion = dispersion(s)
 
 
-@njit(**PART)
+@njit(**RARE)
 def restart(s, v, m, rows):
     """Drop rewards of before the change, condensed ones too; the ridge is then renewed.
 

@@ -13,7 +13,7 @@ from numba import float64, int64, njit
 
 from .arms import are_within, set_forms
 from .change_evidence import number_evidence, patience, share_evidence, shows_change, undecided
-from .compile_options import PART, entry
+from .compile_options import PART, RARE, entry
 from .dense import add_outer, clear, dot, set_line, set_matrix, times, update_inverse
 from .self_tuned_contexts import features_of, set_features, set_row, shape_of
 from .self_tuned_history import condense, renew, renew_bonus, renew_recent, store, sum_pending
@@ -124,7 +124,7 @@ def fits(s, x, y, w):
     return dot(x, x) <= LONGEST and large and w >= 1.0 / LARGEST
 
 
-@njit(**PART)
+@njit(**RARE)
 def set_origin(s, v, m, decisions, x, y, w):
     """Take the origin and the unit of weights from the first reward."""
     s.typical_weight = w
