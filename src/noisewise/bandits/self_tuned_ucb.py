@@ -216,7 +216,7 @@ class SelfTunedUCB:
     def select_top(
         self, state: SelfTunedUCBState, arms: ArrayLike, rng: np.random.Generator, top: int
     ) -> NDArray[np.intp]:
-        """Return the ``top`` arms by index, best first, for little more than `select` costs."""
+        """Return the ``top`` arms by index, best first; of equal ones any, drawn from ``rng``."""
         generator(rng)
         return best_first(self.index(state, candidates(arms, state.dim)), top, rng)
 
