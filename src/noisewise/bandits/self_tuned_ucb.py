@@ -202,34 +202,34 @@ class SelfTunedUCB:
         sigma: ArrayLike | None = None,
     ) -> int:
         """Return the arm of the largest index; of equal ones any, drawn from ``rng``."""
-        if block(arms, state.dim):
-            best: int = kernels().choose(state.numbers, state.vectors, state.matrices, arms)
-            if best >= 0:
-                return best
-        index = self.index(state, candidates(arms, state.dim))
+        x = arms if block(arms, state.dim) else candidates(arms, state.dim)
+        index = np.empty(len(x))
+        best = self._choose(state, x, index)
+        if best >= 0:
+            return best
+        candidates(arms, state.dim)  # raises where arms are why
         top = float(index.max())
         ties = np.flatnonzero(index >= top - TIE * abs(top))
-        if len(ties) == 1:
-            return int(ties[0])
         generator(rng)
         return int(rng.choice(ties))
 
     def select_top(
         self, state: SelfTunedUCBState, arms: ArrayLike, rng: np.random.Generator, top: int
     ) -> NDArray[np.intp]:
-        """Return the ``top`` arms by index, best first, for little more than `select` costs."""
-        if block(arms, state.dim) and top <= len(arms):
-            best = np.empty(top, dtype=np.int64)
-            if kernels().choose_top(state.numbers, state.vectors, state.matrices, arms, best):
-                return best
+        """Return the ``top`` arms by index, best first; of equal ones any, drawn from ``rng``."""
         generator(rng)
         return best_first(self.index(state, candidates(arms, state.dim)), top, rng)
 
     def index(self, state: SelfTunedUCBState, x: Array) -> Array:
         """Return the index of every arm, a score."""
         index = np.empty(len(x))
-        kernels().set_indices(state.numbers, state.vectors, state.matrices, x, index)
+        self._choose(state, x, index)
         return index
+
+    def _choose(self, state: SelfTunedUCBState, x: Array, index: Array) -> int:
+        """Set the index of every arm; return that of the largest, -1 where several are."""
+        best: int = kernels().choose(state.numbers, state.vectors, state.matrices, x, index)
+        return best
 
     def mean(self, state: SelfTunedUCBState, x: Array) -> Array:
         """Return the estimated mean reward of every arm."""

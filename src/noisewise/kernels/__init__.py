@@ -28,7 +28,6 @@ The default agent's policy, `SelfTunedUCB`
     self_tuned_ucb          choice, rewards and pending decisions
     self_tuned_ucb_numbers  what it knows, by name
     self_tuned_learner      a learner, whose past may be discounted
-    self_tuned_fading       older rewards discounted as fast as the user says
     self_tuned_history      rewards since the last change, and solving for them
     self_tuned_contexts     contexts in units of their own
     self_tuned_prior        how strongly coefficients are drawn to 0 and together

@@ -123,5 +123,5 @@ def patience(rewards):
 def shows_change(s, L, D):
     """Count L of a reward in the evidence; return whether that shows a change."""
     s.evidence = min((s.evidence + 1.0) * L, MOST_EVIDENCE)
-    alarm = SHARE_ALARM if s.family == known.BINOMIAL else ALARM
-    return s.evidence > alarm * patience(s.since_restart) ** 2 and s.since_restart > D
+    alarm, doubt = SHARE_ALARM if s.family == known.BINOMIAL else ALARM, patience(s.since_restart)
+    return s.evidence > alarm * doubt * doubt and s.since_restart > D

@@ -9,10 +9,12 @@ Three files use what numba does not document, and only in the versions they are 
 documented, but slower.
 """
 
+import gc
 import math
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import update_wrapper, wraps
 from numbers import Real
 from threading import RLock
@@ -34,10 +36,11 @@ TESTED = COMPILED and NUMBA_FIRST <= numba.version_info[:2] < NUMBA_BEYOND
 FAST = ("reassoc", "contract", "arcp", "nsz")
 SPEED = {"fastmath": {*FAST}, "no_cfunc_wrapper": True, "error_model": "numpy"}
 PART = {**SPEED, "no_cpython_wrapper": True}
+RARE = {**PART}  # parts that run seldom, of which short code is made
 if TESTED:
-    from .linked_parts import PartCompiler, load_lightly
+    from .linked_parts import PartCompiler, RareCompiler, load_lightly
 
-    PART["pipeline_class"] = PartCompiler
+    PART["pipeline_class"], RARE["pipeline_class"] = PartCompiler, RareCompiler
     cache.lightly = load_lightly
 INNER = {**PART, "forceinline": True}
 ORDERED = {**PART, "fastmath": {"contract"}}  # parts in which the order of operations matters
@@ -77,6 +80,18 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
 
 
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Let garbage lie: to look for it takes an eighth of the time of compiling."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 class Entry(Generic[R]):
     """A kernel as Python sees it until its first call; then the module holds the compiled one."""
 
@@ -94,7 +109,7 @@ class Entry(Generic[R]):
         """Return the kernel, compiled or loaded, and put it in its module where the entry was."""
         with _lock, Inside(self):
             if self.compiled is None:
-                with noted():
+                with noted(), without_collector():
                     self.kernel = kernel = cache.compile_or_load(
                         self.function, self.signature, {"nogil": self.nogil, **SPEED}
                     )

@@ -68,7 +68,7 @@ def set_line(a, out):
         out[i] = a[i]
 
 
-@njit(**INNER)
+@njit(**PART)
 def set_matrix(A, out):
     """Set a matrix."""
     for i in range(A.shape[0]):
@@ -76,7 +76,7 @@ def set_matrix(A, out):
             out[i, j] = A[i, j]
 
 
-@njit(**INNER)
+@njit(**PART)
 def clear(A):
     """Set a matrix to zero."""
     for i in range(A.shape[0]):
@@ -84,7 +84,7 @@ def clear(A):
             A[i, j] = 0.0
 
 
-@njit(**INNER)
+@njit(**PART)
 def symmetrise(A):
     """Set the upper half of a matrix to the lower one."""
     for i in range(A.shape[0]):

@@ -5,26 +5,32 @@ then do both again inside each kernel: a third of the time of a first call. And 
 it has to load one kernel: a third of the time until a new process answers.
 """
 
+from types import SimpleNamespace
+
+from llvmlite.binding import ModuleRef
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, DefaultPassBuilder, StateDict
-from numba.core.compiler_machinery import AnalysisPass, PassManager, register_pass
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import PassManager
 from numba.core.dispatcher import Dispatcher as Dispatcher
 from numba.core.runtime import rtsys
-from numba.core.typed_passes import NopythonTypeInference
 
-
-class NoEngine:
-    """Where a part would be run."""
-
-    def set_env(self, name: str, env: object) -> None:
-        """Do nothing: what is not run has no constants in memory."""
+# passes for closures, `with` and loops over tuples, which no part has
+NEEDLESS = "inline_closure_likes", "literal_unroll", "LiteralPropagation", "with_lifting"
 
 
 class LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]
     """Code that is neither optimised nor run before it is linked into a kernel."""
 
-    codegen = NoEngine()
+    codegen = SimpleNamespace(set_env=lambda *_: None)  # what is not run has no constants
+    compact = False
+
+    def add_llvm_module(self, ll_module: ModuleRef) -> None:
+        """Ask for short functions where parts run seldom."""
+        for each in ll_module.functions if self.compact else ():
+            if not each.is_declaration:
+                each.add_function_attribute("optsize")
+        super().add_llvm_module(ll_module)
 
     def _optimize_final_module(self) -> None:
         pass
@@ -33,30 +39,24 @@ class LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]
         self._finalized = True
 
 
-@register_pass(mutates_CFG=False, analysis_only=True)
-class UseLinkedLibrary(AnalysisPass):  # type: ignore[misc]
-    """Let the code of a function go into a `LinkedLibrary`."""
-
-    _name = "use_linked_library"
-
-    def __init__(self) -> None:
-        super().__init__()
-
-    def run_pass(self, state: StateDict) -> bool:
-        """Make the library that the pass of lowering finds."""
-        state.library = LinkedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
-        return False
-
-
 class PartCompiler(CompilerBase):  # type: ignore[misc]
     """The compiler of parts."""
 
+    compact = False
+
     def define_pipelines(self) -> list[PassManager]:
-        """Return the usual passes, and ours."""
+        """Return the passes that parts need; that of lowering finds our library."""
+        library = LinkedLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+        self.state.library, library.compact = library, self.compact
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes.add_pass_after(UseLinkedLibrary, NopythonTypeInference)
-        passes.finalize()
+        passes.passes = [each for each in passes.passes if each[0].name() not in NEEDLESS]
         return [passes]
+
+
+class RareCompiler(PartCompiler):
+    """That of parts that run seldom."""
+
+    compact = True
 
 
 class LightCache(FunctionCache):  # type: ignore[misc]

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numba import njit
 
-from .compile_options import INNER, PART
+from .compile_options import INNER, PART, RARE
 from .dense import symmetrise
 from .self_tuned_ucb_numbers import M, V
 
@@ -80,7 +80,7 @@ def features_of(s, v, x):
     return z
 
 
-@njit(**PART)
+@njit(**RARE)
 def sort(values, count):
     """Put the first values in order, by Shell's method."""
     for gap in GAPS:
@@ -92,23 +92,14 @@ def sort(values, count):
             values[j] = value
 
 
-@njit(**PART)
+@njit(**RARE)
 def median(values, count):
     """Return the median of the first ``count`` values, which are put in order."""
     sort(values, count)
     return 0.5 * (values[(count - 1) // 2] + values[count // 2])
 
 
-@njit(**INNER)
-def tells_context(row, e, blocks):
-    """Whether a head is not 0: else nothing is known of the context."""
-    largest = 0.0
-    for i in range(e, e + blocks):
-        largest = max(largest, abs(row[i]))
-    return largest > 0.0
-
-
-@njit(**PART)
+@njit(**RARE)
 def set_units(s, v, rows):
     """Set limits, mean and rate of each column of the context, from the history.
 
@@ -116,18 +107,18 @@ def set_units(s, v, rows):
     those of values that differ from the median, so that a rare indicator is no outlier.
     """
     e, blocks, d = shape_of(s, v.shape[1])
-    n, known = int(s.stored), np.int64(0)
+    n = int(s.stored)
     most = min(n, POOL)
-    x, away, pool = np.empty(most), np.empty(most), np.empty(most, np.int64)
-    for i in range(most):
-        if tells_context(rows[i * n // most], e, blocks):
-            pool[known] = i * n // most
-            known += 1
+    x, away = np.empty(most), np.empty(most)
     for j in range(d):
         count = np.int64(0)
-        for i in range(known):
-            x[count] = rows[pool[i], e + blocks + j]
-            if abs(x[count]) <= LARGEST:
+        for i in range(most):
+            row = rows[i * n // most]
+            heads = 0.0
+            for k in range(e, e + blocks):
+                heads = max(heads, abs(row[k]))
+            x[count] = row[e + blocks + j]
+            if heads > 0.0 and abs(x[count]) <= LARGEST:  # else nothing is known of the context
                 count += 1
         if count == 0:
             continue
@@ -142,12 +133,13 @@ def set_units(s, v, rows):
         for i in range(count):
             mean += min(max(x[i], low), high) / count
         for i in range(count):
-            square += (min(max(x[i], low), high) - mean) ** 2 / count
+            away_from_mean = min(max(x[i], low), high) - mean
+            square += away_from_mean * away_from_mean / count
         v[V.low, j], v[V.high, j], v[V.centre, j] = low, high, mean
         v[V.rate, j] = 1.0 / math.sqrt(square) if square > CONSTANT * mean * mean else 0.0
 
 
-@njit(**PART)
+@njit(**RARE)
 def move_moment(s, b, factor, shift):
     """Express a sum of features in new units."""
     e, blocks, d = shape_of(s, b.shape[0])
@@ -157,7 +149,7 @@ def move_moment(s, b, factor, shift):
             b[first + 1 + j] = factor[j] * b[first + 1 + j] + shift[j] * b[first]
 
 
-@njit(**PART)
+@njit(**RARE)
 def move_gram(s, A, factor, shift):
     """Express a sum of products of features in new units, both halves alike."""
     for _ in range(2):
@@ -169,7 +161,7 @@ def move_gram(s, A, factor, shift):
     symmetrise(A)
 
 
-@njit(**PART)
+@njit(**RARE)
 def move_coefficients(s, theta, factor, shift):
     """Express coefficients in new units: scores stay what they are."""
     e, blocks, d = shape_of(s, theta.shape[0])
@@ -181,7 +173,7 @@ def move_coefficients(s, theta, factor, shift):
             theta[first] -= shift[j] * moved
 
 
-@njit(**PART)
+@njit(**RARE)
 def renew_units(s, v, m, rows):
     """Set the units again, and express in them what is not summed from the rows.
 

@@ -10,11 +10,12 @@ import math
 import numpy as np
 from numba import njit
 
-from .compile_options import PART
+from .compile_options import PART, RARE
 from .dense import add_outer, clear, dot, invert, set_line, set_matrix, symmetrise, times
 from .self_tuned_contexts import features_of, renew_units, set_features
-from .self_tuned_fading import RENEWALS, age_weight
 from .self_tuned_learner import (
+    RENEWALS,
+    age_weight,
     forgetting,
     lasting,
     log_likelihood,
@@ -40,7 +41,7 @@ def store(s, rows, row, y, w, share):
     s.stored += 1.0
 
 
-@njit(**PART)
+@njit(**RARE)
 def drop_rows(s, rows, first):
     """Drop the rows before ``first``."""
     n, kept = int(s.stored), int(s.stored) - first
@@ -87,7 +88,7 @@ def add_rows(s, v, rows, n, typical, b, G, moment):
     return total, loss, before
 
 
-@njit(**PART)
+@njit(**RARE)
 def sum_history(s, v, m, rows, typical, b):
     """Set W, G and the moments to those of condensed rows and rows; return what `add_rows` does."""
     set_matrix(m[M.condensed_gram], m[M.gram])
@@ -98,7 +99,7 @@ def sum_history(s, v, m, rows, typical, b):
     return loss, before
 
 
-@njit(**PART)
+@njit(**RARE)
 def weigh_again(s, v, m, rows):
     """Sum continuous rewards in current units, weighed by what is known of the given sds."""
     typical, b = math.exp(s.log_weights / s.count), distrust(s)
@@ -110,12 +111,12 @@ def weigh_again(s, v, m, rows):
         s.dispersion = dispersion(s)
 
 
-@njit(**PART)
+@njit(**RARE)
 def solve_shares(s, v, m, rows):
     """Minimise the penalised loss of shares by Newton's method, steps halved where due."""
     theta, moment, G, P = lasting(v, m)
     D = theta.shape[0]
-    g, Gtheta, step = np.empty(D), np.empty(D), np.zeros(D)
+    g, Gtheta, step = np.empty(D), np.empty(D), np.empty(D)
     best, scale = math.inf, 1.0
     for _ in range(PASSES):
         loss, _ = sum_history(s, v, m, rows, s.typical_weight, s.distrust)
@@ -138,7 +139,7 @@ def solve_shares(s, v, m, rows):
             break
 
 
-@njit(**PART)
+@njit(**RARE)
 def sum_pending(s, v, m, decisions):
     """Sum the pending decisions, weighted, in current units."""
     d = v.shape[1] - 1
@@ -147,7 +148,7 @@ def sum_pending(s, v, m, decisions):
         add_outer(m[M.pending], features_of(s, v, decisions[t]), decisions[t, d])
 
 
-@njit(**PART)
+@njit(**RARE)
 def renew_bonus(s, v, m):
     """Invert the matrix that counts pending decisions."""
     if s.pending > 0.0:
@@ -158,14 +159,14 @@ def renew_bonus(s, v, m):
         invert(B, m[M.penalty], B)
 
 
-@njit(**PART)
+@njit(**RARE)
 def renew_recent(s, v, m):
     """Solve for the learner that forgets, whose ridge fades otherwise."""
     s.recent_rows = 0.0
     solve(forgetting(v, m), m[M.penalty])
 
 
-@njit(**PART)
+@njit(**RARE)
 def renew(s, v, m, rows, decisions):
     """Choose units and ridges again, and solve for them.
 
@@ -188,13 +189,13 @@ def renew(s, v, m, rows, decisions):
         renew_recent(s, v, m)
     renew_bonus(s, v, m)
     n = s.stored + s.condensed
-    due = max(n + 1.0, math.ceil(GROWTH * n)) - n
+    due = max(1.0, math.ceil(GROWTH * n) - n)
     if s.forget_after > 0.0:
         due = min(due, math.ceil(s.forget_after / RENEWALS))
     s.next_renewal = s.count + due
 
 
-@njit(**PART)
+@njit(**RARE)
 def condense(s, v, m, rows, decisions):
     """Replace the older half of the history by its sums, those of shares at the estimate."""
     if s.family == BINOMIAL:

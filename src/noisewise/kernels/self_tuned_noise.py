@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numba import njit
 
-from .compile_options import INNER, PART
+from .compile_options import INNER, PART, RARE
 from .dense import add_outer, times
 from .self_tuned_ucb_numbers import M
 
@@ -44,13 +44,13 @@ def trusted(w, typical, distrust):
     return typical * (w / typical) ** (1.0 - distrust)
 
 
-@njit(**PART)
+@njit(**RARE)
 def distrust(s):
     """Return b: how log r^2 w grows with log w, which it does not if the given sds are right."""
     n = s.log_count
     if n < 2.0:
         return 0.0
-    square = s.log_spread_squares - s.log_spread**2 / n
+    square = s.log_spread_squares - s.log_spread * s.log_spread / n
     if not square > 0.0:
         return 0.0
     grown = s.log_products - s.log_spread * s.log_squares / n
@@ -107,7 +107,7 @@ def count_noise(s, m, z, k, q, c, square):
             S[j, i] = S[i, j]
 
 
-@njit(**PART)
+@njit(**RARE)
 def renew_noise(m):
     """Set P M P for another P."""
     P, S = m[M.inverse], m[M.sandwich]

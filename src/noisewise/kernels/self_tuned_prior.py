@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numba import njit
 
-from .compile_options import PART
+from .compile_options import PART, RARE
 from .dense import clear
 from .self_tuned_contexts import median, shape_of
 from .self_tuned_ucb_numbers import GAUSSIAN, M, V
@@ -41,7 +41,7 @@ def count_arm(s, v, row, w):
     s.arms += 1.0
 
 
-@njit(**PART)
+@njit(**RARE)
 def set_scales(s, v, first, step, count):
     """Set the scale of ``count`` features; return their mean squared norm in units of them.
 
@@ -66,7 +66,7 @@ def set_scales(s, v, first, step, count):
     return square / n
 
 
-@njit(**PART)
+@njit(**RARE)
 def choose_plain(s, v, m, e, phi, variance, usual, early):
     """Set the ridge of plain features, ``early`` from their size alone."""
     trace, size, share = 0.0, 0.0, min(PRIOR_SHARE * e, MOST_SHARE)
@@ -85,31 +85,29 @@ def choose_plain(s, v, m, e, phi, variance, usual, early):
     s.plain_ridge = ridge
 
 
-@njit(**PART)
-def choose_column(ridge, count, trace, size, phi, other):
-    """Return the ridge of a column, whose prior variance is ``other`` and counts one."""
-    return phi * (max(count - ridge * trace, 0.0) + 1.0) / (size + other)
-
-
-@njit(**PART)
+@njit(**RARE)
 def choose_blocks(s, v, m, e, blocks, d, phi, variance, usual, early):
-    """Set the ridges of each column of blocks: of differences, and of the mean."""
+    """Set the ridges of each column of blocks: of differences, and of the mean.
+
+    The prior variance counts one, that of all columns together for all but the first.
+    """
     p, shared = d + 1, s.shared > 0.0
     P, theta, apart, together = m[M.inverse], v[V.theta], v[V.apart], v[V.together]
-    traces, sizes = np.zeros((2, p)), np.zeros((2, p))
+    traces, sizes = np.empty((2, p)), np.empty((2, p))
     for j in range(p):
-        total = 0.0
+        trace = size = total = across = 0.0
         for i in range(blocks):
             k, scale = e + i * p + j, v[V.scale, e + i * p]
-            traces[0, j] += scale * P[k, k]
-            sizes[0, j] += scale * theta[k] * theta[k]
+            trace += scale * P[k, k]
+            size += scale * theta[k] * theta[k]
             total += theta[k]
-            for other in range(blocks if not shared else 0):
-                traces[1, j] += P[k, e + other * p + j] / blocks
-        if not shared:
-            sizes[1, j] = total * total / blocks
-            traces[0, j] -= traces[1, j]
-            sizes[0, j] = max(sizes[0, j] - sizes[1, j], 0.0)
+            for other in range(blocks):
+                across += P[k, e + other * p + j] / blocks
+        if shared:
+            total = across = 0.0
+        traces[0, j], traces[1, j] = trace - across, across
+        sizes[1, j] = total * total / blocks
+        sizes[0, j] = max(size - sizes[1, j], 0.0)
     square = set_scales(s, v, e, p, blocks)
     if not square > 0.0:
         return
@@ -125,12 +123,12 @@ def choose_blocks(s, v, m, e, blocks, d, phi, variance, usual, early):
         common = (size + share * variance / (p * square)) / (max(gamma, 0.0) + share)
         for j in range(p):
             prior = common if j > 0 else variance / square
-            ridge = choose_column(ridges[j], count, traces[level, j], sizes[level, j], phi, prior)
-            ridges[j] = min(ridge, most)
+            known = max(count - ridges[j] * traces[level, j], 0.0) + 1.0
+            ridges[j] = min(phi * known / (sizes[level, j] + prior), most)
     together[0] = s.intercept_ridge
 
 
-@njit(**PART)
+@njit(**RARE)
 def set_penalty(s, v, m, e, blocks, d):
     """Set R from the ridges."""
     R, D, p = m[M.penalty], v.shape[1], d + 1
@@ -147,7 +145,7 @@ def set_penalty(s, v, m, e, blocks, d):
     R[D - 1, D - 1] = s.intercept_ridge
 
 
-@njit(**PART)
+@njit(**RARE)
 def choose_penalty(s, v, m):
     """Choose all ridges by empirical Bayes, and set the penalty."""
     n, phi, variance = s.count, 1.0, 1.0

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from .change_evidence import forget_residuals
-from .compile_options import PART
+from .compile_options import RARE
 from .dense import clear, dot, invert, set_line
 from .self_tuned_contexts import set_features
 from .self_tuned_history import drop_rows
@@ -17,7 +17,7 @@ from .self_tuned_ucb_numbers import BINOMIAL, M, V
 REMEMBERED = 50.0  # residuals of before that count at most
 
 
-@njit(**PART)
+@njit(**RARE)
 def first_after_change(s, v, rows):
     """Return the row from which on the forgetting learner is likeliest against the other."""
     n, at_reward = int(s.stored), rows.shape[1] - 3
@@ -26,24 +26,25 @@ def first_after_change(s, v, rows):
         set_features(s, v, rows[t], z)
         y, w = rows[t, at_reward], rows[t, at_reward + 1]
         old, new = dot(z, v[V.theta]), dot(z, v[V.recent_theta])
+        r, recent = y - old, y - new
         if s.family == BINOMIAL:
             total += log_likelihood(new, y, w) - log_likelihood(old, y, w)
         else:
             scale = 2.0 * s.dispersion / trusted(w, s.typical_weight, s.distrust)
-            total += 1.5 * (math.log1p((y - old) ** 2 / scale) - math.log1p((y - new) ** 2 / scale))
+            total += 1.5 * (math.log1p(r * r / scale) - math.log1p(recent * recent / scale))
         if total > best:
             best, first = total, t
     return first
 
 
-@njit(**PART)
+@njit(**RARE)
 def learn_again(s, v, m, rows):
     """Learn the rows one by one, from the start; older residuals count a little."""
     D, at_reward, learner = v.shape[1], rows.shape[1] - 3, lasting(v, m)
     z, k, share = np.empty(D), np.empty(D), REMEMBERED / max(s.residual_count, REMEMBERED)
     s.residuals *= share
     s.residual_count *= share
-    share = D / max(s.novelty, D)
+    share = min(D / s.novelty, 1.0)
     s.novel_residuals *= share
     s.novelty *= share
     s.information = 0.0
@@ -63,7 +64,7 @@ def learn_again(s, v, m, rows):
     s.dispersion = dispersion(s)
 
 
-@njit(**PART)
+@njit(**RARE)
 def restart(s, v, m, rows):
     """Drop rewards of before the change, condensed ones too; the ridge is then renewed.
 

@@ -9,17 +9,18 @@ refused is refused before anything is written.
 import math
 
 import numpy as np
-from numba import float64, int64, njit, void
+from numba import float64, int64, njit
 
 from .arms import are_within, set_forms
 from .change_evidence import number_evidence, patience, share_evidence, shows_change, undecided
-from .compile_options import INNER, PART, entry
+from .compile_options import PART, RARE, entry
 from .dense import add_outer, clear, dot, set_line, set_matrix, times, update_inverse
 from .self_tuned_contexts import features_of, set_features, set_row, shape_of
-from .self_tuned_fading import discount, fade
 from .self_tuned_history import condense, renew, renew_bonus, renew_recent, store, sum_pending
 from .self_tuned_learner import (
     add_row,
+    discount,
+    fade,
     forgetting,
     lasting,
     learn_row,
@@ -65,15 +66,15 @@ def set_spreads(s, z, P, out):
 
 
 @njit(**PART)
-def indices(s, v, m, arms, index):
+def set_indices(s, v, m, arms, index):
     """Set the index of every arm."""
     K, d = arms.shape
     z, h, row = np.empty((K, d + 1)), np.empty(K), np.empty(d + 1)
-    own, f = h, np.zeros(K)
+    own, f = h, np.empty(K)
     for k in range(K):
         set_row(s, v, arms[k], row)
         set_features(s, v, row, z[k])
-        index[k] = dot(z[k], v[V.theta]) + s.origin
+        index[k], f[k] = dot(z[k], v[V.theta]) + s.origin, 0.0
     set_spreads(s, z, m[M.bonus] if s.pending > 0.0 else m[M.inverse], h)
     phi = s.dispersion if s.dispersion > 0.0 else 1.0
     rate, more, share, far = s.information / (d + 1.0), 0.0, SHARE_KNOWN, FAR_KNOWN
@@ -96,12 +97,9 @@ def indices(s, v, m, arms, index):
 
 
 @njit(**PART)
-def best_arm(s, v, m, arms):
-    """Return the arm of the largest index; -1 where several are, or arms are bad."""
-    index = np.empty(arms.shape[0])
-    if not are_within(arms, LONGEST):
-        return -1
-    indices(s, v, m, arms, index)
+def best_arm(s, v, m, arms, index):
+    """Set the indices; return the arm of the largest, -1 where several are, or arms are bad."""
+    set_indices(s, v, m, arms, index)
     best, ties = 0, 0
     for k in range(arms.shape[0]):
         if index[k] > index[best]:
@@ -109,33 +107,7 @@ def best_arm(s, v, m, arms):
     for k in range(arms.shape[0]):
         if index[k] >= index[best] - TIE * abs(index[best]):
             ties += 1
-    return best if ties == 1 else -1
-
-
-@njit(**PART)
-def best_arms(s, v, m, arms, best):
-    """Set ``best`` to the arms of the largest indices in order; False on ties, or bad arms."""
-    index, order = np.empty(arms.shape[0]), np.empty(best.shape[0] + 1, dtype=np.int64)
-    if not are_within(arms, LONGEST):
-        return False
-    indices(s, v, m, arms, index)
-    last = -1
-    for k in range(arms.shape[0]):
-        if last < best.shape[0]:
-            last += 1
-        elif index[k] <= index[order[last]]:
-            continue
-        j = last
-        while j > 0 and index[k] > index[order[j - 1]]:
-            order[j] = order[j - 1]
-            j -= 1
-        order[j] = k
-    for j in range(last):
-        if index[order[j + 1]] >= index[order[j]] - TIE * abs(index[order[j]]):
-            return False
-    for j in range(best.shape[0]):
-        best[j] = order[j]
-    return True
+    return best if ties == 1 and are_within(arms, LONGEST) else -1
 
 
 @njit(**PART)
@@ -152,7 +124,7 @@ def fits(s, x, y, w):
     return dot(x, x) <= LONGEST and large and w >= 1.0 / LARGEST
 
 
-@njit(**PART)
+@njit(**RARE)
 def set_origin(s, v, m, decisions, x, y, w):
     """Take the origin and the unit of weights from the first reward."""
     s.typical_weight = w
@@ -196,7 +168,7 @@ def learn_reward(s, v, m, rows, decisions, x, y, given):
         fade(s, v, m, k)
     s.information += c
     s.slopes += c / w
-    s.slope_squares += (c / w) ** 2
+    s.slope_squares += c / w * (c / w)
     steep = max(c * q, recent_c * recent_q) > STEEP
     store(s, rows, row, y, given, c / w if gaussian else 1.0)
     log_ratio = 0.0
@@ -221,7 +193,7 @@ def learn_reward(s, v, m, rows, decisions, x, y, given):
         renew_recent(s, v, m)
 
 
-@njit(**INNER)
+@njit(**PART)
 def key_of(x):
     """Return a number by which a decision is found."""
     key = 0.0
@@ -300,22 +272,10 @@ def remove_decision(s, v, m, decisions, keys, x):
     return True
 
 
-@entry(void(LINE, TABLE, STACK, TABLE, LINE))
-def set_indices(numbers, v, m, arms, index):
-    """Set the index of every arm."""
-    indices(numbers.view(NUMBERS)[0], v, m, arms, index)
-
-
-@entry(int64(LINE, TABLE, STACK, TABLE), nogil=False)
-def choose(numbers, v, m, arms):
-    """Return the arm of the largest index; -1 where several are, or arms are bad."""
-    return best_arm(numbers.view(NUMBERS)[0], v, m, arms)
-
-
-@entry(int64(LINE, TABLE, STACK, TABLE, PLACES), nogil=False)
-def choose_top(numbers, v, m, arms, best):
-    """Set ``best`` to the arms of the largest indices; 0 where some are equal, or arms are bad."""
-    return int(best_arms(numbers.view(NUMBERS)[0], v, m, arms, best))
+@entry(int64(LINE, TABLE, STACK, TABLE, LINE), nogil=False)
+def choose(numbers, v, m, arms, index):
+    """Set the indices; return the arm of the largest, -1 where several are, or arms are bad."""
+    return best_arm(numbers.view(NUMBERS)[0], v, m, arms, index)
 
 
 @entry(
@@ -332,11 +292,12 @@ def choose_many(numbers, v, m, decisions, keys, arms, first, chosen, played, t, 
     while t < chosen.shape[0]:
         if t > 0:
             add_decision(s, v, m, decisions, keys, played[t - 1], w)
-        k = best_arm(s, v, m, arms[first[t] : first[t + 1]])
+        offer = arms[first[t] : first[t + 1]]
+        k = best_arm(s, v, m, offer, np.empty(offer.shape[0]))
         if k < 0:
             return t
         chosen[t] = k
-        set_line(arms[first[t] + k], played[t])
+        set_line(offer[k], played[t])
         t += 1
     return t
 
