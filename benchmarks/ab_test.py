@@ -13,7 +13,7 @@ import pandas as pd
 from scipy.stats import norm
 
 import noisewise as nw
-from noisewise.agent.group_rewards import GroupRewards
+from noisewise.agent.comparison.group_rewards import GroupRewards
 from noisewise.experiments import plotting
 from noisewise.theory import betting
 

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import expit
 
 import noisewise as nw
-from noisewise.regression import curved_intervals
+from noisewise.regression.intervals import curved_intervals
 from noisewise.theory.mixtures import PRECISION, half_width
 
 DELTA = 0.05

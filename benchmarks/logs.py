@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import expit, ndtri, softmax
 
 import noisewise as nw
-from noisewise.evaluation import estimates
+from noisewise.evaluation.off_policy import estimates
 from noisewise.theory import betting
 
 RNG = np.random.default_rng

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from noisewise.regression.newton import minimise
-from noisewise.regression.sets import uniform
+from noisewise.regression.ftrl.newton import minimise
+from noisewise.regression.ftrl.sets import uniform
 
 
 def quality(glm, state):

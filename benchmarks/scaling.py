@@ -24,11 +24,11 @@ from scipy.optimize import nnls
 
 import noisewise as nw
 from noisewise.experiments import cluster, plotting
-from noisewise.partitions.fitting import _sums
+from noisewise.partitions.fit_partitions import _sums
+from noisewise.partitions.partition_rows import Columns
 from noisewise.partitions.passes import OnDask
-from noisewise.partitions.reading import Columns
 from noisewise.partitions.sources import sources_of
-from noisewise.regression.sums import sums
+from noisewise.regression.ftrl.sums import sums
 
 from .spent import used
 

@@ -10,7 +10,7 @@ import numpy as np
 from numba import float64, njit
 
 import noisewise as nw
-from noisewise.kernels import step
+from noisewise.kernels.glm import step
 
 from . import limit
 from .arena import arena, settings

@@ -14,7 +14,7 @@ from scipy.stats import chi2
 import noisewise as nw
 from noisewise.confidence import score_bounds
 from noisewise.experiments import plotting
-from noisewise.regression.intervals import one_direction
+from noisewise.regression.intervals.fixed_row import one_direction
 
 PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "widths.svg"
 COUNTS = [round(10 ** (k / 2)) for k in range(4, 13)]

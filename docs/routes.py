@@ -7,12 +7,12 @@ import json
 from inspect import cleandoc
 from pathlib import Path
 
-from noisewise.service import api
-from noisewise.service.answers import CODES
 from noisewise.service.engine import Engine
-from noisewise.service.events import DecideBody, RewardBody
+from noisewise.service.log.events import DecideBody, RewardBody
+from noisewise.service.log.store import Store
 from noisewise.service.loops import Settings
-from noisewise.service.store import Store
+from noisewise.service.web import api
+from noisewise.service.web.answers import CODES
 
 PAGE = Path(__file__).parent / "http.md"
 METHODS = "get", "post", "patch", "delete"

@@ -9,9 +9,9 @@ from catalogue import PICTURES, Written, console, grid, spaced, verdicts
 from sphinx.application import Sphinx
 
 from noisewise.bandits import POLICIES
-from noisewise.experiments import bandit_lineup
-from noisewise.experiments.agent_lineup import OURS
-from noisewise.experiments.fixed_settings import SETTINGS
+from noisewise.experiments.ingredients import bandit_lineup
+from noisewise.experiments.ingredients.agent_lineup import OURS
+from noisewise.experiments.ingredients.fixed_settings import SETTINGS
 
 
 class Overview(Written):

@@ -21,9 +21,9 @@ from instances import CAUCHIT, sphere
 import noisewise as nw
 from noisewise import bandits, regression
 from noisewise.agent.agent_state import AgentState
-from noisewise.archive import _Decoder
 from noisewise.estimators.estimator_state import EstimatorState
 from noisewise.simulate import started
+from noisewise.storage.archive import _Decoder
 
 FOLDER = Path(__file__).parent / "data" / "archives"
 RECORDED = FOLDER / "numbers.json"

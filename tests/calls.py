@@ -18,7 +18,7 @@ from instances import POLICIES, REGRESSORS
 from mutants import HANGS, agents, learnt_by, pick, used
 
 import noisewise as nw
-from noisewise.agent.reasons import reasons
+from noisewise.agent.explanations.reasons import reasons
 from noisewise.checks.comparison import same
 
 DIM = 2

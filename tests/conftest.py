@@ -17,8 +17,8 @@ def pytest_sessionstart():
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     if worker is None:
         return
-    from noisewise.kernels.compile_options import entries
-    from noisewise.kernels.warm_up import import_all
+    from noisewise.kernels.compiling.compile_options import entries
+    from noisewise.kernels.compiling.warm_up import import_all
 
     import_all()
     for each in entries[:: -1 if int(worker[2:]) % 2 else 1]:

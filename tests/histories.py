@@ -4,7 +4,7 @@ import numpy as np
 from instances import sphere
 
 import noisewise as nw
-from noisewise.agent.reward_scale import LEAST_NOISE
+from noisewise.agent.rewards.reward_scale import LEAST_NOISE
 from noisewise.simulate import turns
 from noisewise.theory import lemmas
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 import noisewise as nw
 from noisewise import environments as env
-from noisewise.regression.newton import minimise
-from noisewise.regression.sets import uniform
+from noisewise.regression.ftrl.newton import minimise
+from noisewise.regression.ftrl.sets import uniform
 
 quick = settings(deadline=None, max_examples=60)
 

@@ -20,7 +20,7 @@ from instances import CAUCHIT, POLICIES, REGRESSORS, sphere
 
 import noisewise as nw
 from noisewise.agent.agent_state import AgentState
-from noisewise.agent.reasons import reasons
+from noisewise.agent.explanations.reasons import reasons
 from noisewise.simulate import started
 
 SLACK, RATIO = 50 * 2**20, 10

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import uvicorn
 
 from noisewise.service import learner, loops
-from noisewise.service.store import Store
+from noisewise.service.log.store import Store
 
 SHOP = {
     "actions": ["offer", "discount", "nothing"],
@@ -161,7 +161,7 @@ def postgresql(folder):
         store = Store(address)
 
         def up():
-            from noisewise.service.store import Unavailable
+            from noisewise.service.log.store import Unavailable
 
             assert server.poll() is None, "PostgreSQL did not start"
             try:

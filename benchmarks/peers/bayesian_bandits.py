@@ -12,7 +12,7 @@ from scipy.linalg import solve
 from scipy.special import ndtri
 
 from noisewise.environments import Deliveries
-from noisewise.experiments.fixed_settings import FixedSetting
+from noisewise.experiments.ingredients.fixed_settings import FixedSetting
 from noisewise.protocols import BanditRounds
 
 

@@ -20,9 +20,9 @@ For researchers
 """
 
 from .bandits import POLICIES
-from .lazy import importer, listed
 from .regression import REGRESSORS
-from .supported import check_python
+from .support.lazy import importer, listed
+from .support.supported import check_python
 
 check_python()
 __version__ = "0.1.0"

@@ -11,7 +11,7 @@ from . import POLICIES, REGRESSORS, __version__
 from .experiments import EXPERIMENTS, Record
 from .file_commands import evaluate, fit, predict, writable
 from .service.commands import COMMANDS
-from .supported import install
+from .support.supported import install
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -223,8 +223,8 @@ def bound(
     import math
 
     from . import theory
-    from .glm import GLM
-    from .noise import Bounded, SubGaussian
+    from .model.glm import GLM
+    from .model.noise import Bounded, SubGaussian
 
     try:
         glm = GLM(link, feature_bound, parameter_bound)
@@ -274,7 +274,7 @@ def info() -> None:
     import platform
     from importlib.metadata import PackageNotFoundError, version
 
-    from .links import LINKS
+    from .model.links import LINKS
 
     click.echo(f"noisewise {__version__}, python {platform.python_version()}")
     for package in ("numpy", "scipy", "numba", "pandas", "pyarrow", "matplotlib", "joblib"):
@@ -325,7 +325,7 @@ def warm_up() -> None:
 
     The code is kept on disk, in NUMBA_CACHE_DIR if that is set, for this version and processor.
     """
-    from .kernels import warm_up as kernels
+    from .kernels.compiling import warm_up as kernels
 
     for module, compiled, found in kernels.warm_up():
         click.echo(f"{module:<12}  {compiled:>2} compiled  {found:>2} found")

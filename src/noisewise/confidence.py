@@ -8,12 +8,12 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import linalg
-from .arrays import Array, FloatOrArray
-from .blas import matmul
 from .inputs import features, numbers
-from .printing import OneLine
+from .numerics import linalg
+from .numerics.blas import matmul
 from .protocols import Given
+from .support.arrays import Array, FloatOrArray
+from .support.printing import OneLine
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -7,10 +7,10 @@ from types import ModuleType
 
 import click
 
-from . import files
-from .printing import clean, count_of
-from .shell_words import in_shell_words, refusal
-from .supported import install
+from .storage import files
+from .support.printing import clean, count_of
+from .support.shell_words import in_shell_words, refusal
+from .support.supported import install
 
 
 def _names(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> list[str]:
@@ -274,7 +274,7 @@ def evaluate(
     import warnings
 
     page = _tabular("noisewise.report.values")
-    from .evaluation.off_policy import off_policy_value
+    from .evaluation.off_policy.off_policy import off_policy_value
 
     folder = Path(f"{log.name.split('.')[0]}-evaluation") if out is None else out
     try:

@@ -12,8 +12,8 @@ from numpy import ndarray
 from numpy.ma import MaskedArray
 from numpy.typing import ArrayLike
 
-from .arrays import LARGEST, Array
 from .protocols import trait
+from .support.arrays import LARGEST, Array
 
 FLOAT = np.dtype(np.float64)
 LEAST_PROBABILITY = 1e-100  # the inverse of its square is still a number

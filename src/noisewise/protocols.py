@@ -68,9 +68,9 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .arrays import Array as Array
-from .arrays import FloatOrArray as FloatOrArray
-from .printing import OneLine
+from .support.arrays import Array as Array
+from .support.arrays import FloatOrArray as FloatOrArray
+from .support.printing import OneLine
 
 State = TypeVar("State")
 Given = TypeVar("Given", contravariant=True)

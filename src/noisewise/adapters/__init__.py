@@ -1,6 +1,6 @@
 """The estimators behind the interfaces of other libraries, which are imported on first use."""
 
-from ..lazy import importer, listed
+from ..support.lazy import importer, listed
 
 _NAMES = listed(__spec__)
 __all__ = [*_NAMES]

@@ -13,7 +13,7 @@ from ..estimators.online_glm import OnlineGLM
 from ..estimators.online_glm_classifier import OnlineGLMClassifier
 from ..inputs import numbers, shown
 from ..protocols import Array
-from ..supported import install
+from ..support.supported import install
 
 if TYPE_CHECKING:
     from pandas import DataFrame as Frame

@@ -16,25 +16,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import archive
 from ..bandits.arms import spreads
 from ..bandits.self_tuned_ucb import SelfTunedUCB
-from ..forking import Inside, register
-from ..glm import GLM
 from ..inputs import integer, probability, refuse_class, shown
-from ..links import Link
+from ..model.glm import GLM
+from ..model.links import Link
 from ..protocols import AnyPolicy, Array, Policy, trait
-from . import comparing, slates
-from .action_features import Arms
+from ..storage import archive
+from ..support.forking import Inside, register
+from .actions import slates
+from .actions.action_features import Arms
+from .actions.offers import Offer, Offers, dimension_of, listed_offers, read_offer, read_offers
+from .actions.plays import Play, play_one, play_slate
+from .actions.randomisation import randomisation
 from .agent_state import load_agent, snapshot
-from .decision_log import CAPACITY, DecisionLog
-from .difference import Difference
-from .experiment import Experiment
-from .explanation import Explanation, explanation, past_explanation, seen
-from .health import Health, Watch, health
-from .holdout import holdout as holdout_of
+from .comparison import comparing
+from .comparison.difference import Difference
+from .comparison.experiment import Experiment
+from .comparison.holdout import holdout as holdout_of
+from .explanations.explanation import Explanation, explanation, past_explanation, seen
+from .explanations.health import Health, Watch, health
 from .learning import RewardLearner
-from .observations import (
+from .record.decision_log import CAPACITY, DecisionLog
+from .record.past_decisions import LearntTable, Names, Reader
+from .rewards.observations import (
     Action,
     Key,
     Observations,
@@ -46,12 +51,8 @@ from .observations import (
     refuse_keys_as_features,
     refuse_unknown,
 )
-from .offers import Offer, Offers, dimension_of, listed_offers, read_offer, read_offers
-from .past_decisions import LearntTable, Names, Reader
-from .plays import Play, play_one, play_slate
-from .randomisation import randomisation
-from .residuals import ResidualScale
-from .reward_scale import LEAST_NOISE
+from .rewards.residuals import ResidualScale
+from .rewards.reward_scale import LEAST_NOISE
 
 
 class Agent:
@@ -184,7 +185,9 @@ class Agent:
         policy: AnyPolicy = SelfTunedUCB("binomial", keep_rows=keep_rows, forget_after=forget_after)
         if guaranteed:
             _refuse_forgetting(forget_after)
-            policy = import_module("noisewise.bandits.ftrl_ucb").FTRLUCB(glm, "likelihood")
+            policy = import_module("noisewise.bandits.optimistic.ftrl_ucb").FTRLUCB(
+                glm, "likelihood"
+            )
         return cls(
             policy, dim, seed, rewards=(0.0, 1.0), arms=arms, randomise=randomise, among=among,
             record=record, capacity=capacity, baseline=baseline, holdout=holdout,
@@ -228,7 +231,7 @@ class Agent:
         size = glm.score_bound
         if guaranteed:
             _refuse_forgetting(forget_after)
-            kind, ridge = import_module("noisewise.bandits.ftrl_ucb").FTRLUCB, glm.ridge
+            kind, ridge = import_module("noisewise.bandits.optimistic.ftrl_ucb").FTRLUCB, glm.ridge
             policy = kind(glm, noise_floor=0.05 * size, ridge=ridge / glm.parameter_bound**2)
         agent = cls(
             policy, dim, seed, sigma="estimated" if guaranteed else 1.0, arms=arms,

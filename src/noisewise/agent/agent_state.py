@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import archive
 from ..inputs import integer
-from ..links import Link
-from ..printing import OneLine
+from ..model.links import Link
 from ..protocols import Array, trait
-from ..states import (
+from ..storage import archive
+from ..storage.states import (
     COUNT,
     NONNEGATIVE,
     POSITIVE,
@@ -22,14 +21,15 @@ from ..states import (
     check_generator,
     check_rows,
 )
-from .action_features import Arms
-from .decision_log import Decision, DecisionLog
-from .experiment import ExperimentState, restored
-from .health import Watch
-from .observations import Action, Key, PendingKey, is_key, is_slot, limits_of
-from .pending import Pending
-from .randomisation import AMONG, check_share
-from .residuals import ResidualScale
+from ..support.printing import OneLine
+from .actions.action_features import Arms
+from .actions.randomisation import AMONG, check_share
+from .comparison.experiment import ExperimentState, restored
+from .explanations.health import Watch
+from .record.decision_log import Decision, DecisionLog
+from .rewards.observations import Action, Key, PendingKey, is_key, is_slot, limits_of
+from .rewards.pending import Pending
+from .rewards.residuals import ResidualScale
 
 if TYPE_CHECKING:
     from .agent import Agent

@@ -15,10 +15,10 @@ from ..confidence import Interval
 from ..protocols import Array
 
 if TYPE_CHECKING:
-    from ..bandits.ftrl_ucb import FTRLUCB
-    from ..bandits.mor_ucb import MORUCB
-    from ..bandits.optimism_state import OptimismState
-    from ..bandits.optimistic import OptimisticPolicy
+    from ..bandits.optimistic.ftrl_ucb import FTRLUCB
+    from ..bandits.optimistic.mor_ucb import MORUCB
+    from ..bandits.optimistic.optimism_state import OptimismState
+    from ..bandits.optimistic.optimistic import OptimisticPolicy
 
 Places = NDArray[np.int64]
 
@@ -114,7 +114,7 @@ def is_self_accounting(policy: object) -> TypeGuard[SelfAccounting]:
 
 
 def _is(thing: object, module: str, name: str) -> bool:
-    imported = sys.modules.get(f"noisewise.bandits.{module}")
+    imported = sys.modules.get(f"noisewise.bandits.optimistic.{module}")
     return imported is not None and isinstance(thing, vars(imported).get(name, ()))
 
 

@@ -13,11 +13,13 @@ from ..bandits.arms import candidates, norm_bound, observation, observations
 from ..bandits.self_tuned_ucb import SelfTunedUCB
 from ..bandits.self_tuned_ucb_state import SelfTunedUCBState
 from ..inputs import positive
-from ..ownership import Interrupted, refused
-from ..progress import steps
 from ..protocols import AnyPolicy, Array, trait
+from ..support.ownership import Interrupted, refused
+from ..support.progress import steps
+from .explanations.reasons import means
 from .kinds import Anticipating, Batching, is_ftrl_ucb, is_optimism_state, is_optimistic
-from .observations import (
+from .record.past_decisions import Reader
+from .rewards.observations import (
     Action,
     Key,
     Observations,
@@ -26,11 +28,9 @@ from .observations import (
     owner,
     refuse_pending,
 )
-from .past_decisions import Reader
-from .pending import Pending, slots_of
-from .reasons import means
-from .residuals import ResidualScale
-from .reward_scale import RewardScaling, Row
+from .rewards.pending import Pending, slots_of
+from .rewards.residuals import ResidualScale
+from .rewards.reward_scale import RewardScaling, Row
 
 SHARED = 32  # decisions of a batch whose arms share memory, given back with the last of them
 TOGETHER, WORK = 10_000, 2e8  # rows of a table in one call, and these times features^2

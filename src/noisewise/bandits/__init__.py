@@ -13,7 +13,7 @@ takes millions of rounds, and its authors' own code has smaller ones, set by han
 regret, and `GLBOMD` costs less per round.
 """
 
-from ..lazy import importer, listed
+from ..support.lazy import importer, listed
 
 # name -> module and class, from the stub beside: one line there is all that an algorithm needs
 POLICIES = listed(__spec__)

@@ -11,9 +11,9 @@ from typing import Protocol, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..glm import GLM
 from ..inputs import FLOAT, numbers, positive, ready, shown, with_slack
-from ..kernels.self_tuned_ucb_numbers import TIE
+from ..kernels.self_tuned_ucb.self_tuned_ucb_numbers import TIE
+from ..model.glm import GLM
 from ..protocols import Array, trait
 
 LARGEST = 1e50  # reward
@@ -21,7 +21,7 @@ LONGEST = 1e20  # norm of an arm: matrices of squares are still inverted well
 
 
 @cache
-def compiled(part: str = "arms") -> ModuleType:
+def compiled(part: str = "policies.arm_forms") -> ModuleType:
     """Return kernels, those for arms by default, which are imported on first use."""
     return import_module(f"noisewise.kernels.{part}")
 

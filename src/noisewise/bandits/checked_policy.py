@@ -10,8 +10,8 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from ..inputs import coerce_positive, probability
-from ..ownership import writes
 from ..protocols import Array
+from ..support.ownership import writes
 from .arms import candidates, first_best, norm_bound, observation
 
 

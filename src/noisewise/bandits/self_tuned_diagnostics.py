@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from ..blas import matmul
-from ..kernels.self_tuned_ucb_numbers import GAUSSIAN, clear_correlation
-from ..linalg import factor, forms, invert
+from ..kernels.self_tuned_ucb.self_tuned_ucb_numbers import GAUSSIAN, clear_correlation
+from ..numerics.blas import matmul
+from ..numerics.linalg import factor, forms, invert
 from ..protocols import Array
 from ..theory.mixtures import half_width
 from .self_tuned_ucb_state import SelfTunedUCBState

@@ -12,13 +12,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..blas import matmul
 from ..confidence import Interval
 from ..inputs import finite, flag, generator, integer, one_of, positive, probability
-from ..kernels.self_tuned_ucb_numbers import TIE
-from ..links import LINKS
-from ..ownership import writes_at_once
+from ..kernels.self_tuned_ucb.self_tuned_ucb_numbers import TIE
+from ..model.links import LINKS
+from ..numerics.blas import matmul
 from ..protocols import Array
+from ..support.ownership import writes_at_once
 from .arms import best_first, block, candidates, in_form, observation
 from .self_tuned_diagnostics import learnt, score_bounds
 from .self_tuned_ucb_state import LEAST_KEPT, LEAST_LASTING, SelfTunedUCBState, start
@@ -32,7 +32,7 @@ Places = NDArray[np.int64]
 @cache
 def kernels() -> ModuleType:
     """Return the compiled part."""
-    return import_module("noisewise.kernels.self_tuned_ucb")
+    return import_module("noisewise.kernels.self_tuned_ucb.self_tuned_ucb_rounds")
 
 
 @dataclass(frozen=True)

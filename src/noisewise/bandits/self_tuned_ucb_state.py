@@ -4,9 +4,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ..blas import matmul
 from ..inputs import dimension
-from ..kernels.self_tuned_ucb_numbers import (
+from ..kernels.self_tuned_ucb.self_tuned_ucb_numbers import (
     COUNTS,
     NONNEGATIVE,
     SIGNED,
@@ -17,9 +16,16 @@ from ..kernels.self_tuned_ucb_numbers import (
     V,
     Vectors,
 )
-from ..printing import OneLine
+from ..numerics.blas import matmul
 from ..protocols import Array
-from ..states import check_fields, check_rows, check_semidefinite, check_type, restore_writable
+from ..storage.states import (
+    check_fields,
+    check_rows,
+    check_semidefinite,
+    check_type,
+    restore_writable,
+)
+from ..support.printing import OneLine
 
 LEAST_KEPT = 100  # rows of history
 LEAST_LASTING = 10.0  # rewards that count, where older ones are discounted
@@ -36,7 +42,7 @@ def _whole(name: str, doc: str) -> property:
 class SelfTunedUCBState(OneLine):
     """Estimates, matrices, history and pending decisions of `SelfTunedUCB`.
 
-    ``numbers``, ``vectors`` and ``matrices`` have names, see `kernels.self_tuned_ucb_numbers`:
+    ``numbers``, ``vectors`` and ``matrices`` have names, see `self_tuned_ucb_numbers`:
     ``number``, ``vector`` and ``matrix`` are views by them.
     ``rows`` holds the rewards since the last change, each as plain features, heads of blocks,
     context, reward, weight as given (or trials) and what it counts of that; ``decisions`` the

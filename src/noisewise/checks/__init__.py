@@ -9,14 +9,14 @@ tuple ``not_promised``.
 from collections.abc import Iterator
 
 from ..inputs import refuse_class
-from ..links import LINKS, Link
+from ..model.links import LINKS, Link
 from ..protocols import AnyPolicy, AnyRegressor, Environment, Policy, Regressor
 from .comparison import Check, not_promised, run
-from .environments import environment_checks
+from .environment_contract import environment_checks
 from .finding import FAULTS, find
-from .links import link_checks
-from .policies import policy_checks
-from .regressors import regressor_checks
+from .link_contract import link_checks
+from .policy_contract import policy_checks
+from .regressor_contract import regressor_checks
 
 __all__ = [
     "FAULTS",

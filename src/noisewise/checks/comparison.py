@@ -13,10 +13,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import archive
-from ..glm import GLM
-from ..links import Link
+from ..model.glm import GLM
+from ..model.links import Link
 from ..protocols import trait
+from ..storage import archive
 
 Check = Callable[[], None]
 State = TypeVar("State")

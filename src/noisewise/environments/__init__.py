@@ -1,11 +1,11 @@
 """Worlds: features, parameters, noise and labels, drawn first and played later."""
 
 from .adversary import Adversary as Adversary
-from .bandits import WORLDS as WORLDS
-from .bandits import Corrupted as Corrupted
-from .bandits import FamilyBandit as FamilyBandit
-from .bandits import LogLinearBandit as LogLinearBandit
-from .bandits import NoisyBandit as NoisyBandit
+from .bandit_worlds import WORLDS as WORLDS
+from .bandit_worlds import Corrupted as Corrupted
+from .bandit_worlds import FamilyBandit as FamilyBandit
+from .bandit_worlds import LogLinearBandit as LogLinearBandit
+from .bandit_worlds import NoisyBandit as NoisyBandit
 from .draws import ClippedGaussian as ClippedGaussian
 from .draws import Gaussian as Gaussian
 from .draws import Rademacher as Rademacher
@@ -19,9 +19,6 @@ from .features import Drifting as Drifting
 from .features import GaussianRows as GaussianRows
 from .features import Given as Given
 from .features import Sphere as Sphere
-from .glm import Family as Family
-from .glm import Noisy as Noisy
-from .glm import Stream as Stream
 from .hard import Hard as Hard
 from .hard import HardPrior as HardPrior
 from .parameters import Cube as Cube
@@ -37,3 +34,6 @@ from .scales import Levels as Levels
 from .scales import LogUniform as LogUniform
 from .scales import MostlyHigh as MostlyHigh
 from .scales import geometric as geometric
+from .streams import Family as Family
+from .streams import Noisy as Noisy
+from .streams import Stream as Stream

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..inputs import positive
-from ..linalg import minimax_directions
+from ..numerics.linalg import minimax_directions
 from ..protocols import Array
 
 

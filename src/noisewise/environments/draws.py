@@ -1,6 +1,6 @@
 """Noise as it is drawn: specs with ``draw(rng, scale) -> array`` of sd ``scale``, mean zero.
 
-`noisewise.noise` says what a learner may assume; these are what a world does.
+`noisewise.model.noise` says what a learner may assume; these are what a world does.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..inputs import numbers, positive
-from ..printing import OneLine
 from ..protocols import Array
+from ..support.printing import OneLine
 
 
 def unit_rows(rng: np.random.Generator, rounds: int, dim: int) -> Array:

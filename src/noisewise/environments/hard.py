@@ -7,13 +7,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..bessel import PRIORS, bessel_zero
-from ..glm import GLM
 from ..inputs import dimension, integer, one_of, positive
+from ..model.glm import GLM
+from ..numerics.bessel import PRIORS, bessel_zero
 from ..protocols import Array, Rounds
 from .features import CyclicBasis, unit_rows
-from .glm import Noisy
 from .scales import Levels
+from .streams import Noisy
 
 
 @dataclass(frozen=True)

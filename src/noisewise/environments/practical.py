@@ -11,14 +11,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ..glm import GLM
 from ..inputs import integer, positive
-from ..printing import OneLine
+from ..model.glm import GLM
 from ..protocols import Array, BanditRounds
+from ..support.printing import OneLine
 from .draws import Draw, Gaussian, StudentT
 from .features import Sphere
-from .glm import family_means, trials
 from .scales import Levels, Scales, geometric
+from .streams import family_means, trials
 
 SPREAD = 10.0  # of sds reported at random: from a tenth of the true one to ten times it
 

@@ -4,16 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..printing import OneLine
 from ..protocols import Array
-from ..regression.batch_multinomial import batch_state
-from ..regression.class_intervals import ClassPairs
-from ..regression.curved_intervals import CurvedFit
-from ..regression.multinomial import MultinomialMixture
-from ..regression.multinomial_state import MultinomialState
-from ..regression.ridge_mixture import FIRST_DROP, LIGHTEST, RidgeMixture
-from ..regression.ridge_mixture_state import LEAST_WEIGHT
-from ..states import COUNT, check_fields, check_list, check_type, field_values
+from ..regression.intervals.class_intervals import ClassPairs
+from ..regression.intervals.curved_intervals import CurvedFit
+from ..regression.mixtures.batch_multinomial import batch_state
+from ..regression.mixtures.multinomial import MultinomialMixture
+from ..regression.mixtures.multinomial_state import MultinomialState
+from ..regression.mixtures.ridge_mixture import FIRST_DROP, LIGHTEST, RidgeMixture
+from ..regression.mixtures.ridge_mixture_state import LEAST_WEIGHT
+from ..storage.states import COUNT, check_fields, check_list, check_type, field_values
+from ..support.printing import OneLine
 from .curved_model import CurvedModel, own_ridge
 
 PRIORS = 0.55, 0.05, 0.40  # multinomial, frequencies, one-versus-rest

@@ -8,20 +8,20 @@ import numpy as np
 
 from ..confidence import Interval, joined
 from ..inputs import flag, rows, shown
-from ..noise import Likelihood
-from ..ownership import Owned
-from ..printing import OneLine
+from ..model.noise import Likelihood
 from ..protocols import Array
-from ..regression import curved_intervals
-from ..regression.batch_mixture import fit_batch
+from ..regression.intervals import curved_intervals
+from ..regression.intervals.span import Tie
+from ..regression.intervals.unregularised import KINDS
+from ..regression.mixtures.batch_mixture import fit_batch
+from ..regression.mixtures.ridge_mixture import LIGHTEST, RidgeMixture
+from ..regression.mixtures.ridge_mixture_state import RidgeMixtureState
+from ..regression.mixtures.stream_replay import kept_rows
 from ..regression.nonlinear_learners import CAUTION, NonlinearLearners
-from ..regression.replay import kept_rows
-from ..regression.ridge_mixture import LIGHTEST, RidgeMixture
-from ..regression.ridge_mixture_state import RidgeMixtureState
 from ..regression.safe_mixture import SafeMixture
-from ..regression.span import Tie
-from ..regression.unregularised import KINDS
-from ..states import check_type, field_values
+from ..storage.states import check_type, field_values
+from ..support.ownership import Owned
+from ..support.printing import OneLine
 
 PROVED = "binomial", "poisson"  # intervals by likelihood
 BEYOND = (

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..inputs import flag, one_of, shown
-from ..printing import OneLine
+from ..model.families import BY_LINK, FAMILIES
 from ..protocols import Array
-from ..regression.families import BY_LINK, FAMILIES
-from ..states import COUNT, check_fields, check_list, check_type
+from ..storage.states import COUNT, check_fields, check_list, check_type
+from ..support.printing import OneLine
 from .class_model import ClassModel
 from .curved_model import CurvedModel
 from .linear_model import LinearModel

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..protocols import Array
-from .tables import Sparse, rows_of
+from .table_rows import Sparse, rows_of
 
 
 def mixed(count: int) -> NDArray[np.uint64]:

@@ -8,19 +8,19 @@ import numpy as np
 
 from ..confidence import Interval, joined
 from ..inputs import flag, shown
-from ..kernels.self_tuned_numbers import StateNumbers
-from ..noise import SubGaussian
-from ..printing import OneLine, count_of
+from ..kernels.self_tuning.self_tuned_numbers import StateNumbers
+from ..model.noise import SubGaussian
 from ..protocols import Array
-from ..regression.batch_linear import batch_state, check_sums, count_rows
 from ..regression.history import History
-from ..regression.linear_intervals import JointTest, LeastSquares, solve
+from ..regression.intervals.linear_intervals import JointTest, LeastSquares, solve
+from ..regression.intervals.span import Tie
 from ..regression.nonlinear_learners import CAUTION, NonlinearLearners
 from ..regression.normal_equations import NormalEquations
 from ..regression.safe_mixture import SafeMixture
-from ..regression.self_tuned import SelfTuned, SelfTunedState
-from ..regression.span import Tie
-from ..states import NONNEGATIVE, check_fields, check_type
+from ..regression.self_tuned.batch_linear import batch_state, check_sums, count_rows
+from ..regression.self_tuned.self_tuned import SelfTuned, SelfTunedState
+from ..storage.states import NONNEGATIVE, check_fields, check_type
+from ..support.printing import OneLine, count_of
 
 STEADY = 0.95  # measured on the half "open" of benchmarks/real_tasks.py
 DISCOUNTED = "predictions discount old rows, but intervals assume that the mean does not change"

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..forking import Inside
 from ..inputs import flag, integer, probability
 from ..protocols import Array
+from ..support.forking import Inside
 from .estimator_state import EstimatorState, Rows
 from .hashing import hashed_rows
 from .scikit_learn import BaseEstimator, NotFittedError
-from .tables import column_names, column_order, rows_of
+from .table_rows import column_names, column_order, rows_of
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags

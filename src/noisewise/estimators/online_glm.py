@@ -13,20 +13,20 @@ from numpy.typing import ArrayLike
 
 from ..confidence import Interval, joined
 from ..inputs import flag, numbers, one_of, shown
-from ..noise import Likelihood, SubGaussian
+from ..model.noise import Likelihood, SubGaussian
 from ..partitions.sources import Collection, blocks_in_turn
-from ..printing import count_of
 from ..protocols import Array
-from ..regression.linear_intervals import OUTSIDE as ROWS_OUTSIDE
-from ..regression.linear_intervals import JointTest
-from ..regression.span import words as tie_words
+from ..regression.intervals.linear_intervals import OUTSIDE as ROWS_OUTSIDE
+from ..regression.intervals.linear_intervals import JointTest
+from ..regression.intervals.span import words as tie_words
+from ..support.printing import count_of
+from .coefficient_plot import plot_coefficients
 from .estimator_state import AnyModel, EstimatorState, Rows, least_label, start_model
 from .linear_model import LinearModel
 from .online_estimator import OnlineEstimator
-from .pictures import plot_coefficients
 from .scikit_learn import RegressorMixin
 from .summary import Summary, summarise
-from .tables import any_weight, labels_of, offsets_of, weights_of
+from .table_rows import any_weight, labels_of, offsets_of, weights_of
 from .width import warning
 
 if TYPE_CHECKING:

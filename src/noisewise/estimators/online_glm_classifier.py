@@ -10,15 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..confidence import Interval
 from ..inputs import one_of
-from ..printing import count_of
 from ..protocols import Array
+from ..support.printing import count_of
 from .class_model import ClassModel
 from .curved_model import CurvedModel
 from .estimator_state import AnyModel, EstimatorState, Rows, start_model
 from .online_estimator import OnlineEstimator
 from .scikit_learn import ClassifierMixin
 from .summary import Summary, summarise
-from .tables import any_weight, classes_of, weights_of
+from .table_rows import any_weight, classes_of, weights_of
 
 SEVERAL = "auto", "multinomial", "ovr"
 LINEAR, AGAINST = ", and log odds linear in the features", "of each class against the rest"

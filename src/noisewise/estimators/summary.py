@@ -10,8 +10,8 @@ import numpy as np
 
 from ..confidence import Interval
 from ..inputs import probability
-from ..printing import clean
-from ..regression.span import words
+from ..regression.intervals.span import words
+from ..support.printing import clean
 from .estimator_state import AnyModel
 
 HEADS = "", "estimate", "std. error", "anytime", "textbook", "prediction"

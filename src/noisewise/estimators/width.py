@@ -4,8 +4,8 @@ from time import perf_counter
 
 import numpy as np
 
-from ..blas import matmul
-from ..printing import count_of
+from ..numerics.blas import matmul
+from ..support.printing import count_of
 
 MOST = 2000  # columns up to which nothing is said
 PROBE = 500  # rows of a product whose time tells how quick the machine is

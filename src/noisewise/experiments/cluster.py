@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import joblib
 
-from ..supported import install
+from ..support.supported import install
 
 if TYPE_CHECKING:
     from distributed import Client

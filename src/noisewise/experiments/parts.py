@@ -19,7 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from .. import files, provenance
+from ..storage import files
+from ..support import provenance
 from . import Record
 
 NAME = re.compile(r"(\d+)-(\d+)-(\d+)-([0-9a-f]{16})\.parquet")

@@ -16,15 +16,16 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure as Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from .. import drawing, files
-from ..drawing import BLACK as BLACK
-from ..drawing import BLUE as BLUE
-from ..drawing import COLOURS as COLOURS
-from ..drawing import GREEN as GREEN
-from ..drawing import ORANGE as ORANGE
-from ..drawing import PINK as PINK
-from ..drawing import SKY as SKY
-from ..drawing import VERMILION as VERMILION
+from ..storage import files
+from ..support import drawing
+from ..support.drawing import BLACK as BLACK
+from ..support.drawing import BLUE as BLUE
+from ..support.drawing import COLOURS as COLOURS
+from ..support.drawing import GREEN as GREEN
+from ..support.drawing import ORANGE as ORANGE
+from ..support.drawing import PINK as PINK
+from ..support.drawing import SKY as SKY
+from ..support.drawing import VERMILION as VERMILION
 
 FAINT = "#A9A9A9"  # what is only there for comparison
 

@@ -56,12 +56,14 @@ import pandas as pd
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from tqdm import tqdm
 
-from .. import files, provenance, worker_versions
 from ..checks import find
 from ..protocols import Policy, Regressor, trait
 from ..regression import REGRESSORS
-from . import EXPERIMENTS, Record, bandit_lineup, cluster, parts, plotting, tables, workers
-from .datasets import MissingData
+from ..storage import files
+from ..support import provenance, worker_versions
+from . import EXPERIMENTS, Record, cluster, parts, plotting, tables, workers
+from .ingredients import bandit_lineup
+from .ingredients.datasets import MissingData
 from .parts import Held
 from .verdicts import Verdict
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..printing import percent
 from ..protocols import Array
+from ..support.printing import percent
 
 ERRORS = 4.5  # standard errors of a normal mean: a chance of 7 in a million
 ERROR = 0.015  # chance of a wrong verdict on an order or a share; four runs against four reach it

@@ -51,6 +51,6 @@ How kernels are compiled
     warm_up          all kernels ahead
 """
 
-from ..supported import check_numba
+from ..support.supported import check_numba
 
 check_numba()

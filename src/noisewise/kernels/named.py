@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ..arrays import Array
+from ..support.arrays import Array
 
 
 def record(names: Iterable[str]) -> np.dtype[np.void]:

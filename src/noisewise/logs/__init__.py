@@ -1,4 +1,4 @@
 """Logs of decisions in the files of other tools: the dsjson of vowpalwabbit."""
 
-from .reading import read_dsjson as read_dsjson
-from .writing import write_dsjson as write_dsjson
+from .dsjson_reading import read_dsjson as read_dsjson
+from .dsjson_writing import write_dsjson as write_dsjson

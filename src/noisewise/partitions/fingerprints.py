@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..blas import one_thread
+from ..numerics.blas import one_thread
 from ..protocols import Array
-from ..regression.sums import Sums
-from .reading import Rows
+from ..regression.ftrl.sums import Sums
+from .partition_rows import Rows
 
 GOLDEN = 0.6180339887498949
 ROUNDING = 1e-12  # of what is added, per row: the last bits may differ from worker to worker

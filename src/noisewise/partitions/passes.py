@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from .. import worker_versions
-from ..regression.sums import Sum, added
-from .reading import Source
+from ..regression.ftrl.sums import Sum, added
+from ..support import worker_versions
+from .partition_rows import Source
 
 if TYPE_CHECKING:
     from dask.delayed import Delayed

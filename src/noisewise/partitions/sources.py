@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from .reading import Source
+from .partition_rows import Source
 
 if TYPE_CHECKING:
     from dask.array import Array as DaskArray

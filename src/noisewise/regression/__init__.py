@@ -1,6 +1,6 @@
 """Online regressors: one file per algorithm."""
 
-from ..lazy import importer, listed
+from ..support.lazy import importer, listed
 
 # name -> module and class, from the stub beside: one line there is all that an algorithm needs
 REGRESSORS = listed(__spec__)

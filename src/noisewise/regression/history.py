@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..printing import OneLine
 from ..protocols import Array
-from ..states import (
+from ..storage.states import (
     FLAG,
     check_fields,
     check_finite,
@@ -18,6 +17,7 @@ from ..states import (
     check_type,
     restore_writable,
 )
+from ..support.printing import OneLine
 
 LEAST_ROOM = 64  # rows
 LARGEST = 1 << 21  # numbers that are looked at together

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..inputs import dimension
-from ..printing import OneLine
 from ..protocols import Array
-from ..states import COUNT, check_fields, restore_writable
+from ..storage.states import COUNT, check_fields, restore_writable
+from ..support.printing import OneLine
 
 Mask = NDArray[np.bool_]
 MOST = 9.0  # of z^2

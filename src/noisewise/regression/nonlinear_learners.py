@@ -9,15 +9,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..printing import OneLine
 from ..protocols import Array
-from ..states import check_fields, check_type
-from . import batch_linear, batch_mixture
+from ..storage.states import check_fields, check_type
+from ..support.printing import OneLine
+from .mixtures import batch_mixture
+from .mixtures.ridge_mixture import RidgeMixture
+from .mixtures.ridge_mixture_state import RidgeMixtureState
 from .nonlinear_features import FeatureMoments, Functions
 from .normal_equations import NormalEquations
-from .ridge_mixture import RidgeMixture
-from .ridge_mixture_state import RidgeMixtureState
-from .self_tuned import SelfTuned, SelfTunedState
+from .self_tuned import batch_linear
+from .self_tuned.self_tuned import SelfTuned, SelfTunedState
 
 PRIORS: dict[type, tuple[float, ...]] = {SelfTuned: (5.0, 4.0), RidgeMixture: (2.0, 1.0, 1.0)}
 CAUTION = (

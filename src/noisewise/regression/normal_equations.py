@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.linalg import blas
 
-from .. import linalg
-from ..blas import SMALL_PRODUCT, matmul, one_thread
 from ..inputs import dimension
-from ..printing import OneLine
+from ..numerics import linalg
+from ..numerics.blas import SMALL_PRODUCT, matmul, one_thread
 from ..protocols import Array
-from ..states import (
+from ..storage.states import (
     COUNT,
     FINITE,
     FLAG,
@@ -20,6 +19,7 @@ from ..states import (
     field_values,
     restore_writable,
 )
+from ..support.printing import OneLine
 
 BLOCK, PRODUCTS = 8192, 2e9  # rows added at once, and their products: an interrupt is heard after
 _add_product = one_thread(blas.dger)

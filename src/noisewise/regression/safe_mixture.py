@@ -42,7 +42,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..inputs import as_contiguous, one_of, ready
-from ..kernels.safe_mixture_numbers import (
+from ..kernels.self_tuning.safe_mixture_numbers import (
     COUNTS,
     LOSSES,
     SHARES,
@@ -51,9 +51,9 @@ from ..kernels.safe_mixture_numbers import (
     MixtureNumbers,
     by_name,
 )
-from ..printing import OneLine
 from ..protocols import Array
-from ..states import check_fields, check_rows, check_type, restore_writable
+from ..storage.states import check_fields, check_rows, check_type, restore_writable
+from ..support.printing import OneLine
 
 KINDS = {"squares": SQUARES, "counts": COUNTS, "shares": SHARES}
 MEAN_PRIOR = {"squares": 0.1, "counts": 0.1, "shares": 0.05}
@@ -130,7 +130,7 @@ class SafeMixture(OneLine):
 
     def learn(self, raw: Array, y: Array, w: Array) -> Array:
         """Return the prediction of each row before its label; ``raw`` has a row a learner."""
-        from ..kernels import safe_mixture
+        from ..kernels.self_tuning import safe_mixture_rounds as safe_mixture
 
         y, w = (each if ready(each) else as_contiguous(each) for each in (y, w))
         out = np.empty(len(y))

@@ -8,8 +8,9 @@ from importlib.resources import files as resources
 from pathlib import Path
 from string import Template
 
-from .. import files, provenance
 from ..experiments import EXPERIMENTS, Record
+from ..storage import files
+from ..support import provenance
 from . import figures, summaries
 
 AMPLIFIED = " (on this kind of processor: choices amplify the last bit of a number)"

@@ -4,7 +4,7 @@ import html
 import shlex
 from pathlib import Path
 
-from ..printing import clean
+from ..support.printing import clean
 from ..tabular.fitting import Fit
 from . import fit_pictures, framed, sentences, table
 

@@ -11,11 +11,11 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..drawing import BLACK, BLUE, GREY, RC, VERMILION
+from ..estimators.coefficient_plot import MOST, draw_coefficients
 from ..estimators.online_glm import SCORES
-from ..estimators.pictures import MOST, draw_coefficients
-from ..evaluation.pictures import draw_losses
+from ..evaluation.progressive.evaluation_plots import draw_losses
 from ..protocols import Array
+from ..support.drawing import BLACK, BLUE, GREY, RC, VERMILION
 from ..tabular.diagnostics import Residuals, groups_of
 from ..tabular.fitting import Fit
 from . import figures

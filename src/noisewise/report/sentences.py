@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from ..evaluation.textbook import NAMES
-from ..printing import clean, percent
+from ..evaluation.progressive.textbook import NAMES
 from ..protocols import Array
+from ..support.printing import clean, percent
 from ..tabular.fitting import Fit
 
 MOST = 3  # effects in a sentence

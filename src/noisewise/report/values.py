@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from .. import files, logs
-from ..evaluation.estimates import Estimate
-from ..evaluation.value_table import HEADS, OffPolicyValue
+from .. import logs
+from ..evaluation.off_policy.estimates import Estimate
+from ..evaluation.off_policy.value_table import HEADS, OffPolicyValue
 from ..experiments import plotting
-from ..printing import clean
-from ..shell_words import in_shell_words
+from ..storage import files
+from ..support.printing import clean
+from ..support.shell_words import in_shell_words
 from ..tabular import reading
 from . import figures, framed, table
 

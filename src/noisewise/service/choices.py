@@ -11,9 +11,9 @@ from ..bandits.arms import candidates
 from ..bandits.self_tuned_ucb import SelfTunedUCB
 from ..bandits.self_tuned_ucb_state import SelfTunedUCBState
 from ..protocols import Array
-from .answers import Refused
-from .events import DecideBody, Ranked
+from .log.events import DecideBody, Ranked
 from .loops import UNIFORM, Loop
+from .web.answers import Refused
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..supported import install
+from ..support.supported import install
 
 if TYPE_CHECKING:
     from .engine import Engine
-    from .limits import Limits
-    from .store import Connection
+    from .log.store import Connection
+    from .web.limits import Limits
 
 DATABASE = click.option(
     "--database",
@@ -53,7 +53,7 @@ def _room(name: str) -> ModuleType:
 def _opened(database: str) -> Iterator[Connection]:
     """Give a connection to a database that has our tables."""
     with _refusing(database):
-        opened = _room("store").Store(database)
+        opened = _room("log.store").Store(database)
         try:
             opened.migrate()
             with opened.reading() as connection:
@@ -79,7 +79,7 @@ def _refusing(database: str) -> Iterator[None]:
         yield
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    except _room("store").Unavailable as error:
+    except _room("log.store").Unavailable as error:
         raise click.ClickException(f"{database}: {error}") from None
 
 
@@ -112,7 +112,7 @@ def serve(
 
     Without tokens only this machine is answered: create one with `noisewise tokens create`.
     """
-    engine, store = _room("engine"), _room("store")
+    engine, store = _room("engine"), _room("log.store")
     _log_as_json()
     click.echo(STARTING, err=True)
     with _refusing(database):
@@ -123,7 +123,7 @@ def serve(
                 f"--host is {host}, but there are no tokens; create one with: noisewise tokens "
                 f"create NAME --scope decide --database {database}"
             )
-    limits = _room("api").Limits(body=body, in_flight=in_flight, decisions=decisions)
+    limits = _room("web.api").Limits(body=body, in_flight=in_flight, decisions=decisions)
     click.echo(f"Serving on http://{host}:{port}, log in {running.store.shown}", err=True)
     _run(running, limits, host, port, log_requests)
 
@@ -132,7 +132,7 @@ def _run(running: Engine, limits: Limits, host: str, port: int, log_requests: bo
     """Answer requests until interrupted."""
     sys.setswitchinterval(0.001)  # seconds: requests wait less for a thread that computes
     import_module("uvicorn").run(
-        _room("api").application(running, limits), host=host, port=port, log_config=None,
+        _room("web.api").application(running, limits), host=host, port=port, log_config=None,
         access_log=log_requests, server_header=False, timeout_graceful_shutdown=5,
     )  # fmt: skip
 
@@ -149,7 +149,7 @@ def demo(port: int, database: str | None) -> None:
     shown an action, and buy or not. The page shows how the agent learns what to show to whom, and
     what that earns.
     """
-    module, engine, store = map(_room, ("demo", "engine", "store"))
+    module, engine, store = map(_room, ("demo", "engine", "log.store"))
     _log_as_json(logging.ERROR)
     address, ended = f"http://127.0.0.1:{port}", threading.Event()
     with TemporaryDirectory() as folder, _refusing(database or "the demo"):
@@ -163,7 +163,7 @@ def demo(port: int, database: str | None) -> None:
         visitors.start()
         click.echo(f"Watch it learn on {address}/loops/{module.LOOP}; Ctrl-C ends it.")
         try:
-            _run(running, _room("api").Limits(), "127.0.0.1", port)
+            _run(running, _room("web.api").Limits(), "127.0.0.1", port)
         finally:
             ended.set()
             visitors.join()
@@ -231,8 +231,8 @@ def tokens() -> None:
 def create_token(name: str, scopes: tuple[str, ...], database: str) -> None:
     """Print a new token. It is shown once: only its hash is stored."""
     with _connected(database) as connection:
-        token = _room("tokens").create(connection, name, list(scopes))
-        first = len(_room("tokens").every(connection)) == 1
+        token = _room("web.tokens").create(connection, name, list(scopes))
+        first = len(_room("web.tokens").every(connection)) == 1
     click.echo(token)
     if first:
         click.echo("From now on the service answers nobody without a token.", err=True)
@@ -243,7 +243,7 @@ def create_token(name: str, scopes: tuple[str, ...], database: str) -> None:
 def list_tokens(database: str) -> None:
     """List names and scopes of tokens."""
     with _connected(database, reading=True) as connection:
-        for each in _room("tokens").every(connection):
+        for each in _room("web.tokens").every(connection):
             state = "in use" if each.revoked is None else "revoked"
             click.echo(f"{each.name:<24}{state:<10}{' '.join(sorted(each.scopes))}")
 
@@ -254,7 +254,7 @@ def list_tokens(database: str) -> None:
 def revoke_token(name: str, database: str) -> None:
     """Revoke a token; within a second no process answers it any more."""
     with _connected(database) as connection:
-        _room("tokens").revoke(connection, name)
+        _room("web.tokens").revoke(connection, name)
 
 
 @click.group(short_help="Loops of the service.")
@@ -287,7 +287,7 @@ def create_loop(name: str, settings: object, database: str) -> None:
     try:
         known = module.Settings.model_validate(settings)
     except import_module("pydantic").ValidationError as error:
-        raise click.UsageError(str(_room("answers").refusal(error, settings))) from None
+        raise click.UsageError(str(_room("web.answers").refusal(error, settings))) from None
     with _connected(database) as connection:
         module.insert(connection, name, known)
 
@@ -340,7 +340,7 @@ def export(name: str, file: Path, database: str) -> None:
     """Write the log to a CSV or Parquet FILE, as `noisewise evaluate` reads it."""
     with _connected(database, reading=True) as connection:
         loop = _room("loops").named(connection, name)
-        count = _room("transfer").export(connection, loop, file)
+        count = _room("log.transfer").export(connection, loop, file)
     click.echo(f"{count} decisions with rewards in {file}")
 
 
@@ -361,7 +361,7 @@ def import_(
     """
     with _opened(database) as connection:
         loop = _room("loops").named(connection, name)
-        count = _room("transfer").import_(connection, loop, file, action, reward, trials)
+        count = _room("log.transfer").import_(connection, loop, file, action, reward, trials)
     click.echo(f"{count} decisions of {file} are in the log of {name}")
 
 

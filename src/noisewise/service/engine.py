@@ -13,17 +13,19 @@ from threading import Thread
 
 import numpy as np
 
-from ..agent.reasons import reasons
-from . import loops, tokens, upkeep
-from .answers import Answer, Refused
+from ..agent.explanations.reasons import reasons
+from . import loops
 from .choices import Request, decide
-from .events import DecideBody, Decided, RewardBody, Rewarded, fingerprint
 from .learner import Learner, build, digest, saved
+from .log import upkeep
+from .log.events import DecideBody, Decided, RewardBody, Rewarded, fingerprint
+from .log.owners import RENEWED, Owner
+from .log.store import Connection, Store, Unavailable
+from .log.writer import Event, Writer
 from .loops import Settings
-from .owners import RENEWED, Owner
-from .store import Connection, Store, Unavailable
-from .tokens import Token
-from .writer import Event, Writer
+from .web import tokens
+from .web.answers import Answer, Refused
+from .web.tokens import Token
 
 NEARLY_IDLE = 0.05  # seconds between looks at the log
 EVERY_SECOND = 1.0

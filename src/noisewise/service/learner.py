@@ -11,14 +11,14 @@ from pathlib import Path
 
 import numpy as np
 
-from ..agent.action_features import Arms
+from ..agent.actions.action_features import Arms
 from ..agent.agent import Agent
 from ..bandits.self_tuned_ucb import SelfTunedUCB
 from ..protocols import Array
 from .choices import View
-from .events import DecisionRow, ExpireRow, RewardRow
+from .log.events import DecisionRow, ExpireRow, RewardRow
+from .log.store import Connection, Unavailable
 from .loops import Loop, Settings, arms_at
-from .store import Connection, Unavailable
 
 PAGE = 1000  # rows read at once
 SHARE = 0.1  # of the learner's time, at most, that goes into copies of the state

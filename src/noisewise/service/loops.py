@@ -12,9 +12,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from ..agent.action_features import Arms
+from ..agent.actions.action_features import Arms
 from ..agent.agent import Agent
-from .store import Connection, Doubled, Record
+from .log.store import Connection, Doubled, Record
 
 NAME = r"^[a-z0-9][a-z0-9-]{0,62}$"
 PENDING = 100_000  # decisions that the agent counts; rewards of older ones are learnt all the same

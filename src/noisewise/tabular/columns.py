@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from ..printing import count_of
+from ..support.printing import count_of
 from .choosing import Choice
 from .encoding import Encoding, Feature
 from .identifiers import why_identifier

@@ -8,9 +8,9 @@ from scipy.special import chdtrc
 
 from ..estimators.online_glm import OnlineGLM
 from ..estimators.summary import Summary
-from ..evaluation.players import NamedRows
+from ..evaluation.progressive.players import NamedRows
+from ..model import families
 from ..protocols import Array
-from ..regression import families
 
 MOST = 2000  # rows kept, at least half of them
 LEAST = 1e-12  # variance of a label

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..printing import clean
 from ..protocols import Array
+from ..support.printing import clean
 from .survey import floats
 
 

@@ -14,14 +14,14 @@ from tqdm import tqdm
 from ..estimators.online_glm import OnlineGLM
 from ..estimators.summary import Summary
 from ..estimators.width import warning
-from ..evaluation.players import EstimatorPlayer
-from ..evaluation.result import Evaluation
-from ..evaluation.running_mean import RunningMean
-from ..evaluation.textbook import NAMES, Textbook
-from ..evaluation.validation import Validation
-from ..printing import clean, count_of
+from ..evaluation.progressive.players import EstimatorPlayer
+from ..evaluation.progressive.result import Evaluation
+from ..evaluation.progressive.running_mean import RunningMean
+from ..evaluation.progressive.textbook import NAMES, Textbook
+from ..evaluation.progressive.validation import Validation
 from ..protocols import Array
-from ..shell_words import in_shell_words
+from ..support.printing import clean, count_of
+from ..support.shell_words import in_shell_words
 from .choosing import Choice, Options, choose
 from .columns import Use, encode, without_identifiers
 from .diagnostics import KeptRows, Residuals

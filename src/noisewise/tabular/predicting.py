@@ -15,10 +15,10 @@ import pandas as pd
 from pandas.api import types
 
 from ..estimators.online_glm import LYING, OUTSIDE, WHY_OUTSIDE, OnlineGLM
-from ..evaluation.players import NamedRows
-from ..printing import count_of
+from ..evaluation.progressive.players import NamedRows
 from ..protocols import Array
-from ..shell_words import in_shell_words
+from ..support.printing import count_of
+from ..support.shell_words import in_shell_words
 from . import saving
 from .choosing import require_names
 from .encoding import Encoding

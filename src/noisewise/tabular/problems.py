@@ -3,7 +3,7 @@
 import math
 
 from ..estimators.curved_model import LARGEST_OFFSET
-from ..printing import count_of
+from ..support.printing import count_of
 from .choosing import Choice
 from .survey import MOST_LEVELS, Column
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pandas as pd
 from pandas.api.types import is_object_dtype, is_string_dtype
 
-from ..files import require_regular
-from ..partitions.reading import parquet, require_once
+from ..partitions.partition_rows import parquet, require_once
 from ..partitions.sources import SUFFIXES, files_in
+from ..storage.files import require_regular
 
 CHUNK, CELLS = 50_000, 4_000_000  # rows, and cells, of a chunk
 SEPARATORS = ",;\t"

@@ -8,10 +8,10 @@ import hashlib
 import json
 from pathlib import Path
 
-from .. import files
-from ..archive import load as load_model
-from ..archive import save as save_model
 from ..estimators.online_glm import OnlineGLM
+from ..storage import files
+from ..storage.archive import load as load_model
+from ..storage.archive import save as save_model
 from .encoding import Encoding, Feature
 
 MODEL, COLUMNS, PAGE = "model.npz", "columns.json", "index.html"

@@ -12,9 +12,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..glm import GLM
 from ..inputs import column, numbers, positive
-from ..links import LINKS
+from ..model.glm import GLM
+from ..model.links import LINKS
 from ..protocols import Array
 
 

@@ -15,9 +15,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..glm import GLM
 from ..inputs import column, dimension, integer, positive, probability
-from ..noise import Bounded, Likelihood, Noise
+from ..model.glm import GLM
+from ..model.noise import Bounded, Likelihood, Noise
 from ..protocols import Array
 from .radii import growth_bound, noise_scale
 from .regret import largest_leverage

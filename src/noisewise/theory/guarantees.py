@@ -12,9 +12,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..glm import GLM
 from ..inputs import column, dimension, features, integer, numbers, positive, probability
-from ..linalg import minimax_directions, scaled_spectrum
+from ..model.glm import GLM
+from ..numerics.linalg import minimax_directions, scaled_spectrum
 from ..protocols import Array
 from .regret import design_terms
 

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..glm import GLM
 from ..inputs import column, features, numbers
-from ..printing import OneLine
+from ..model.glm import GLM
 from ..protocols import Array
+from ..support.printing import OneLine
 from .regret import design_terms, largest_leverage
 
 

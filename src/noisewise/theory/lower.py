@@ -7,9 +7,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import linalg
-from ..bessel import PRIORS, bessel_zero
 from ..inputs import dimension, features, integer, numbers, one_of, positive
+from ..numerics import linalg
+from ..numerics.bessel import PRIORS, bessel_zero
 
 
 def lower_bound(

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from .. import linalg
+from ..numerics import linalg
 from ..protocols import Array
 
 PRECISION = 10.0  # of the mixture, in rows

@@ -13,12 +13,12 @@ import warnings
 
 import numpy as np
 
-from .. import linalg
 from ..confidence import Ellipsoid
-from ..glm import GLM
 from ..inputs import shown
-from ..links import Family
-from ..noise import Bounded, Likelihood, Noise, SubGaussian
+from ..model.glm import GLM
+from ..model.links import Family
+from ..model.noise import Bounded, Likelihood, Noise, SubGaussian
+from ..numerics import linalg
 from ..protocols import Array
 
 RADII = ("adaptive", "played", "self-normalised", "freedman", "printed")

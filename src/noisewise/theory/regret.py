@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import linalg
-from ..glm import GLM
 from ..inputs import column, features, numbers, positive
+from ..model.glm import GLM
+from ..numerics import linalg
 from ..protocols import Array, BanditRounds
 
 

@@ -1,0 +1,1 @@
+"""What an agent chooses from, and how it draws."""

@@ -1,0 +1,1 @@
+"""Groups of decisions compared: the verbs `gain` and `compare`."""

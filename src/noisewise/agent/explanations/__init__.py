@@ -1,0 +1,1 @@
+"""Why an agent chose, and whether it is well."""

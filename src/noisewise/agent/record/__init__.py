@@ -1,0 +1,1 @@
+"""Decisions written down, and past ones read."""

@@ -1,0 +1,1 @@
+"""Rewards as an agent is given them, until they are learnt."""

@@ -1,0 +1,1 @@
+"""Rewards with a link, or of a known family."""

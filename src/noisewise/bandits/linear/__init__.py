@@ -1,0 +1,1 @@
+"""Linear rewards: policies on weighted ridge regression."""

@@ -1,0 +1,1 @@
+"""Optimism over FTRL: `MORUCB` and `FTRLUCB`."""

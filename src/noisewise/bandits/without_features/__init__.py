@@ -1,0 +1,1 @@
+"""Arms without features, and no learning at all."""

@@ -1,0 +1,1 @@
+"""What policies are worth, from a log of another's decisions."""

@@ -1,0 +1,1 @@
+"""How well models predict rows before they learn them."""

@@ -1,0 +1,1 @@
+"""Players, data and figures of the studies."""

@@ -1,0 +1,1 @@
+"""One module per study: ``cells``, ``data``, ``plot``, ``holds``, ``numbers``."""

@@ -1,0 +1,1 @@
+"""Rows of learners with a link: `FTRL`, and `RidgeMixture` on one history."""

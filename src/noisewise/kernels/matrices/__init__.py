@@ -1,0 +1,1 @@
+"""Small matrices, vectors and elementary functions."""

@@ -1,0 +1,1 @@
+"""Learners that tune themselves: rows of numbers, and of several classes."""

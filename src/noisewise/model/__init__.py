@@ -1,0 +1,1 @@
+"""What is assumed: a generalised linear model, its link, its noise, its labels."""

@@ -1,0 +1,1 @@
+"""Linear algebra on one thread of BLAS, and special functions."""

@@ -1,0 +1,1 @@
+"""Regressors of the literature, one file each."""

@@ -1,0 +1,1 @@
+"""FTRL: follow the regularised leader, exactly or with a certified gap."""

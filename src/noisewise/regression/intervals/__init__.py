@@ -1,0 +1,1 @@
+"""Intervals of coefficients, means and new labels."""

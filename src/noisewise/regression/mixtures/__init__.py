@@ -1,0 +1,1 @@
+"""Shares, counts, signs and classes: mixtures over ridges, nothing to tune."""

@@ -1,0 +1,1 @@
+"""Linear regression without tuning parameters."""

@@ -1,0 +1,1 @@
+"""The log: the tables, the one writer, and who numbers rows."""

@@ -1,0 +1,1 @@
+"""Routes, the page, and who may do what."""

@@ -1,0 +1,1 @@
+"""What every room needs that is not mathematics: interpreter, threads, printing, versions."""
