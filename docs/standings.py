@@ -28,7 +28,11 @@ class LeftOut(Written):
 
     def text(self):
         """Write the paragraph."""
-        return import_module("noisewise.bandits").__doc__.partition("\n\n")[2]
+        return (
+            import_module("noisewise.bandits")
+            .__doc__.partition("\n\n")[2]
+            .partition("\n\nFiles\n")[0]
+        )
 
 
 class Field(Written):

@@ -6,8 +6,8 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -16,6 +16,7 @@ from places import ROOT
 import noisewise
 from noisewise.kernels.compiling import cache
 
+SOURCE = ROOT / "src/noisewise"
 TESTED = "studies", "data", "serve", "postgres", "dev"
 HEAVY = {"numba", "pandas", "matplotlib", "sklearn", "pyarrow", "joblib"}
 
@@ -111,13 +112,56 @@ def test_what_numba_does_not_document_is_used_in_three_files():
     assert sum(len(path.read_text().splitlines()) for path in found) <= 300
 
 
-@pytest.mark.parametrize("room", ["engine", "kernels"])
-def test_a_room_lists_its_files(room):
-    package = import_module(f"noisewise.{room}")
-    listed = re.findall(r"^    (\w+) +\S", package.__doc__, re.MULTILINE)
-    assert sorted(listed) == sorted(
-        each.stem for each in Path(package.__file__).parent.glob("[!_]*.py")
-    )
+def folders():
+    """Return every folder of the package that holds modules, the package itself first."""
+    return sorted(path.parent for path in SOURCE.rglob("__init__.py"))
+
+
+def modules(folder):
+    return {path.stem for path in folder.glob("*.py")} - {"__init__"}
+
+
+@pytest.mark.parametrize(
+    "folder", folders()[1:], ids=lambda path: path.relative_to(SOURCE).as_posix()
+)
+def test_a_folder_lists_its_files_and_folders(folder):
+    words = ast.get_docstring(ast.parse((folder / "__init__.py").read_text()), clean=False)
+    listed = re.findall(r"^    (\w+/?) +\S", words.partition("\nFiles\n")[2], re.MULTILINE)
+    inner = {f"{path.name}/" for path in folders() if path.parent == folder}
+    assert sorted(listed) == sorted(modules(folder) | inner)
+
+
+def test_folders_are_small_and_of_two_levels_and_their_files_have_names_of_their_own():
+    assert len(modules(SOURCE)) <= 8
+    names = Counter()
+    for folder in folders():
+        assert len(folder.relative_to(SOURCE).parts) <= 2, folder
+        assert len(modules(folder)) <= 16, folder
+        names.update(modules(folder))
+    studies = modules(SOURCE / "experiments" / "studies")  # a study has the name of what it studies
+    assert {name for name, count in names.items() if count > 1} <= studies
+
+
+def test_tests_lie_in_folders_of_the_names_of_those_they_test():
+    known = {path.relative_to(SOURCE).as_posix() for path in folders()}
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        home = path.parent.relative_to(ROOT / "tests").as_posix()
+        assert home == "package" or home in known, path
+
+
+def test_there_are_at_most_ten_layers_and_every_room_is_in_one():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    (contract,) = settings["tool"]["importlinter"]["contracts"]
+    assert len(contract["layers"]) <= 10
+    assert contract["exhaustive"]
+
+
+def test_the_architecture_is_one_screen_and_names_every_room():
+    lines = (ROOT / "ARCHITECTURE.md").read_text().splitlines()
+    assert len(lines) <= 120
+    assert max(map(len, lines)) <= 120
+    rooms = {f"{path.name}/" for path in folders() if path.parent == SOURCE}
+    assert {line.split("`")[1] for line in lines if re.match(r"\| `\w+/` ", line)} == rooms
 
 
 def test_lowest_versions_promised_are_those_tested():

@@ -1,4 +1,8 @@
-"""The estimators behind the interfaces of other libraries, which are imported on first use."""
+"""The estimators behind the interfaces of other libraries, which are imported on first use.
+
+Files
+    river  the estimators as river's models
+"""
 
 from ..support.lazy import importer, listed
 

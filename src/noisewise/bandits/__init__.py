@@ -11,6 +11,17 @@ looks at no reward. Its theorem was not seen; with the constants that the code o
 (2024) has for it (25 and 150), the warm-up of a logistic model with 10 features and norms of 1
 takes millions of rounds, and its authors' own code has smaller ones, set by hand. `OFUGLB` has its
 regret, and `GLBOMD` costs less per round.
+
+Files
+    optimistic/             Optimism over FTRL: `MORUCB` and `FTRLUCB`
+    linear/                 Linear rewards: policies on weighted ridge regression
+    glm/                    Rewards with a link, or of a known family
+    without_features/       Arms without features, and no learning at all
+    checked_policy          what most policies share: arms and rewards checked first
+    arms                    what policies see, checked, and the rule for ties
+    self_tuned_ucb          `SelfTunedUCB`, the default agent's policy
+    self_tuned_ucb_state    what it knows
+    self_tuned_diagnostics  what it can say of it
 """
 
 from ..support.lazy import importer, listed

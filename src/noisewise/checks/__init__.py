@@ -4,6 +4,14 @@ Each check is a small function that raises `AssertionError` with a sentence. `yi
 those that apply to an object; `check_link`, `check_regressor`, `check_policy` and
 `check_environment` run them all. A class that does not promise something names the check in a
 tuple ``not_promised``.
+
+Files
+    comparison            names of checks, and how two results are compared
+    link_contract         the checks of a link
+    regressor_contract    the checks of a regressor
+    policy_contract       the checks of a policy
+    environment_contract  the checks of an environment
+    finding               a user's object by MODULE:NAME
 """
 
 from collections.abc import Iterator

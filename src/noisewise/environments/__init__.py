@@ -1,4 +1,16 @@
-"""Worlds: features, parameters, noise and labels, drawn first and played later."""
+"""Worlds: features, parameters, noise and labels, drawn first and played later.
+
+Files
+    features       where rows come from
+    parameters     where the true parameter comes from
+    scales         how noise varies from round to round
+    draws          noise as it is drawn
+    streams        worlds of a generalised linear model: labels, `Stream`
+    hard           the worlds of the lower bounds
+    adversary      the minimax adversary of online least squares
+    bandit_worlds  bandit worlds, those with a name in `WORLDS`
+    practical      what practice breaks: late rewards, wrong sds, drift
+"""
 
 from .adversary import Adversary as Adversary
 from .bandit_worlds import WORLDS as WORLDS

@@ -1,4 +1,20 @@
-"""Studies: one module each with ``cells``, ``data``, ``plot``, ``holds`` and ``numbers``."""
+"""Studies: one module each with ``cells``, ``data``, ``plot``, ``holds`` and ``numbers``.
+
+Files
+    studies/      One module per study: ``cells``, ``data``, ``plot``, ``holds``, ``numbers``
+    ingredients/  Players, data and figures of the studies
+    runner        a run: what is missing, computed, summarised
+    workers       processes that end with their parent
+    cluster       batches on Dask
+    parts         finished batches and their checksums
+    tables        a study's table, written and summarised by chunks
+    moments       means over trials that add up
+    digest        a digest of rounded tables
+    verdicts      claims judged, with what was measured
+    checkpoints   when a run is looked at
+    plotting      figures that are the same from the same numbers
+    gallery       the loop of practical worlds, for a policy or an agent
+"""
 
 from typing import Any
 

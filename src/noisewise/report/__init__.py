@@ -1,4 +1,13 @@
-"""The page over all studies of a folder: one file, nothing fetched from outside."""
+"""The page over all studies of a folder: one file, nothing fetched from outside.
+
+Files
+    figures       SVG reduced to lines and shapes
+    summaries     summaries of studies, checked before they are shown
+    fit           the page of a model of a file
+    fit_pictures  its pictures
+    sentences     its sentences, computed from the fit
+    values        the page of `noisewise evaluate`
+"""
 
 import html
 import math

@@ -1,4 +1,16 @@
-"""The theory as functions: regret, its upper and lower bounds, radii, and the lemmas' two sides."""
+"""The theory as functions: regret, its upper and lower bounds, radii, and the lemmas' two sides.
+
+Files
+    regret      regret of played scores or arms, cumulative
+    bounds      upper bounds on FTRL's regret: printed, repaired, sharp, in the mean
+    lower       lower bounds: what no learner can beat
+    radii       radii of confidence ellipsoids
+    mixtures    normal and t mixtures: intervals at one time and at all
+    betting     bounds on means at all times, by betting
+    guarantees  what the other regressors guarantee
+    lemmas      each lemma as two measurable sides
+    bandits     certificate and bounds of optimism
+"""
 
 from . import bandits as bandits
 from . import betting as betting
