@@ -14,7 +14,7 @@ from scipy import sparse
 import noisewise as nw
 from noisewise.estimators import width
 from noisewise.estimators.hashing import hashed_rows
-from noisewise.kernels.self_tuning import self_tuned_rounds as self_tuned
+from noisewise.kernels.self_tuning import self_tuned_rounds
 from noisewise.kernels.self_tuning.self_tuned_numbers import WIDE as FEATURES
 from noisewise.kernels.self_tuning.self_tuned_numbers import Moments
 from noisewise.regression.self_tuned import wide_ridge
@@ -194,7 +194,7 @@ def interrupt_after(seconds, function):
 
 def test_an_interrupted_update_is_whole_or_says_so(monkeypatch):
     x, y, _ = table("dense", 1500, 600)
-    model, learn, calls = nw.OnlineGLM().partial_fit(x[:2], y[:2]), self_tuned.learn, []
+    model, learn, calls = nw.OnlineGLM().partial_fit(x[:2], y[:2]), self_tuned_rounds.learn, []
 
     def second(*args):
         calls.append(args)
@@ -202,7 +202,7 @@ def test_an_interrupted_update_is_whole_or_says_so(monkeypatch):
             raise KeyboardInterrupt
         return learn(*args)
 
-    monkeypatch.setattr(self_tuned, "learn", second)
+    monkeypatch.setattr(self_tuned_rounds, "learn", second)
     with pytest.raises(KeyboardInterrupt):
         model.update(x[2:], y[2:])
     with pytest.raises(ValueError, match="interrupted half-way"):
@@ -214,11 +214,11 @@ def test_a_call_returns_after_a_bounded_piece_of_work():
     x, y, w = table("dense", 3000, 200)
     state = nw.SelfTuned().start(200)
     nw.SelfTuned().update(state, x[:1000], y[:1000])
-    done = self_tuned.learn(
+    done = self_tuned_rounds.learn(
         state.numbers, state.moments, state.experts, state.gram, state.moment, state.inverse,
         state.theta, 0.0, 1, 0, x[1000:], y[1000:], w[1000:], np.empty(2000),
     )  # fmt: skip
-    assert 0 < done <= 1 + self_tuned.BUDGET / 200**2
+    assert 0 < done <= 1 + self_tuned_rounds.BUDGET / 200**2
     assert state.count == 1000 + done
 
 

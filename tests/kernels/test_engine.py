@@ -6,8 +6,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from noisewise.kernels.glm import history_passes as passes
-from noisewise.kernels.glm import learner_rounds as learner
+from noisewise.kernels.glm import history_passes, learner_rounds
 from noisewise.kernels.glm.numbers import Learners, start
 from noisewise.model.families import FAMILIES, model
 
@@ -40,7 +39,7 @@ class History:
 
     def learn(self, last, again=False):
         scores = np.empty((len(self.memory), last - self.n))
-        learner.learn(
+        learner_rounds.learn(
             self.memory, self.x, self.labels, self.curvature, self.n, last, scores, again
         )  # fmt: skip
         self.n = last
@@ -123,7 +122,7 @@ def test_the_gap_is_proved_with_a_penalty_for_each_feature(family, n, d):
     learners.learn(n)
     close = History(family, x, y, w, penalty)
     close.learn(n)
-    close.call(passes.solve, True)
+    close.call(history_passes.solve, True)
     for e in range(2):
         theta = minimiser(family, x, y, w, penalty[e], close.learners.theta[e])
         assert np.abs(x @ theta).max() < FAMILIES[family].score_bound
@@ -154,7 +153,7 @@ def test_other_penalties_are_as_if_they_had_been_there_from_the_start(calibrated
     fresh.learn(200)
     moved.learn(200)
     for each in (moved, fresh):
-        each.call(passes.solve, True)
+        each.call(history_passes.solve, True)
     for name in ("longest", "count", "value"):
         np.testing.assert_allclose(moved.s[name], fresh.s[name], rtol=1e-8)
     unit = moved.learners.unit
@@ -172,7 +171,7 @@ def test_stretched_rows_are_as_if_they_had_been_so_from_the_start(factor):
     fresh = History("poisson", stretched, y, w, penalty)
     moved.learn(150)
     moved.x[:] = stretched
-    moved.call(passes.stretch, e, factor)
+    moved.call(history_passes.stretch, e, factor)
     for i in range(2):
         product = moved.learners.inverse(i) @ moved.hessian(i)
         np.testing.assert_allclose(product, np.eye(14), atol=1e-6)
@@ -180,7 +179,7 @@ def test_stretched_rows_are_as_if_they_had_been_so_from_the_start(factor):
     moved.learn(200)
     fresh.learn(200)
     for each in (moved, fresh):
-        each.call(passes.solve, True)
+        each.call(history_passes.solve, True)
     np.testing.assert_allclose(moved.learners.theta, fresh.learners.theta, atol=1e-6)
     np.testing.assert_allclose(moved.s["value"], fresh.s["value"], rtol=1e-9)
 

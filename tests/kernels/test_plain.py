@@ -12,7 +12,7 @@ from numba import float64, njit, types
 from noisewise.kernels.compiling import compile_options
 from noisewise.kernels.glm.layout import padded
 from noisewise.kernels.matrices import vectors
-from noisewise.kernels.policies import arm_forms as arms
+from noisewise.kernels.policies import arm_forms
 
 compiled = pytest.mark.skipif(not compile_options.COMPILED, reason="nothing is compiled")
 SIZES = (1, 3, 4, 5, 8, 11, 17)
@@ -139,7 +139,7 @@ def test_quadratic_forms_are_those_of_numpy(count):
         rng = np.random.default_rng(d)
         x, root = rng.normal(size=(count, d)), rng.normal(size=(d, d))
         P, found = root @ root.T, np.full(count, np.nan)
-        arms.forms_of(x, P, found)
+        arm_forms.forms_of(x, P, found)
         np.testing.assert_allclose(found, ((x @ P) * x).sum(axis=1), 1e-11, 1e-11)
 
 

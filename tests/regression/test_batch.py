@@ -17,8 +17,7 @@ from noisewise.kernels.self_tuning.self_tuned_numbers import (
     by_name,
 )
 from noisewise.model.families import FAMILIES
-from noisewise.regression.mixtures import batch_mixture
-from noisewise.regression.mixtures import stream_replay as replay
+from noisewise.regression.mixtures import batch_mixture, stream_replay
 from noisewise.regression.mixtures.ridge_mixture import GRID, PRIOR
 from noisewise.regression.self_tuned.batch_linear import batch_state
 
@@ -368,11 +367,11 @@ def test_the_loss_as_played_is_that_of_a_stream(family):
         stream.partial_fit(x[first:last], y[first:last])
         if first:
             model.partial_fit(x[first:last], y[first:last])
-        later = replay.played(model.method_, model.state_)
+        later = stream_replay.played(model.method_, model.state_)
         assert later() == pytest.approx(stream.state_.loss, rel=1e-9)
         asked, first = asked or later, last
-    assert asked() == replay.played(model.method_, model.state_)() - (later() - asked())
-    again = replay.played(model.method_, model.refit().state_)
+    assert asked() == stream_replay.played(model.method_, model.state_)() - (later() - asked())
+    again = stream_replay.played(model.method_, model.refit().state_)
     assert "_replay" not in vars(model.state_)
     assert again() == pytest.approx(stream.state_.loss, rel=1e-9)
     assert model.state_.loss == pytest.approx(0, abs=1e-12)

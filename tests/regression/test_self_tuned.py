@@ -11,7 +11,7 @@ import pytest
 from instances import close
 
 import noisewise as nw
-from noisewise.kernels.self_tuning import self_tuned_rounds as self_tuned
+from noisewise.kernels.self_tuning import self_tuned_rounds
 from noisewise.kernels.self_tuning.self_tuned_numbers import ExpertNumbers, Moments
 
 GRID = 10.0 ** np.arange(-3, 4.25, 0.5)
@@ -281,7 +281,7 @@ def test_an_interrupted_update_is_refused_afterwards(monkeypatch):
 
     method = nw.SelfTuned()
     state = method.start(2)
-    monkeypatch.setattr(self_tuned, "learn", interrupted)
+    monkeypatch.setattr(self_tuned_rounds, "learn", interrupted)
     with pytest.raises(KeyboardInterrupt):
         method.update(state, [1.0, 2.0], 1.0)
     with pytest.raises(ValueError, match="interrupted half-way"):

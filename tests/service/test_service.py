@@ -18,8 +18,7 @@ from noisewise.service.engine import Engine
 from noisewise.service.log import upkeep
 from noisewise.service.log.owners import Fenced, Owner
 from noisewise.service.log.store import Connection, Store, file_system, refuse_network_share
-from noisewise.service.web import loop_facts as reading
-from noisewise.service.web import tokens
+from noisewise.service.web import loop_facts, tokens
 from noisewise.service.web.api import application
 from noisewise.service.web.limits import Limits
 
@@ -153,7 +152,7 @@ def test_a_field_that_would_not_count_is_refused_by_name(service):
     assert held["code"] == "invalid"
     assert held["message"].startswith("context has 'colour', which this loop would not use")
     assert "age, country" in held["message"]
-    found = {each.name: each for each in reading.health(service.engine.find("shop"))}
+    found = {each.name: each for each in loop_facts.health(service.engine.find("shop"))}
     assert found["refused contexts"].value == 1
     body = {"name": "b", "settings": {**SHOP, "interactions": None}}
     status, held = service.ask("POST", "/v1/loops", body)
@@ -548,7 +547,7 @@ def test_reading(service):
 def test_the_gain_is_that_of_the_log(service):
     """Means by group from the rows, and as `reading.gain` has them; a restart changes nothing."""
     service.create(holdout=0.4, explore=0)
-    assert reading.gain(service.engine.find("shop"))["difference"] is None
+    assert loop_facts.gain(service.engine.find("shop"))["difference"] is None
     played(service, 60)
     service.learnt(len(rows_of(service.database, "shop")))
     groups, values = {}, {"holdout": [], "agent": []}
@@ -560,12 +559,12 @@ def test_the_gain_is_that_of_the_log(service):
             values[groups[event]].append(held["value"])
     for event in [*service.engine.find("shop").agent.pending]:  # else later ones do not count yet
         service.engine.find("shop").agent.forget(event)
-    found = reading.gain(service.engine.find("shop"))
+    found = loop_facts.gain(service.engine.find("shop"))
     assert found["agent"] == pytest.approx(np.mean(values["agent"]))
     assert found["baseline"] == pytest.approx(np.mean(values["holdout"]))
     assert found["counts"]["decisions"] == [len(values["agent"]), len(values["holdout"])]
     assert found["lower"] < found["difference"] < found["upper"]
-    assert {each.name for each in reading.health(service.engine.find("shop"))} > {"restarts"}
+    assert {each.name for each in loop_facts.health(service.engine.find("shop"))} > {"restarts"}
 
 
 def test_subjects_are_compared_where_there_are_some(service):
@@ -576,7 +575,7 @@ def test_subjects_are_compared_where_there_are_some(service):
         service.reward(f"e{i}", i % 2)
     version = len(rows_of(service.database, "shop"))
     digest = service.learnt(version)
-    assert reading.gain(service.engine.find("shop"))["counts"]["subjects"]
+    assert loop_facts.gain(service.engine.find("shop"))["counts"]["subjects"]
     assert replayed(service.database, "shop") == (version, digest)
 
 

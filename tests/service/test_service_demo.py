@@ -12,7 +12,7 @@ from noisewise.service import demo
 from noisewise.service.engine import Engine
 from noisewise.service.log.store import Store
 from noisewise.service.loops import Settings
-from noisewise.service.web import loop_facts as reading
+from noisewise.service.web import loop_facts
 from noisewise.service.web.api import application
 from noisewise.service.web.limits import Limits
 
@@ -62,7 +62,7 @@ def test_after_twenty_thousand_decisions_the_truth_is_in_the_interval(tmp_path):
     learner = engine.find(demo.LOOP)
     wait_until(lambda: learner.version == 40_000, 60)
     truth = np.mean(visitors.more)
-    careful, shown = (reading.gain(learner, delta) for delta in (1e-4, 0.05))
+    careful, shown = (loop_facts.gain(learner, delta) for delta in (1e-4, 0.05))
     running.stop()
     assert truth > 0.1
     assert sum(shown["counts"]["decisions"]) == 20_000

@@ -15,8 +15,7 @@ import pytest
 from serving import context, rows_of, wait_until
 from test_service import Service
 
-from noisewise.service.web import charts, sections, tokens
-from noisewise.service.web import loop_facts as reading
+from noisewise.service.web import charts, loop_facts, sections, tokens
 from noisewise.service.web.page import Page
 from noisewise.service.web.recent import WINDOWS, Recent
 from noisewise.support.printing import count_of
@@ -124,7 +123,7 @@ def test_the_sentence_is_right(service, settings, reward, verdict, words):
     """
     service.create(holdout=0.5, context={}, **settings)
     played(service, 300, lambda action: reward.get(action, 0.0), given=lambda i: {})
-    found = reading.gain(service.engine.find("shop"))
+    found = loop_facts.gain(service.engine.find("shop"))
     assert found["verdict"] == verdict
     assert words in found["sentence"]
     held = {"better": found["lower"] > 0, "worse": found["upper"] < 0}
@@ -278,7 +277,7 @@ def test_a_slow_comparison_is_made_seldom(service, monkeypatch):
             pass
 
     recent = Recent(service.engine.find("shop"))
-    monkeypatch.setattr(reading, "gain", gain)
+    monkeypatch.setattr(loop_facts, "gain", gain)
     for row in range(4):
         recent.refresh(service.engine.store)
         recent.refresh(service.engine.store)
@@ -299,7 +298,7 @@ def test_effects_are_those_that_explain_gives(service):
     learner = service.engine.find("shop")
     learner.publish()
     contexts = [tuple(given(i).values()) for i in range(300)]
-    found = reading.effects(learner, contexts, ["offer", "nothing"])
+    found = loop_facts.effects(learner, contexts, ["offer", "nothing"])
     assert found["context"]["country"] == "de"
     assert found["context"]["age"] == np.median([each[0] for each in contexts])
     for row in found["means"]:
@@ -313,8 +312,8 @@ def test_effects_are_those_that_explain_gives(service):
     assert row["change"] == pytest.approx(row["estimate"] - row["usual"])
     sizes = [abs(each["change"]) for each in found["changes"]]
     assert sizes == sorted(sizes, reverse=True)
-    assert reading.effects(learner, [], ["offer"]) is None
-    (told,) = reading.collisions(learner.loop.settings.arms.context, contexts)
+    assert loop_facts.effects(learner, [], ["offer"]) is None
+    (told,) = loop_facts.collisions(learner.loop.settings.arms.context, contexts)
     assert told.name == "collisions of page"
     assert told.value >= 0.5  # four words in three columns
 
@@ -322,25 +321,25 @@ def test_effects_are_those_that_explain_gives(service):
 def test_why_names_the_reason():
     ranking = [["a", 0.2, 0.0, 0.9, 1.0], ["b", 0.3, 0.2, 0.4, 0.0], ["c", None, None, None, 0.0]]
     held = {"chosen": ["a"], "group": "agent", "top": None, "ranking": ranking}
-    assert reading._why(held) == (
+    assert loop_facts._why(held) == (
         "'a' was played: estimated 0.2, less than 'b' with 0.3, but uncertain enough to be worth "
         "trying."
     )
-    assert "highest estimate, 0.2" in reading._why({**held, "ranking": ranking[:1]})
+    assert "highest estimate, 0.2" in loop_facts._why({**held, "ranking": ranking[:1]})
     tied = [ranking[1], ["d", 0.3, 0.0, 0.9, 0.0]]
-    assert "no other had a higher estimate than 0.3" in reading._why({**held, "ranking": tied})
-    assert "nothing was known" in reading._why({**held, "ranking": ranking[2:]})
+    assert "no other had a higher estimate than 0.3" in loop_facts._why({**held, "ranking": tied})
+    assert "nothing was known" in loop_facts._why({**held, "ranking": ranking[2:]})
     for group, words in (("explore", "at random"), ("holdout", "baseline"), ("import", "imported")):
-        assert words in reading._why({**held, "group": group})
+        assert words in loop_facts._why({**held, "group": group})
     both = {**held, "chosen": ["a", "b"], "top": 2}
-    assert reading._why(both).startswith("'a' and 'b' were played: their sums")
+    assert loop_facts._why(both).startswith("'a' and 'b' were played: their sums")
 
 
 def test_refused_contexts_are_counted(service):
     service.create()
     for _ in range(3):
         service.ask("POST", "/v1/loops/shop/decide", {"context": {"age": 1.0}})
-    found = {each.name: each for each in reading.health(service.engine.find("shop"))}
+    found = {each.name: each for each in loop_facts.health(service.engine.find("shop"))}
     assert found["refused contexts"].value == 3
     assert "422" in found["refused contexts"].advice
 

@@ -130,11 +130,11 @@ class SafeMixture(OneLine):
 
     def learn(self, raw: Array, y: Array, w: Array) -> Array:
         """Return the prediction of each row before its label; ``raw`` has a row a learner."""
-        from ..kernels.self_tuning import safe_mixture_rounds as safe_mixture
+        from ..kernels.self_tuning import safe_mixture_rounds
 
         y, w = (each if ready(each) else as_contiguous(each) for each in (y, w))
         out = np.empty(len(y))
-        safe_mixture.learn(KINDS[self.kind], self.numbers, self.experts, raw, y, w, out)
+        safe_mixture_rounds.learn(KINDS[self.kind], self.numbers, self.experts, raw, y, w, out)
         return out
 
     def predict(self, raw: Array) -> Array:

@@ -6,7 +6,7 @@ from instances import learnt, sphere
 
 import noisewise as nw
 from noisewise import environments as env
-from noisewise.bandits.linear import linear_state as ridge
+from noisewise.bandits.linear import linear_state
 from noisewise.theory import bandit_regret
 
 RNG = np.random.default_rng
@@ -18,11 +18,11 @@ RNG = np.random.default_rng
 @pytest.mark.parametrize("count", [5, 199, 3001])
 def test_the_inverse_of_a_linear_state_keeps_its_accuracy(small, heavy, count):
     """Against a QR factor of the rows, which never squares them: to 1e-9 in the norm of V."""
-    rng, state = RNG(0), ridge.start(5, small)
+    rng, state = RNG(0), linear_state.start(5, small)
     x, w = sphere(rng, count, 5), heavy ** rng.uniform(size=count)
     w[0] = heavy
     for row, weight in zip(x, w, strict=True):
-        ridge.learn(state, row, 1.0, weight)
+        linear_state.learn(state, row, 1.0, weight)
     rows = np.vstack([np.sqrt(w)[:, None] * x, np.sqrt(2 * small) * np.eye(5)])
     R = np.linalg.qr(rows[np.argsort(-np.linalg.norm(rows, axis=1))], mode="r")
     np.testing.assert_allclose(R @ state.inverse @ R.T, np.eye(5), atol=1e-9)

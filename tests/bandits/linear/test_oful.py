@@ -5,7 +5,7 @@ import pytest
 from instances import learnt, small, sphere
 
 import noisewise as nw
-from noisewise.bandits.linear import linear_state as ridge
+from noisewise.bandits.linear import linear_state
 from noisewise.theory import radii
 
 RNG = np.random.default_rng
@@ -13,10 +13,10 @@ RNG = np.random.default_rng
 
 def test_ridge_state_equals_the_matrices_written_out():
     """Across two renewals of the factor: inverse, estimate and log det to 1e-10."""
-    rng, state = RNG(0), ridge.start(4, 0.3)
+    rng, state = RNG(0), linear_state.start(4, 0.3)
     x, y, w = sphere(rng, 450, 4), rng.normal(size=450), rng.uniform(0.1, 100, size=450)
     for row in zip(x, y, w, strict=True):
-        ridge.learn(state, *row)
+        linear_state.learn(state, *row)
     V = 0.6 * np.eye(4) + x.T @ (w[:, None] * x)
     np.testing.assert_allclose(state.V, V, rtol=1e-12, atol=1e-10)
     np.testing.assert_allclose(state.inverse @ V, np.eye(4), atol=1e-10)
@@ -155,7 +155,7 @@ def test_weighted_oful_plus_keeps_its_norm_invariant():
     state = policy.start(3)
     for x in sphere(rng, 100, 3):
         sigma = rng.choice([0.0, 0.1, 0.8])
-        width = ridge.widths(state, x[None])[0]
+        width = linear_state.widths(state, x[None])[0]
         sd = policy.effective_sd(state, x, sigma)
         assert sd >= max(sigma, 0.01)
         assert (width / sd) ** 2 <= width * np.sqrt(3) / 0.8 * (1 + 1e-12)

@@ -5,7 +5,7 @@ import pytest
 from instances import sphere
 
 import noisewise as nw
-from noisewise.bandits.linear import linear_state as ridge
+from noisewise.bandits.linear import linear_state
 
 RNG = np.random.default_rng
 
@@ -71,7 +71,7 @@ def test_save_drops_arms_that_are_surely_worse():
     state = policy.start(2)
     for _ in range(200):
         for arm, reward in (([1.0, 0.0], 1.0), ([0.0, 1.0], -1.0)):
-            ridge.learn(state.layers[0], np.array(arm), reward, 0.25)
+            linear_state.learn(state.layers[0], np.array(arm), reward, 0.25)
     state.changed[0] = 1
     assert policy.select(state, [[0.0, 1.0], [0.9, 0.0]], RNG(0)) == 1  # the other is wider
     assert policy.select(state, [[0.0, 1.0], [0.0, 0.9]], RNG(0)) == 0
@@ -81,7 +81,7 @@ def narrowed(policy, arms_and_means, level=1, times=4000):
     """A state whose layer of that level knows the means of unit vectors well."""
     state = policy.start(2)
     for arm, mean in arms_and_means:
-        ridge.learn(state.layers[level - 1], np.array(arm), mean, float(times))
+        linear_state.learn(state.layers[level - 1], np.array(arm), mean, float(times))
     return state
 
 
@@ -101,7 +101,7 @@ def test_save_plays_the_widest_arm_and_its_practical_form_the_most_promising():
     for practical, best in ((False, 1), (True, 0)):
         policy = nw.SAVE(radius_scale=0.0, practical=practical)
         state = policy.start(2)
-        ridge.learn(state.layers[0], np.array([1.0, 0.0]), 100.0, 0.01)
+        linear_state.learn(state.layers[0], np.array([1.0, 0.0]), 100.0, 0.01)
         assert policy.select(state, np.eye(2), RNG(0)) == best
 
 
@@ -111,7 +111,9 @@ def test_save_takes_the_largest_upper_bound_once_all_arms_are_known():
     assert policy.depth == 2
     state = narrowed(policy, [([1.0, 0.0], 0.5), ([0.0, 1.0], 0.4)])
     assert policy.select(state, [[0.0, 1.0], [0.9, 0.0]], RNG(0)) == 1
-    ridge.learn(state.layers[0], np.array([1.0, 0.0]), 0.4, 1e9)  # means 0.4, the first known best
+    linear_state.learn(
+        state.layers[0], np.array([1.0, 0.0]), 0.4, 1e9
+    )  # means 0.4, the first known best
     assert policy.select(state, [[1.0, 0.0], [0.0, 1.0]], RNG(0)) == 1
 
 
@@ -119,7 +121,7 @@ def test_save_calls_an_arm_wide_above_its_level_only():
     """|x| = 1/4 has width 1/2 in a fresh layer 1: layer 2 is asked, and learns the reward."""
     policy = nw.SAVE(radius_scale=0.0, practical=True)
     state = policy.start(2)
-    ridge.learn(state.layers[1], np.array([0.0, 1.0]), 100.0, 0.01)
+    linear_state.learn(state.layers[1], np.array([0.0, 1.0]), 100.0, 0.01)
     assert policy.select(state, [[0.25, 0.0], [0.0, 0.2]], RNG(0)) == 1
     policy.update(state, [0.25, 0.0], 1.0)
     assert [layer.count for layer in state.layers[:3]] == [0, 2, 0]
@@ -132,7 +134,7 @@ def test_residuals_count_from_where_two_to_the_level_reaches_64_roots():
     sets = policy.confidence(state)
     assert [each.radius for each in sets] == [2.0 ** (1 - level) for level in range(1, 16)]
     for level in (7, 8):
-        ridge.learn(state.layers[level - 1], np.array([1.0, 0.0]), 0.0)  # no residual
+        linear_state.learn(state.layers[level - 1], np.array([1.0, 0.0]), 0.0)  # no residual
         state.changed[level - 1] = 1
     q, late = np.log(4 * 15 / 0.05), np.log(16 * 15 / 0.05)
     assert 128 < 64 * np.sqrt(late) < 256

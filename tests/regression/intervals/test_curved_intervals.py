@@ -18,7 +18,7 @@ from noisewise.regression.intervals import (
     maximum_likelihood,
     new_labels,
 )
-from noisewise.regression.mixtures import stream_replay as replay
+from noisewise.regression.mixtures import stream_replay
 from noisewise.theory.mixtures import GRID
 
 RNG = np.random.default_rng
@@ -105,7 +105,7 @@ def test_rows_are_those_that_were_learnt(family):
     w = RNG(5).uniform(0.5, 3, 700)
     mixture, state = learn(family, x[:300], y[:300], w[:300])
     mixture.update(state, x[300:], y[300:], w[300:])
-    got = replay.kept_rows(mixture, state)
+    got = stream_replay.kept_rows(mixture, state)
     size = np.abs(x - x[0]).max(axis=0)
     assert np.abs((got[0] - (x - x[0])) / size).max() < 1e-13
     assert got[1] == pytest.approx(y, rel=1e-14)

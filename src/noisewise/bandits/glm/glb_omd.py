@@ -15,7 +15,7 @@ from ...protocols import Array
 from ...storage.states import check_fields
 from ...support.printing import OneLine
 from ..arms import compiled
-from ..linear import linear_state as ridge
+from ..linear import linear_state
 from ..linear.linear_state import LinearState
 from .likelihood import LikelihoodOptimism
 
@@ -171,7 +171,7 @@ class GLBOMD(LikelihoodOptimism[GLBOMDState]):
         """Make the state of a fresh learner."""
         d = dimension(dim)
         lam = self.prescribed(d) if self.ridge is None else self.ridge
-        return GLBOMDState(np.zeros(d), ridge.start(d, lam))
+        return GLBOMDState(np.zeros(d), linear_state.start(d, lam))
 
     def check_state(self, state: GLBOMDState) -> None:
         """Raise unless the state has the ridge of the policy, for which there is a radius."""
@@ -204,7 +204,7 @@ class GLBOMD(LikelihoodOptimism[GLBOMDState]):
         g = self.effective_dispersion(state, x, sigma)
         step = self._linear if self.loss == "linear" else self._exact
         theta = step(state, x, y, g)
-        ridge.learn(state.design, x, 0.0, float(self.glm.slope(x @ theta)) / g)
+        linear_state.learn(state.design, x, 0.0, float(self.glm.slope(x @ theta)) / g)
         state.theta = theta
 
     def _linear(self, state: GLBOMDState, x: Array, y: float, g: float) -> Array:

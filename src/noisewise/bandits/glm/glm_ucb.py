@@ -18,7 +18,7 @@ from ...regression.ftrl.state import FTRLState
 from ...storage.states import check_fields
 from ...support.printing import OneLine
 from ..checked_policy import CheckedPolicy, IndexPolicy, check_optimism
-from ..linear import linear_state as ridge
+from ..linear import linear_state
 from ..linear.linear_state import LinearState
 
 
@@ -79,13 +79,13 @@ class EstimateAndDesign(CheckedPolicy[State]):
 
     def start(self, dim: int) -> GLMUCBState:
         """Make the state of a fresh learner."""
-        return GLMUCBState(self.ftrl.start(dim), ridge.start(dim, self.ridge))
+        return GLMUCBState(self.ftrl.start(dim), linear_state.start(dim, self.ridge))
 
     def learn(self, state: State, x: Array, y: float, sigma: float) -> None:
         """Learn a checked reward; all weigh the same."""
-        ridge.refuse_overflow(x, y, 1.0)
+        linear_state.refuse_overflow(x, y, 1.0)
         self.ftrl.update(state.estimate, x, y)
-        ridge.learn(state.design, x, 0.0)
+        linear_state.learn(state.design, x, 0.0)
 
 
 @dataclass(frozen=True)
@@ -144,5 +144,5 @@ class GLMUCB(EstimateAndDesign[GLMUCBState], IndexPolicy[GLMUCBState]):
 
     def index(self, state: GLMUCBState, x: Array) -> Array:
         """Return the index of every arm, an upper bound of its mean."""
-        wide = ridge.widths(state.design, x)
+        wide = linear_state.widths(state.design, x)
         return np.asarray(self.glm.mean(matmul(x, state.theta)) + self.radius(state) * wide)

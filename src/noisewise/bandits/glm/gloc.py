@@ -13,7 +13,7 @@ from ...numerics.blas import matmul
 from ...protocols import Array
 from ...regression.classics.newton_step import NewtonStep, NewtonStepState
 from ...storage.states import NONNEGATIVE, check_fields
-from ..linear import linear_state as ridge
+from ..linear import linear_state
 from ..linear.linear_policy import LinearUCB
 from ..linear.linear_state import LinearState
 
@@ -99,7 +99,7 @@ class GLOC(LinearUCB[GLOCState]):
     def start(self, dim: int) -> GLOCState:
         """Make the state of a fresh learner."""
         first = self.glm.min_slope * self.ridge * self.glm.parameter_bound**2
-        fresh = ridge.start(dim, self.ridge)
+        fresh = linear_state.start(dim, self.ridge)
         return GLOCState(**vars(fresh), learner=self.learner.start(dim), regret=first)
 
     def radius(self, state: GLOCState, scale: float = 1.0) -> float:
@@ -111,9 +111,9 @@ class GLOC(LinearUCB[GLOCState]):
     def learn(self, state: GLOCState, x: Array, y: float, sigma: float) -> None:
         """Learn a checked reward; all weigh the same."""
         z = float(x @ state.learner.theta)
-        ridge.refuse_overflow(x, z, 1.0)
+        linear_state.refuse_overflow(x, z, 1.0)
         residual = float(self.learner.update(state.learner, x, y)) - y
-        ridge.learn(state, x, z)
+        linear_state.learn(state, x, z)
         h = max(float(matmul(x, state.inverse) @ x), 0.0)
         state.regret += residual * residual * h / (2 * self.glm.min_slope)
         state.squares += z * z

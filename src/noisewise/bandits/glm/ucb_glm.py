@@ -16,7 +16,7 @@ from ...numerics.blas import matmul
 from ...protocols import Array
 from ...storage.states import FLAG, check_fields
 from ..arms import candidates, first_best
-from ..linear import linear_state as ridge
+from ..linear import linear_state
 from .glm_ucb import EstimateAndDesign, GLMUCBState
 
 
@@ -105,7 +105,7 @@ class UCBGLM(EstimateAndDesign[UCBGLMState]):
 
     def start(self, dim: int) -> UCBGLMState:
         """Make the state of a fresh learner."""
-        return UCBGLMState(self.ftrl.start(dim), ridge.start(dim, self.ridge))
+        return UCBGLMState(self.ftrl.start(dim), linear_state.start(dim, self.ridge))
 
     def radius(self, state: UCBGLMState) -> float:
         """Return alpha times ``radius_scale``, the same in all rounds."""
@@ -122,7 +122,7 @@ class UCBGLM(EstimateAndDesign[UCBGLMState]):
             generator(rng)
             return int(rng.integers(len(x)))
         return first_best(
-            matmul(x, state.theta) + self.radius(state) * ridge.widths(state.design, x)
+            matmul(x, state.theta) + self.radius(state) * linear_state.widths(state.design, x)
         )
 
     def learn(self, state: UCBGLMState, x: Array, y: float, sigma: float) -> None:

@@ -14,7 +14,7 @@ from ...numerics.blas import one_thread
 from ...protocols import Array
 from ...regression.history import History
 from ...storage.states import check_fields
-from . import linear_state as ridge
+from . import linear_state
 from .linear_policy import LinearUCB
 from .linear_state import LinearState
 
@@ -129,7 +129,7 @@ class AdaOFUL(LinearUCB[AdaOFULState]):
 
     def start(self, dim: int) -> AdaOFULState:
         """Make the state of a fresh learner."""
-        fresh = ridge.start(dim, self.ridge)
+        fresh = linear_state.start(dim, self.ridge)
         d, rows = fresh.dim, History.start(fresh.dim)
         return AdaOFULState(**vars(fresh), rows=rows, estimate=np.zeros(d))
 
@@ -154,7 +154,7 @@ class AdaOFUL(LinearUCB[AdaOFULState]):
         """Learn a checked reward; its influence on the estimate is bounded."""
         width = linalg.norm(x, state.inverse)
         sd = self.effective_sd(state.dim, width, sigma)
-        ridge.learn(state, x, y, sd**-2.0)
+        linear_state.learn(state, x, y, sd**-2.0)
         if width:  # the loss of x = 0 is constant
             tau = self.threshold_scale * self.threshold(state.dim) * math.hypot(1, sd / width)
             state.rows.extend(x[None] / sd, np.array([[tau], [y / sd]]))

@@ -14,7 +14,7 @@ from ...numerics.blas import matmul
 from ...protocols import Array
 from ..arms import candidates, first_best, spreads
 from ..checked_policy import check_optimism
-from . import linear_state as ridge
+from . import linear_state
 from .linear_policy import ConfidenceBounds, VarianceWeighted
 from .linear_state import LinearState
 
@@ -97,7 +97,7 @@ class IDS(VarianceWeighted[LinearState], ConfidenceBounds[LinearState]):
 
     def gains(self, state: LinearState, x: Array, sigma: Array) -> Array:
         """Return I, the information in a reward of each arm."""
-        w2 = ridge.widths(state, x) ** 2
+        w2 = linear_state.widths(state, x) ** 2
         rho2 = np.maximum(sigma, self.noise_floor) ** 2
         if self.information == "full":
             return np.asarray(0.5 * np.log1p(w2 / rho2))

@@ -10,7 +10,7 @@ from ...confidence import Ellipsoid
 from ...inputs import coerce_positive
 from ...protocols import Array
 from ..checked_policy import CheckedPolicy, IndexPolicy, check_optimism
-from . import linear_state as ridge
+from . import linear_state
 from .linear_state import LinearState
 
 State = TypeVar("State", bound=LinearState)
@@ -23,11 +23,11 @@ class LinearPolicy(CheckedPolicy[State]):
 
     def start(self, dim: int) -> LinearState:
         """Make the state of a fresh learner."""
-        return ridge.start(dim, self.ridge)
+        return linear_state.start(dim, self.ridge)
 
     def learn(self, state: State, x: Array, y: float, sigma: float) -> None:
         """Learn a checked reward of arm ``x``."""
-        ridge.learn(state, x, y)
+        linear_state.learn(state, x, y)
 
 
 class VarianceWeighted(LinearPolicy[State]):
@@ -37,7 +37,7 @@ class VarianceWeighted(LinearPolicy[State]):
 
     def learn(self, state: State, x: Array, y: float, sigma: float) -> None:
         """Learn a checked reward of arm ``x``."""
-        ridge.learn(state, x, y, max(sigma, self.noise_floor) ** -2.0)
+        linear_state.learn(state, x, y, max(sigma, self.noise_floor) ** -2.0)
 
 
 class ConfidenceBounds(LinearPolicy[State]):
@@ -52,7 +52,7 @@ class ConfidenceBounds(LinearPolicy[State]):
 
     def upper(self, state: State, x: Array) -> Array:
         """Return the upper bound of every arm."""
-        return ridge.upper_bounds(state, x, self.radius(state, self.radius_scale))
+        return linear_state.upper_bounds(state, x, self.radius(state, self.radius_scale))
 
     def radius(self, state: State, scale: float = 1.0) -> float:
         """Return the radius, its noise part times ``scale``."""

@@ -10,7 +10,7 @@ from ...inputs import coerce_positive
 from ...numerics import linalg
 from ...protocols import Array
 from ...storage.states import NONNEGATIVE, check_fields
-from . import linear_state as ridge
+from . import linear_state
 from .linear_policy import LinearUCB
 from .linear_state import LinearState
 
@@ -81,7 +81,7 @@ class LOSAN(LinearUCB[LOSANState]):
 
     def start(self, dim: int) -> LOSANState:
         """Make the state of a fresh learner."""
-        return LOSANState(**vars(ridge.start(dim, self.ridge)))
+        return LOSANState(**vars(linear_state.start(dim, self.ridge)))
 
     def radius(self, state: LOSANState, scale: float = 1.0) -> float:
         """Return the radius, its noise part times ``scale``."""
@@ -93,5 +93,5 @@ class LOSAN(LinearUCB[LOSANState]):
         width, residual = linalg.norm(x, state.inverse), y - float(x @ state.theta)
         w = max(width, 1.0) ** -2.0
         growth = w * width**2
-        ridge.learn(state, x, y, w)
+        linear_state.learn(state, x, y, w)
         state.excess += w * residual * residual * growth / (1 + growth)

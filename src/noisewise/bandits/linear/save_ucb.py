@@ -19,7 +19,7 @@ from ...storage.states import COUNT, check_array, check_fields, check_list
 from ...support.printing import OneLine
 from ..arms import candidates, first_best
 from ..checked_policy import CheckedPolicy, check_optimism
-from . import linear_state as ridge
+from . import linear_state
 from .linear_state import LinearState
 
 
@@ -131,7 +131,7 @@ class SAVE(CheckedPolicy[SAVEState]):
     def start(self, dim: int) -> SAVEState:
         """Make the state of a fresh learner."""
         L = self.depth
-        layers = [ridge.start(dim, 0.5 * 4.0**-level) for level in range(1, L + 1)]
+        layers = [linear_state.start(dim, 0.5 * 4.0**-level) for level in range(1, L + 1)]
         return SAVEState(layers, np.zeros(L), np.zeros(L, dtype=np.int64))
 
     def check_state(self, state: SAVEState) -> None:
@@ -146,7 +146,7 @@ class SAVE(CheckedPolicy[SAVEState]):
         x = candidates(arms, state.dim, self.longest_arm)
         left = np.arange(len(x))
         for level, layer in enumerate(state.layers, start=1):
-            width, mean = ridge.widths(layer, x[left]), matmul(x[left], layer.theta)
+            width, mean = linear_state.widths(layer, x[left]), matmul(x[left], layer.theta)
             beta = self.radius(state, level, self.radius_scale)
             upper, wide = mean + beta * width, width > 2.0**-level
             if wide.any():
@@ -159,7 +159,7 @@ class SAVE(CheckedPolicy[SAVEState]):
 
     def learn(self, state: SAVEState, x: Array, y: float, sigma: float) -> None:
         """Learn a checked reward in the first layer in which the arm is wide, if there is one."""
-        ridge.refuse_overflow(x, y, 1.0)
+        linear_state.refuse_overflow(x, y, 1.0)
         state.count += 1
         for i, layer in enumerate(state.layers):
             width, narrow = linalg.norm(x, layer.inverse), 2.0 ** -(i + 1)
@@ -167,7 +167,7 @@ class SAVE(CheckedPolicy[SAVEState]):
                 w = narrow / width
                 state.squares[i] += (w * y) ** 2
                 state.changed[i] = state.count
-                ridge.learn(layer, x, y, w * w)
+                linear_state.learn(layer, x, y, w * w)
                 return
 
     def variance(self, state: SAVEState, level: int) -> float:

@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from ...bandits.arms import candidates, first_best
 from ...bandits.checked_policy import CheckedPolicy
-from ...bandits.linear import linear_state as ridge
+from ...bandits.linear import linear_state
 from ...bandits.linear.linear_state import LinearState
 from ...environments.practical import Deliveries
 from ...numerics import linalg
@@ -48,7 +48,7 @@ class FixedSetting(CheckedPolicy[LinearState]):
 
     def start(self, dim: int) -> LinearState:
         """Return the posterior before the first reward."""
-        return ridge.start(dim, 0.5)
+        return linear_state.start(dim, 0.5)
 
     def select(
         self,
@@ -63,7 +63,9 @@ class FixedSetting(CheckedPolicy[LinearState]):
         if self.scale:
             theta = theta + self.scale * drawn_error(state, rng.standard_normal(state.dim))
         index = matmul(x, theta)
-        return first_best(index + self.width * ridge.widths(state, x) if self.width else index)
+        return first_best(
+            index + self.width * linear_state.widths(state, x) if self.width else index
+        )
 
     def learn(self, state: LinearState, x: Array, y: float, sigma: float) -> None:
         """Learn a checked reward: by a logistic model as the label whose linear fit is the mode."""
@@ -74,7 +76,7 @@ class FixedSetting(CheckedPolicy[LinearState]):
             p = expit(score + shift * form)
             w = max(float(w * p * (1 - p)), LEAST_SLOPE)
             y = score + shift * (1 + w * form) / w
-        ridge.learn(state, x, y, w)
+        linear_state.learn(state, x, y, w)
 
     def choices(self, drawn: Deliveries, rng: np.random.Generator) -> NDArray[np.int64]:
         """Return the arms played, (T,)."""

@@ -131,10 +131,10 @@ class MultinomialMixture(StandardisedMixture):
         return out
 
     def _shares(self, state: MultinomialState, z: Array) -> Array:
-        from ...kernels.self_tuning import multinomial_rounds as multinomial
+        from ...kernels.self_tuning import multinomial_rounds
 
         out = np.empty((len(z), self.classes))
-        multinomial.predict(
+        multinomial_rounds.predict(
             state.scaled(z), state.theta, state.log_priors, state.losses, state.heaviest, out
         )
         return out
@@ -168,7 +168,7 @@ class MultinomialMixture(StandardisedMixture):
 
     def _learn(self, state: MultinomialState, x: Array, y: Array, w: Array) -> Array:
         """Learn rows of positive weight; return their probabilities before."""
-        from ...kernels.self_tuning import multinomial_rounds as multinomial
+        from ...kernels.self_tuning import multinomial_rounds
 
         if not state.count and self.fit_intercept:
             state.shift = x[0].copy()
@@ -187,7 +187,7 @@ class MultinomialMixture(StandardisedMixture):
             end = done + 1 + int(np.argmax(stop)) if stop.any() else end
             part = slice(done, end)
             state.history.append(z[part], y[part], w[part])
-            multinomial.learn(
+            multinomial_rounds.learn(
                 state.scaled(z[part]), labels[part], w[part], state.theta, state.inverse,
                 state.log_priors, state.losses, state.heaviest, out[part],
             )  # fmt: skip

@@ -185,20 +185,20 @@ class RidgeMixtureState(OneLine):
 
     def learn(self, z: Array, y: Array, w: Array) -> Array:
         """Let learners learn rows; return the score that each gave to a row before."""
-        from ...kernels.glm import learner_rounds as learner
+        from ...kernels.glm import learner_rounds
 
         first, scores = self.history.count, np.empty((len(self.ridges), len(z)))
         self.history.append(self.coordinates(z), y, w)
-        self._run(learner.learn, first, first + len(z), scores, False)
+        self._run(learner_rounds.learn, first, first + len(z), scores, False)
         return scores
 
     def rebuild(self, theta: Array) -> None:
         """Let learners go on from these coefficients, after scales or coordinates have changed."""
-        from ...kernels.glm import learner_rounds as learner
+        from ...kernels.glm import learner_rounds
 
         n, scores = self.history.count, np.empty((len(self.ridges), 0))
         self.learners.move(theta, self.learner_units)
-        self._run(learner.learn, n, n, scores, True)
+        self._run(learner_rounds.learn, n, n, scores, True)
 
     def rescale(self, variance: Array) -> None:
         """Scale the features by other variances, but where these are 0."""
@@ -208,17 +208,17 @@ class RidgeMixtureState(OneLine):
 
     def stretch(self, direction: Array, factor: float) -> None:
         """Let learners go on after their rows were multiplied by a factor along a unit vector."""
-        from ...kernels.glm import history_passes as passes
+        from ...kernels.glm import history_passes
 
         e = np.zeros(self.history.x.shape[1])
         e[: len(direction)] = direction
-        self._run(passes.stretch, self.history.count, e, factor)
+        self._run(history_passes.stretch, self.history.count, e, factor)
 
     def solve(self) -> None:
         """Drive the gaps to rounding error."""
-        from ...kernels.glm import history_passes as passes
+        from ...kernels.glm import history_passes
 
-        self._run(passes.solve, self.history.count, True)
+        self._run(history_passes.solve, self.history.count, True)
 
     def _run(self, kernel: Callable[..., None], *arguments: object) -> None:
         """Call a kernel on the learners; of many columns so that an interrupt is heard."""

@@ -257,10 +257,10 @@ class SelfTuned:
 
     def _predict(self, state: SelfTunedState, x: Array) -> Array:
         """Return the mean at each row; one that moves many of many features takes a factor."""
-        from ...kernels.self_tuning import self_tuned_rounds as self_tuned
+        from ...kernels.self_tuning import self_tuned_rounds
 
         def go_on(start: int, x: Array, out: Array, moments: Array, theta: Array) -> int:
-            return self_tuned.predict(
+            return self_tuned_rounds.predict(
                 state.numbers, moments, state.experts, state.gram, state.moment, state.inverse,
                 theta, self._fixed, self.clip, start, x, out,
             )  # fmt: skip
@@ -280,7 +280,7 @@ class SelfTuned:
         self, state: SelfTunedState, x: ArrayLike, y: ArrayLike, weight: ArrayLike = 1.0
     ) -> FloatOrArray:
         """Learn the rows in order; return the mean predicted for each before its label."""
-        from ...kernels.self_tuning import self_tuned_rounds as self_tuned
+        from ...kernels.self_tuning import self_tuned_rounds
 
         x, y, w, single = rows(x, y, weight, state.dim)
         x = x if ready(x) else as_contiguous(x)
@@ -288,7 +288,7 @@ class SelfTuned:
             y, w = as_contiguous(y), as_contiguous(w)
         means, done, wide = np.empty(len(x)), 0, state.dim > WIDE
         while done < len(x):
-            done = self_tuned.learn(
+            done = self_tuned_rounds.learn(
                 state.numbers, state.moments, state.experts, state.gram, state.moment,
                 state.inverse, state.theta, self._fixed, self.clip, done, x, y, w, means,
             )  # fmt: skip

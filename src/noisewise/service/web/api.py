@@ -22,8 +22,7 @@ from ..learner import Learner
 from ..log.events import DecideBody, Identity, RewardBody, Rewarded
 from ..log.writer import Event
 from ..loops import Name, Settings, Strict, dumped
-from . import loop_facts as reading
-from . import page
+from . import loop_facts, page
 from .answers import Answer, Failure, Refused, answer_errors, refusal, refusing
 from .limits import Allowance, Gate, Limits
 from .meter import Meter
@@ -230,7 +229,7 @@ def _loops(app: FastAPI, engine: Engine) -> None:
     admin = [needs("admin")]
 
     def known(name: str, status: int = 200) -> JSONResponse:
-        return JSONResponse(reading.loop_state(engine, engine.find(name)), status)
+        return JSONResponse(loop_facts.loop_state(engine, engine.find(name)), status)
 
     @app.post("/v1/loops", status_code=201, dependencies=admin)
     def create(body: NewLoop) -> Response:
@@ -288,12 +287,12 @@ def _reads(app: FastAPI, engine: Engine) -> None:
     def every() -> JSONResponse:
         """List the loops."""
         learners = sorted(engine.learners.items())
-        return JSONResponse([reading.loop_state(engine, each) for _, each in learners])
+        return JSONResponse([loop_facts.loop_state(engine, each) for _, each in learners])
 
     @app.get("/v1/loops/{loop}", dependencies=read)
     def one(learner: This, digest: bool = False) -> JSONResponse:
         """Return settings and state of a loop; with ``digest`` a hash of all that was learnt."""
-        return JSONResponse(reading.loop_state(engine, learner, digest))
+        return JSONResponse(loop_facts.loop_state(engine, learner, digest))
 
     @app.get("/v1/loops/{loop}/events", dependencies=read)
     def events(
@@ -302,7 +301,7 @@ def _reads(app: FastAPI, engine: Engine) -> None:
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> JSONResponse:
         """Return rows of the log with a number above ``after``, in order."""
-        return JSONResponse(reading.recent_events(engine, learner, after, limit))
+        return JSONResponse(loop_facts.recent_events(engine, learner, after, limit))
 
     @app.get("/v1/loops/{loop}/explain", dependencies=read)
     def explain(learner: This, event_id: Identity | None = None) -> JSONResponse:
@@ -312,10 +311,10 @@ def _reads(app: FastAPI, engine: Engine) -> None:
         than the baseline with an interval that holds at all times, and what is odd.
         """
         if event_id is None:
-            state, health = reading.loop_state(engine, learner), reading.health(learner)
-            more = {"gain": reading.gain(learner), "health": [each._asdict() for each in health]}
+            state, health = loop_facts.loop_state(engine, learner), loop_facts.health(learner)
+            more = {"gain": loop_facts.gain(learner), "health": [each._asdict() for each in health]}
             return JSONResponse(state | more)
-        found = reading.decisions(engine, learner, [event_id])
+        found = loop_facts.decisions(engine, learner, [event_id])
         if not found:
             raise Refused(404, "there is no such decision", "event_id", "unknown_event")
         return JSONResponse(found[0])

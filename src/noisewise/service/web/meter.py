@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..engine import Engine
-from . import loop_facts as reading
+from . import loop_facts
 
 LATENCIES = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 
@@ -40,7 +40,7 @@ class Meter:
             lines.append(f'noisewise_decide_seconds_bucket{{le="{most}"}} {sofar}')
         lines += [f"noisewise_decide_seconds_sum {self.total}",
                   f"noisewise_decide_seconds_count {sofar}"]  # fmt: skip
-        states = [reading.loop_state(engine, each) for each in [*engine.learners.values()]]
+        states = [loop_facts.loop_state(engine, each) for each in [*engine.learners.values()]]
         for what in ("learnt", "pending", "version", "restarts", "refused"):
             lines.append(f"# TYPE noisewise_{what} gauge")
             lines += [f'noisewise_{what}{{loop="{each["name"]}"}} {each[what]}' for each in states]

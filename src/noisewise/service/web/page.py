@@ -19,8 +19,7 @@ from ...support.printing import clean, count_of
 from ..engine import Engine
 from ..learner import Learner
 from ..log.store import Unavailable
-from . import charts, sections
-from . import loop_facts as reading
+from . import charts, loop_facts, sections
 from .meter import LATENCIES, Meter
 from .recent import WINDOWS, Recent
 
@@ -125,7 +124,7 @@ class Page:
             recent = self.seen(learner)
             hour = recent.window("1h", now)
             found.append({
-                "state": reading.loop_state(self.engine, learner), "gain": recent.gain,
+                "state": loop_facts.loop_state(self.engine, learner), "gain": recent.gain,
                 "decisions": sum(bucket.decisions for _, bucket in hour),
                 "rewards": sum(bucket.rewards for _, bucket in hour),
                 "odd": sum(bool(each.advice) for each in self.health(recent)),
@@ -142,9 +141,9 @@ class Page:
         )
         advice = "Raise reward_wait." if late > 0.05 * count else ""
         found = [
-            *reading.health(recent.learner),
+            *loop_facts.health(recent.learner),
             Finding("late rewards", late, said if late else "No reward came too late.", advice),
-            *reading.collisions(recent.learner.arms.context or (), [*recent.contexts]),
+            *loop_facts.collisions(recent.learner.arms.context or (), [*recent.contexts]),
         ]
         return sorted(found, key=lambda each: not each.advice)
 
@@ -156,14 +155,14 @@ class Page:
         window, last = recent.window(over, now), [*reversed(recent.events)]
         names = sections.most_played(window, learner.arms.actions)
         return {
-            "name": name, "state": reading.loop_state(self.engine, learner),
+            "name": name, "state": loop_facts.loop_state(self.engine, learner),
             "settings": settings.model_dump(), "base": base, "gain": recent.gain,
             "curve": sections.curve(recent, now), "spans": SPANS, "over": over,
             "traffic": sections.traffic(window, over), "widths": sections.widths(window, over),
             "shares": sections.shares(window, over, names),
-            "effects": sections.effects(reading.effects(learner, [*recent.contexts], names)),
+            "effects": sections.effects(loop_facts.effects(learner, [*recent.contexts], names)),
             "health": self.health(recent),
-            "decisions": reading.decisions(self.engine, learner, last) if last else [],
+            "decisions": loop_facts.decisions(self.engine, learner, last) if last else [],
             "latency": sections.latency(LATENCIES, self.meter.seconds),
             "example": sections.example(settings.context),
         }  # fmt: skip

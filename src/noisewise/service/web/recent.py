@@ -12,7 +12,7 @@ from ...agent.actions.context_fields import Value
 from ..learner import NUMBERED, Learner
 from ..log.events import DecisionRow, RewardRow
 from ..log.store import Store
-from . import loop_facts as reading
+from . import loop_facts
 
 WINDOWS = {"10m": (600, 10), "1h": (3600, 60), "1d": (86_400, 1800), "30d": (2_592_000, 43_200)}
 MOST = 50_000  # rows of the log that are read when a process starts
@@ -70,8 +70,8 @@ class Recent:
         self.buckets: dict[str, dict[int, Bucket]] = {name: {} for name in WINDOWS}
         self.contexts: deque[tuple[Value, ...]] = deque(maxlen=CONTEXTS)
         self.events: deque[str] = deque(maxlen=DECISIONS)
-        self.gains: list[tuple[float, reading.Gain]] = []
-        self.gain: reading.Gain | None = None
+        self.gains: list[tuple[float, loop_facts.Gain]] = []
+        self.gain: loop_facts.Gain | None = None
         self._every, self._imported = 2.0, ""
         self._compared, self._due, self._cost = -1, 0.0, 0.0
 
@@ -115,14 +115,14 @@ class Recent:
         """Compare with the holdout where rows are new; where that is slow, not too often."""
         version, began = self.learner.version, time.thread_time()
         if version != self._compared and now >= self._due:
-            self.gain, self._compared = reading.gain(self.learner), version
+            self.gain, self._compared = loop_facts.gain(self.learner), version
             before, self._cost = self._cost, time.thread_time() - began
             slow = min(before, self._cost) > SLOW  # the first one imports what it needs
             self._due = now + (self._cost / SHARE if slow else 0.0)
         if self.gain is not None and self.gain["difference"] is not None:
             self._keep(self.gain, now)
 
-    def _keep(self, gain: reading.Gain, now: float) -> None:
+    def _keep(self, gain: loop_facts.Gain, now: float) -> None:
         """Keep a point of the curve, unless the last one is as good; thin them when many."""
         if self.gains and now - self.gains[-1][0] < self._every:
             return
