@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...confidence import Ellipsoid
-from ...kernels.glm import adaptive_set
-from ...kernels.glm import layout as at
+from ...kernels.glm import adaptive_set, layout
 from ...kernels.glm.adaptive_set import chord
 from ...model.glm import GLM
 from ...numerics.blas import one_thread
@@ -43,9 +42,9 @@ class AnchoredNewton(CompiledSolver):
     def attend(self, glm: GLM, state: "FTRLState") -> None:
         """Empty the buffer, renew factor or anchor."""
         state.flush()
-        if state.head.due > at.FLUSH:
+        if state.head.due > layout.FLUSH:
             self._refresh(glm, state)
-        state.head.due = at.FINE
+        state.head.due = layout.FINE
 
     def rebuild(self, glm: GLM, state: "FTRLState") -> None:
         """Pass over the rows where the anchor is, and renew the factor."""
@@ -96,6 +95,6 @@ def _run(kernel: Callable[..., None], state: "FTRLState", *options: bool) -> Non
         kernel(array[None], h.x, h.labels, curvature, h.count, *options)
         return
     # the thread of an interrupted call goes on writing
-    array, curvature = at.align(array.copy()), curvature.copy()
+    array, curvature = layout.align(array.copy()), curvature.copy()
     interruptible(kernel)(array[None], h.x, h.labels, curvature, h.count, *options)
     state.array[:], h.curvature = array, curvature

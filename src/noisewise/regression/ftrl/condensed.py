@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...kernels.glm import layout as at
+from ...kernels.glm import layout
 from ...model.glm import GLM
 from ...numerics import linalg
 from ...numerics.blas import one_thread
@@ -101,7 +101,7 @@ def gap(state: "FTRLState") -> float:
     for. Infinite where M is not known and the estimate has moved.
     """
     h, theta, known = state.head, state.theta, state.condensed
-    if h.code == at.EXACT:
+    if h.code == layout.EXACT:
         moved = any((theta != each.centre).any() for each in known)
         return math.inf if moved else h.spread * h.gap
     anchor = state.views.anchor

@@ -28,7 +28,7 @@ from ...inputs import (
     weights,
     with_slack,
 )
-from ...kernels.glm import layout as at
+from ...kernels.glm import layout
 from ...kernels.glm.layout import Header
 from ...model.glm import GLM
 from ...model.noise import Noise
@@ -104,10 +104,10 @@ class FTRL:
     def start(self, dim: int) -> FTRLState:
         """Make the state of a fresh learner: estimate 0, exact."""
         d = dimension(dim)
-        glm, a = self.glm, at.allocate(d)
+        glm, a = self.glm, layout.allocate(d)
         h = Header(a)
         M = glm.self_concordance
-        h.dim, h.padded = d, at.padded(d)
+        h.dim, h.padded = d, layout.padded(d)
         h.code = code_for(glm, self.tolerance)
         h.bound = glm.score_bound
         h.limit = with_slack(glm.feature_bound) ** 2
@@ -118,7 +118,7 @@ class FTRL:
         h.ridge = h.smallest = 2 * (glm.ridge if self.ridge is None else self.ridge)
         if M is not None:
             h.concordance, h.third = M, glm.third_derivative
-        views = at.Views(a, d)
+        views = layout.Views(a, d)
         views.unit[:] = 1.0
         np.fill_diagonal(views.inverse, 1 / h.ridge)
         state = FTRLState(d, a, History.start(d, 1, self.aggregate), np.zeros((d, d)))

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...kernels.glm import adaptive_set
-from ...kernels.glm import layout as at
+from ...kernels.glm import adaptive_set, layout
 from ...kernels.glm.adaptive_set import EPS
 from ...model.glm import GLM
 from ...numerics import linalg
@@ -29,9 +28,9 @@ class LeastSquares(CompiledSolver):
         """Fold a full buffer, and every so many rows renew the factor too."""
         h, before = state.head, state.folded // RENEWAL
         _fold(state)
-        if h.due == at.FACTOR or state.folded // RENEWAL > before:
+        if h.due == layout.FACTOR or state.folded // RENEWAL > before:
             _refactor(state)
-        h.due = at.FINE
+        h.due = layout.FINE
 
     @one_thread
     def solve(self, glm: GLM, state: "FTRLState") -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ...kernels.glm import layout as at
+from ...kernels.glm import layout
 from ...kernels.glm.adaptive_set import EPS, chord
 from ...kernels.glm.certificate import (
     calibrate,
@@ -67,7 +67,7 @@ class OwnLinkNewton(RowSolver, AnchoredNewton):
         h.pending, h.step_norm = 0.0, math.sqrt(max(-float(v.gradient @ v.step), 0.0))
         certify(h, float(v.step @ v.step), chord)
         h.due = max(h.due, due)
-        if h.due != at.FINE:
+        if h.due != layout.FINE:
             self.attend(glm, state)
 
     @one_thread
@@ -81,12 +81,12 @@ class OwnLinkNewton(RowSolver, AnchoredNewton):
         self._renew(state, found)
         h.leverage = _largest_leverage(state, state.inverse())
         _restep(state)
-        if h.due != at.FINE:
+        if h.due != layout.FINE:
             self._refresh(glm, state)
 
     @one_thread
     def _refresh(self, glm: GLM, state: "FTRLState", exact: bool = False) -> None:
-        h, factor = state.head, exact or state.head.due == at.FACTOR
+        h, factor = state.head, exact or state.head.due == layout.FACTOR
         for attempt in range(200):
             value = h.value
             found, kept = self._move(glm, state)

@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike
 
 from ...confidence import Ellipsoid
 from ...inputs import as_contiguous
-from ...kernels.glm import adaptive_set
-from ...kernels.glm import layout as at
+from ...kernels.glm import adaptive_set, layout
 from ...model.glm import GLM
 from ...numerics import linalg
 from ...protocols import Array
@@ -35,10 +34,10 @@ Step = Callable[[ArrayLike, ArrayLike, Array, Array], float]  # label, weight, a
 def code_for(glm: GLM, tolerance: float) -> int:
     """Return the code of the solver that serves a model: that of its compiled link, or another."""
     if glm.linear:
-        return at.LINEAR
+        return layout.LINEAR
     if tolerance == 0 or glm.self_concordance is None or not glm.extend:
-        return at.EXACT
-    return at.OWN if glm.link.compiled is None else glm.link.compiled.code
+        return layout.EXACT
+    return layout.OWN if glm.link.compiled is None else glm.link.compiled.code
 
 
 class Prior(NamedTuple):
@@ -246,13 +245,13 @@ class CompiledSolver(Solver):
     ) -> Array:
         """Learn rows in the compiled loop."""
         h, run, done, out = state.head, self.kernels.run, 0, np.empty(len(y))
-        what = at.SCORES if scores else at.MEANS
+        what = layout.SCORES if scores else layout.MEANS
         x, y, w = as_contiguous(x).reshape(-1), as_contiguous(y), as_contiguous(w)
         if self.keeps_rows and not state.rows.merge:
             state.rows.reserve(state.count + len(y))
         while done < len(y):
             done = run(state.array, x, y, w, done, what, out)
-            if h.due != at.FINE:
+            if h.due != layout.FINE:
                 self.attend(glm, state)
         return out
 
@@ -272,7 +271,7 @@ class Session(Writing):
         super().__enter__()
         try:
             h = self.ftrl.head
-            if h.due != at.FINE or h.buffered == at.BUFFER:
+            if h.due != layout.FINE or h.buffered == layout.BUFFER:
                 self.ftrl.solver.attend(self.glm, self.ftrl)
         except BaseException:
             Owned.__exit__(self)
@@ -281,12 +280,12 @@ class Session(Writing):
     def _rebuild(self) -> None:
         self.ftrl.restore()
         self.ftrl.solver.rebuild(self.glm, self.ftrl)
-        self.ftrl.head.due = at.FINE
+        self.ftrl.head.due = layout.FINE
 
     def __exit__(self, *error: object) -> None:
         try:
             if error[0] is None:
-                self.ftrl.head.due = at.FINE
+                self.ftrl.head.due = layout.FINE
         finally:
             super().__exit__(*error)
 
