@@ -39,7 +39,7 @@ def _passes() -> ModuleType:
 class AnchoredNewton(CompiledSolver):
     """The solver of built-in curved links."""
 
-    def attend(self, glm: GLM, state: "FTRLState") -> None:
+    def handle_request(self, glm: GLM, state: "FTRLState") -> None:
         """Empty the buffer, renew factor or anchor."""
         state.flush()
         if state.head.due > layout.FLUSH:

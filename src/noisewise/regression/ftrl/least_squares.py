@@ -24,7 +24,7 @@ class LeastSquares(CompiledSolver):
 
     keeps_rows = False
 
-    def attend(self, glm: GLM, state: "FTRLState") -> None:
+    def handle_request(self, glm: GLM, state: "FTRLState") -> None:
         """Fold a full buffer, and every so many rows renew the factor too."""
         h, before = state.head, state.folded // RENEWAL
         _fold(state)

@@ -147,7 +147,7 @@ class ExactNewton(RowSolver):
         state.gram += np.outer(w * x, x)
         self._renew(glm, state)
 
-    def attend(self, glm: GLM, state: "FTRLState") -> None:
+    def handle_request(self, glm: GLM, state: "FTRLState") -> None:
         """Do nothing: each row is finished when it is learnt."""
 
     @one_thread

@@ -68,7 +68,7 @@ class OwnLinkNewton(RowSolver, AnchoredNewton):
         certify(h, float(v.step @ v.step), chord)
         h.due = max(h.due, due)
         if h.due != layout.FINE:
-            self.attend(glm, state)
+            self.handle_request(glm, state)
 
     @one_thread
     def rebuild(self, glm: GLM, state: "FTRLState") -> None:

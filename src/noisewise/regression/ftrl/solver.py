@@ -79,7 +79,7 @@ class Solver(ABC):
         """
 
     @abstractmethod
-    def attend(self, glm: GLM, state: "FTRLState") -> None:
+    def handle_request(self, glm: GLM, state: "FTRLState") -> None:
         """Do what is due."""
 
     @abstractmethod
@@ -252,7 +252,7 @@ class CompiledSolver(Solver):
         while done < len(y):
             done = run(state.array, x, y, w, done, what, out)
             if h.due != layout.FINE:
-                self.attend(glm, state)
+                self.handle_request(glm, state)
         return out
 
 
@@ -272,7 +272,7 @@ class Session(Writing):
         try:
             h = self.ftrl.head
             if h.due != layout.FINE or h.buffered == layout.BUFFER:
-                self.ftrl.solver.attend(self.glm, self.ftrl)
+                self.ftrl.solver.handle_request(self.glm, self.ftrl)
         except BaseException:
             Owned.__exit__(self)
             raise
