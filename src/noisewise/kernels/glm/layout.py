@@ -165,7 +165,7 @@ class Header(Numbers):
         """Return a header of its own, to be changed aside."""
         return Header(self.array[:HEADER].copy())
 
-    def become(self, other: "Header") -> None:
+    def copy_from(self, other: "Header") -> None:
         """Take all numbers of another in one step."""
         self.array[:HEADER] = other.array[:HEADER]
 

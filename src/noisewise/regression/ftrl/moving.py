@@ -18,7 +18,7 @@ def move_ridge(glm: GLM, state: FTRLState, ridge: float) -> None:
         fresh = state.copy()
         fresh.uniform = None
         fresh.solver.move_ridge(glm, fresh, new)
-        state.become(fresh)
+        state.copy_from(fresh)
 
 
 @one_thread
@@ -40,7 +40,7 @@ def reweigh(glm: GLM, state: FTRLState, factor: float) -> None:
         h.total, h.curved = c * h.total, c * h.curved
         solve(glm, fresh)
         h.played = c * played - 0.5 * fresh.theta @ v.gradient
-        state.become(fresh)
+        state.copy_from(fresh)
 
 
 @one_thread

@@ -142,7 +142,7 @@ class ExactNewton(RowSolver):
         h.played += w * (float(glm.potential(inside)) - y * inside)
         note_row(h, 0.0, w * y, glm.min_slope * w, 0.0, float(x @ x))
         note_label(h, y, w)
-        state.head.become(h)
+        state.head.copy_from(h)
         state.flush()
         state.gram += np.outer(w * x, x)
         self._renew(glm, state)

@@ -59,7 +59,7 @@ class OwnLinkNewton(RowSolver, AnchoredNewton):
         h.played += w * (float(glm.potential(inside)) - y * inside)
         h.value += w * (float(glm.potential(m)) - y * m)
         h.skew = h.concordance
-        state.head.become(h)
+        state.head.copy_from(h)
         h, due = state.head, h.due
         v.inverse[:] = P - np.outer(c / (1 + c * q) * k, k)
         v.step -= (r + c * float(x @ v.step)) / (1 + c * q) * k

@@ -143,7 +143,7 @@ class FTRLState(OneLine):
         """Return a state of its own that shares the history, for work that may be interrupted."""
         return dataclasses.replace(self, array=self.array.copy(), gram=self.gram.copy())
 
-    def become(self, other: "FTRLState") -> None:
+    def copy_from(self, other: "FTRLState") -> None:
         """Take the place of this state by another in one step."""
         vars(self).update({k: v for k, v in vars(other).items() if k != "_owner"})
 
