@@ -70,7 +70,7 @@ def test_the_layer_is_that_of_the_smallest_bound(as_printed):
     per = len(sets) // len(known)
     upper = np.array([arms @ e.centre + 0.3 * e.width(arms) for e in sets])
     if as_printed:  # its radii are of the number of all rewards
-        upper = policy.uppers(agent.state, arms)
+        upper = policy.upper_bounds(agent.state, arms)
     upper = upper.reshape(len(known), per, -1).min(axis=1)
     rows = agent.explain(arms)
     assert [row.layer for row in rows] == [known[i] for i in upper.argmin(axis=0)]

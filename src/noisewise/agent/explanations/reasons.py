@@ -223,7 +223,7 @@ def _layers(policy: AnyPolicy, state: object, x: Array) -> Array | None:
     """Return the layer behind each arm's index; -1 where all are empty."""
     if not (is_mor_ucb(policy) and is_optimism_state(state)):
         return None
-    bounds = policy.uppers(state, x)
+    bounds = policy.upper_bounds(state, x)
     if not np.isfinite(bounds).any():
         return np.full(len(x), -1)
     return np.asarray(bounds.argmin(axis=0))

@@ -48,9 +48,9 @@ class EllipsoidStack(OneLine):
         """
         if not np.isfinite(self.radii).any():
             return np.sqrt(np.einsum("ij,ij->i", x, x))
-        return np.asarray(self.uppers(x, scale).min(axis=0))
+        return np.asarray(self.upper_bounds(x, scale).min(axis=0))
 
-    def uppers(self, x: Array, scale: float = 1.0) -> Array:
+    def upper_bounds(self, x: Array, scale: float = 1.0) -> Array:
         """Return the upper bound by each ellipsoid (n, rows), infinite where it is not known."""
         bounds = np.full((len(self.radii), len(x)), np.inf)
         for i in np.flatnonzero(np.isfinite(self.radii)):

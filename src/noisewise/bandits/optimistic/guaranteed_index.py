@@ -110,9 +110,9 @@ class GuaranteedIndex:
         """Return the smallest upper bound on the score of every arm, the arms being checked."""
         return state.forms.upper(x, self.scale)
 
-    def uppers(self, state: OptimismState, x: Array) -> Array:
+    def upper_bounds(self, state: OptimismState, x: Array) -> Array:
         """Return the upper bound of every arm's score by each layer, infinite where it is empty."""
-        sets = state.forms.uppers(x, self.scale)
+        sets = state.forms.upper_bounds(x, self.scale)
         return np.asarray(sets.reshape(len(self.noises), self.ellipsoids, len(x)).min(axis=1))
 
     def choose(self, state: OptimismState, arms: Array) -> int:

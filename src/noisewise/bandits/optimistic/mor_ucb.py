@@ -157,9 +157,9 @@ class MORUCB(OptimisticPolicy):
         """What the index bounds: a score, or as published a mean."""
         return self.ranking.index_of
 
-    def uppers(self, state: OptimismState, x: Array) -> Array:
+    def upper_bounds(self, state: OptimismState, x: Array) -> Array:
         """Return the upper bound of every arm's score by each layer, infinite where it is empty."""
-        return self.ranking.uppers(state, x)
+        return self.ranking.upper_bounds(state, x)
 
 
 @dataclass(frozen=True)
@@ -190,9 +190,9 @@ class PrintedIndex(GuaranteedIndex):
         """Return the mean of the smallest upper bound of every arm."""
         if not self.noises:
             return np.zeros(len(x))
-        return np.asarray(self.glm.mean(self.uppers(state, x).min(axis=0)))
+        return np.asarray(self.glm.mean(self.upper_bounds(state, x).min(axis=0)))
 
-    def uppers(self, state: OptimismState, x: Array) -> Array:
+    def upper_bounds(self, state: OptimismState, x: Array) -> Array:
         """Return the upper bound of every arm's score by each layer."""
         bounds = np.empty((len(self.noises), len(x)))
         for place, centre in enumerate(state.forms.centres):
