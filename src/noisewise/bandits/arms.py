@@ -184,12 +184,13 @@ def best_first(index: Array, top: int, rng: np.random.Generator | None = None) -
     >>> best_first(np.array([0.0, 2.0, 1.0 - 1e-15, 1.0]), 3)
     array([1, 2, 3])
     """
+    first = np.empty(min(top, len(index)), dtype=np.intp)
+    if compiled().set_best(index, first):
+        return first
     order = np.argsort(-index, kind="stable")
     best = index[order]
     with np.errstate(invalid="ignore"):  # infinite indices
         tied = best[1:] >= best[:-1] - TIE * np.abs(best[:-1])
-    if not tied[:top].any():
-        return order[:top]
     level = np.concatenate([[0], np.cumsum(~tied)])
     among = order if rng is None else rng.permutation(len(index))
     return order[np.lexsort((among, level))[:top]]

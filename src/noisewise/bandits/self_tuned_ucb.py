@@ -218,7 +218,11 @@ class SelfTunedUCB:
     ) -> NDArray[np.intp]:
         """Return the ``top`` arms by index, best first; of equal ones any, drawn from ``rng``."""
         generator(rng)
-        return best_first(self.index(state, candidates(arms, state.dim)), top, rng)
+        x = arms if block(arms, state.dim) else candidates(arms, state.dim)
+        index = np.empty(len(x))
+        if self._choose(state, x, index) < 0:
+            candidates(arms, state.dim)  # raises where arms are why
+        return best_first(index, top, rng)
 
     def index(self, state: SelfTunedUCBState, x: Array) -> Array:
         """Return the index of every arm, a score."""

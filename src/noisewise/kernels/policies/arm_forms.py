@@ -41,6 +41,30 @@ def are_within(arms, limit):
     return within
 
 
+@entry(int64(float64[::1], int64[::1]), nogil=False)
+def set_best(index, best):
+    """Set ``best`` to the positions of the largest, in order; 0 where equal ones leave it open."""
+    last = best.shape[0]
+    order = np.empty(last + 1, dtype=np.int64)  # one more, which must not be equal
+    held = 0
+    for k in range(index.shape[0]):
+        j = min(held, last)
+        if held <= last:
+            held += 1
+        elif not index[k] > index[order[j]]:
+            continue
+        while j > 0 and index[k] > index[order[j - 1]]:
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = k
+    for j in range(held - 1):
+        if index[order[j + 1]] >= index[order[j]] - TIE * abs(index[order[j]]):
+            return 0
+    for j in range(last):
+        best[j] = order[j]
+    return 1
+
+
 @entry(float64(float64[:, ::1]))
 def longest(rows):
     """Return the largest squared length of a row, NaN or infinite where a row is."""
