@@ -1,4 +1,4 @@
-"""Anchored Newton for a user's link, in numpy, as `engine` has it for those that are compiled."""
+"""Anchored Newton for a user's link, in numpy, as `kernels.glm` has it for those that are compiled."""
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
@@ -169,7 +169,7 @@ def _restep(state: "FTRLState") -> None:
 
 
 def _survey(state: "FTRLState") -> None:
-    """Bound the eigenvalues of H from below and the leverages from above, as `engine` does."""
+    """Bound the eigenvalues of H from below and the leverages from above, as kernels do."""
     h = state.head
     if h.count < min(h.bounding, h.survey):
         return

@@ -60,7 +60,7 @@ class Recent:
     contexts, events : deque
         The last contexts, as tuples of values, and the identities of the last decisions.
     gain : Gain or None
-        What `reading.gain` said last.
+        What `loop_facts.gain` said last.
     gains : list of (float, Gain)
         Times and what it said then, evenly spaced since this process started.
     """
