@@ -335,7 +335,9 @@ def test_warm_up_compiles_once_and_says_where(tmp_path):
 def test_all_kernels_are_warmed_up():
     run = [sys.executable, "-c", "from noisewise.cli import main; main()", "warm-up"]
     done = subprocess.run(run, capture_output=True, text=True, check=True)
-    assert {"step", "optimism", "passes"} <= {line.split()[0] for line in done.stdout.splitlines()}
+    assert {"step", "optimism", "history_passes"} <= {
+        line.split()[0] for line in done.stdout.splitlines()
+    }
 
 
 def test_a_terminal_is_told_why_nothing_happens(monkeypatch, capsys):

@@ -277,7 +277,7 @@ class Agent:
 
     def choose(
         self,
-        arms: Any = None,
+        arms: object = None,
         key: Key = None,
         sigma: ArrayLike | None = None,
         *,
@@ -324,7 +324,7 @@ class Agent:
 
     def choose_many(
         self,
-        offers: Any,
+        offers: object,
         keys: Sequence[Key],
         *,
         actions: Sequence[str] | None = None,

@@ -1,6 +1,6 @@
 """What `SelfTunedUCB` knows: arrays that its kernels read and write."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from ..storage.states import (
     check_rows,
     check_semidefinite,
     check_type,
+    field_values,
     restore_writable,
 )
 from ..support.printing import OneLine
@@ -61,7 +62,7 @@ class SelfTunedUCBState(OneLine):
     def __post_init__(self) -> None:
         name, d = type(self).__name__, dimension(self.dim)
         for each in ("rows", "keys"):
-            check_type(f"{name}.{each}", getattr(self, each), np.ndarray)
+            check_type(f"{name}.{each}", vars(self)[each], np.ndarray)
         check_fields(self, numbers=(SIZE,), vectors=(len(V), d + 1))
         s, v, counts = self.number, self.vector, self.numbers[list(COUNTS)]
         if (counts != np.floor(counts)).any() or counts.min() < 0 or counts.max() > 2**53:
@@ -102,7 +103,7 @@ class SelfTunedUCBState(OneLine):
     def copy(self) -> "SelfTunedUCBState":
         """Return a state of its own that is equal."""
         twin = object.__new__(type(self))
-        held = {each.name: getattr(self, each.name) for each in fields(self)}
+        held = field_values(self)
         vars(twin).update({k: np.array(v) if k != "dim" else v for k, v in held.items()})
         return twin
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from dataclasses import fields
 from hashlib import blake2b
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from ..agent.actions.action_features import Arms
 from ..agent.agent import Agent
 from ..bandits.self_tuned_ucb import SelfTunedUCB
 from ..protocols import Array
+from ..storage.states import field_values
 from .choices import View
 from .log.events import DecisionRow, ExpireRow, RewardRow
 from .log.store import Connection, Unavailable
@@ -254,4 +254,4 @@ def _close(one: Agent, other: Agent) -> bool:
 
 def _parts(agent: Agent) -> list[Array]:
     """Return all that was learnt."""
-    return [np.asarray(getattr(agent.state, field.name)) for field in fields(agent.state)]
+    return [np.asarray(each) for each in field_values(agent.state).values()]

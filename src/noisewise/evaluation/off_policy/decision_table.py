@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -127,12 +127,13 @@ def read(
         context_fields.word(f"{action} at row {i} {FROM_0}", a)
         for i, a in enumerate(columns[action])
     ]
-    all_p: Any = read_back(columns.get("probabilities"))
-    by_name = all_p is not None and all(isinstance(each, Mapping) for each in all_p)
+    all_p = read_back(columns.get("probabilities"))
+    by_action = [each for each in (() if all_p is None else all_p) if isinstance(each, Mapping)]
+    by_name = all_p is not None and len(by_action) == len(all_p)
     if actions is not None:
         known = tuple(dict.fromkeys(context_fields.word("actions", each) for each in actions))
     else:
-        named = (str(name) for each in all_p for name in each) if by_name else ()
+        named = (str(name) for each in by_action for name in each) if by_name else ()
         known = _order([*taken, *named])
     unknown = set(taken) - set(known)
     if unknown:
@@ -145,9 +146,8 @@ def read(
     )
     if all_p is None:
         return table
-    if by_name:
-        all_p = [[each.get(name, 0.0) for name in known] for each in all_p]
-    whole = numbers("probabilities", all_p)
+    in_order = [[each.get(name, 0.0) for name in known] for each in by_action]
+    whole = numbers("probabilities", in_order if by_name else all_p)
     if whole.shape != (n, len(known)):
         raise ValueError(
             f"probabilities has shape {whole.shape}; pass ({n}, {len(known)}), in the order of "

@@ -1,4 +1,4 @@
-"""Anchored Newton for a user's link, in numpy, as `kernels.glm` has it for those that are compiled."""
+"""Anchored Newton for a user's link, in numpy, as `kernels.glm` has it for built-in ones."""
 
 import math
 from typing import TYPE_CHECKING, NamedTuple

@@ -65,7 +65,7 @@ class SelfTunedState(OneLine):
     def __post_init__(self) -> None:
         d = dimension(self.dim)
         for name in ("experts", "moment"):
-            check_type(f"SelfTunedState.{name}", getattr(self, name), np.ndarray)
+            check_type(f"SelfTunedState.{name}", vars(self)[name], np.ndarray)
         k = self.experts.shape[0] if self.experts.ndim else 0
         p = d + 1 if self.moment.shape[-1:] == (d + 1,) else d
         check_fields(self, numbers=(len(StateNumbers.fields),), moments=(4, d))

@@ -8,9 +8,8 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from importlib import resources
-from typing import Any
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request, params
 from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -36,7 +35,7 @@ HEADERS = {
 log = logging.getLogger("noisewise")
 
 
-def router(engine: Engine, meter: Meter, read: list[Any]) -> APIRouter:
+def router(engine: Engine, meter: Meter, read: list[params.Depends]) -> APIRouter:
     """Return the routes of the page; ``read`` are what a route depends on that shows a loop."""
     page = Page(engine, meter)
 
