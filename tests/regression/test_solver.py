@@ -170,7 +170,7 @@ def test_golden_vectors_after_solve():
     np.testing.assert_allclose(state.theta, 9.383161242267, atol=1e-10)
 
 
-@pytest.mark.parametrize("link", CURVED[:5], ids=repr)
+@pytest.mark.parametrize("link", [link for link in CURVED if link.third_derivative], ids=repr)
 def test_third_derivatives_stay_below_their_constant(link):
     for S in (0.3, 1.0, 3.0):
         glm = nw.GLM(link, 1.0, S)

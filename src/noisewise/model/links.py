@@ -183,9 +183,6 @@ def _probit_third(score_bound: float) -> float:
     return max(1.0, score_bound * score_bound - 1)
 
 
-# the expensive functions of a link, as kernels/glm/link_values.py has them
-
-
 # name; mean, slope, potential; bound of the second derivative, turning points, bound of the third;
 # family; code in the kernels
 LINKS: dict[str, Link] = {
