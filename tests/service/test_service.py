@@ -545,7 +545,7 @@ def test_reading(service):
 
 
 def test_the_gain_is_that_of_the_log(service):
-    """Means by group from the rows, and as `loop_facts.gain` has them; a restart changes nothing."""
+    """Means by group from the rows are those of `loop_facts.gain`; a restart changes nothing."""
     service.create(holdout=0.4, explore=0)
     assert loop_facts.gain(service.engine.find("shop"))["difference"] is None
     played(service, 60)
