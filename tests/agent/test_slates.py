@@ -58,6 +58,7 @@ def test_ties():
     found = {tuple(best_first(same_index, 3, RNG(t)).tolist()) for t in range(60)}
     assert found == {(1, 2, 0), (2, 1, 0), (1, 2, 4), (2, 1, 4)}  # misses one below 60 (3/4)^60
     assert best_first(np.full(4, -np.inf), 2).tolist() == [0, 1]
+    assert best_first(np.array([np.nan, 5.0, 1.0]), 2).tolist() == [1, 2]
     firsts = {nw.Agent.for_means(3, seed=t).choose(np.eye(3), top=2)[0] for t in range(40)}
     assert firsts == {0, 1, 2}  # one is missed with probability 3 (2/3)^40 < 1e-6
 

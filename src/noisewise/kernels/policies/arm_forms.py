@@ -43,11 +43,13 @@ def are_within(arms, limit):
 
 @entry(int64(float64[::1], int64[::1]), nogil=False)
 def set_best(index, best):
-    """Set ``best`` to the positions of the largest, in order; 0 where equal ones leave it open."""
+    """Set ``best`` to the positions of the largest, in order; 0 where some are equal, or NaN."""
     last = best.shape[0]
     order = np.empty(last + 1, dtype=np.int64)  # one more, which must not be equal
     held = 0
     for k in range(index.shape[0]):
+        if math.isnan(index[k]):
+            return 0
         j = min(held, last)
         if held <= last:
             held += 1
