@@ -1,5 +1,6 @@
 """Agents against their holdout and actions against each other: intervals, order, files, input."""
 
+import contextlib
 import itertools
 import math
 from dataclasses import replace
@@ -212,7 +213,7 @@ def test_decisions_count_in_order_and_those_without_reward_are_given_up():
     agent.choose(None, key="never")
     played(agent, 100, RNG(0))
     kept = agent.experiment
-    assert len(kept._waiting) <= 20
+    assert kept._next - kept._first <= 20
     assert sum(agent.gain().counts[0][1]) > 100 - 20
     agent.learn("never", 1.0)  # too late to count
     assert kept.given_up == 2
@@ -221,10 +222,48 @@ def test_decisions_count_in_order_and_those_without_reward_are_given_up():
 def test_memory_does_not_grow_with_decisions(monkeypatch):
     monkeypatch.setattr(experiment, "BATCH", 16)
     agent = nw.Agent.for_binary_rewards(arms=AB, baseline="A", holdout=0.2, record=0)
-    sizes = [len(played(agent, 64, RNG(t)).experiment._ready) for t in range(3)]
+    sizes = [len(played(agent, 64, RNG(t)).experiment._waiting) for t in range(3)]
     assert sizes == [0, 0, 0]
-    assert len(agent.experiment._waiting) == len(agent.experiment._keys) == 0
+    assert len(agent.experiment._keys) == 0
     assert agent.experiment.groups.count == 192
+    for _ in range(40):
+        agent.choose(key="never")
+        agent.forget("never")
+    assert len(agent.experiment._waiting) < 16
+    assert (agent.experiment.groups.count, agent.experiment.given_up) == (192, 40)
+
+
+@pytest.mark.parametrize("line", ["_advance", "_sum"])
+def test_rewards_count_after_an_interrupt(monkeypatch, line):
+    """Wherever it comes: the same call again leads to the sums of an agent left in peace."""
+    monkeypatch.setattr(experiment, "BATCH", 4)
+    agents = [
+        nw.Agent.for_binary_rewards(arms=AB, baseline="A", holdout=0.3, seed=1) for _ in range(2)
+    ]
+    own = getattr(experiment.Experiment, line)
+    for when in ("before", "after"):
+
+        def interrupted(kept, when=when):
+            if when == "after":
+                own(kept)
+            raise KeyboardInterrupt
+
+        for agent in agents:
+            for key in range(8):
+                agent.choose(key=key)
+        for key in range(8):
+            if key in (0, 3, 7):
+                with monkeypatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
+                    patch.setattr(experiment.Experiment, line, interrupted)
+                    agents[0].learn(key, 1.0)
+                if agents[0].is_pending(key) or agents[0]._unfinished:
+                    agents[0].learn(key, 1.0)
+            else:
+                agents[0].learn(key, 1.0)
+            agents[1].learn(key, 1.0)
+    assert repr(agents[0].gain()) == repr(agents[1].gain())
+    assert agents[0].experiment.waiting == (0, 0)
+    assert agents[0].experiment.groups.count == 16
 
 
 @pytest.mark.filterwarnings("ignore:more than 50 decisions")

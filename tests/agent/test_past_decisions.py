@@ -2,6 +2,7 @@
 
 import copy
 import math
+import warnings
 from decimal import Decimal
 
 import numpy as np
@@ -321,6 +322,16 @@ def test_an_error_or_interrupt_on_the_way_leaves_nothing_learnt(monkeypatch):
     monkeypatch.setattr(nw.SelfTunedUCB, "update_many", update)
     agent.learn_table(table)
     assert agent.state.count == 51
+
+
+def test_a_warning_that_is_an_error_leaves_nothing_learnt():
+    agent = nw.Agent.for_means(arms=nw.Arms(["a", "b"], interactions=None))
+    table = {"action": ["a", "b", "c"], "reward": [1.0, 0.0, 1.0]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="learnt 2 of 3 rows"):
+            agent.learn_table(table)
+    assert agent.state.count == 0
 
 
 def test_progress_is_shown_when_it_takes_a_while(monkeypatch, capsys):

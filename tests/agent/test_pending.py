@@ -6,6 +6,9 @@ from histories import arm_sets
 from instances import POLICIES, close, sphere
 
 import noisewise as nw
+from noisewise.agent.comparison import experiment
+from noisewise.agent.explanations import health
+from noisewise.agent.record import decision_log
 from noisewise.checks.comparison import same
 
 RNG = np.random.default_rng
@@ -162,6 +165,69 @@ def test_an_interrupt_leaves_pending_decisions_right(verb, at_call, when):
     ridge[-1] = state.number.intercept_ridge
     H = state.matrix.gram + state.matrix.pending + np.diag(ridge)
     close(state.matrix.bonus @ H, np.eye(4), 1e-9)
+
+
+class Interrupted(dict):
+    """Arms that are pending, and an interrupt once some are added."""
+
+    def __setitem__(self, key, arm):
+        super().__setitem__(key, arm)
+        raise KeyboardInterrupt
+
+    def update(self, pairs):
+        super().update(pairs)
+        raise KeyboardInterrupt
+
+
+AB = nw.Arms(["a", "b"], context=["x"])
+DECISIONS = {
+    "one": lambda agent: agent.choose({"x": 1.0}, "n"),
+    "no key": lambda agent: agent.choose({"x": 1.0}),
+    "two of them": lambda agent: agent.choose({"x": 1.0}, "n", top=2),
+    "many": lambda agent: agent.choose_many([{"x": 1.0}, {"x": 2.0}], ["n", "m"]),
+    "adopted": lambda agent: agent.adopt({"x": 1.0}, "b", "n", baseline=False),
+}
+
+
+@pytest.mark.parametrize("where", ["arms", "watch", "record", "experiment", "expect"])
+@pytest.mark.parametrize("which", DECISIONS)
+@pytest.mark.parametrize("recorded", [False, True])
+def test_an_interrupted_decision_is_not_pending(which, where, recorded, monkeypatch, tmp_path):
+    """It was not recorded, so it may be taken again; what the policy counts is what is pending."""
+    agent = nw.Agent.for_means(arms=AB, **({"randomise": 0.2, "among": "all"} if recorded else {}))
+    agent.choose({"x": 0.5}, "old")
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    pending = agent._learner.pending
+    with monkeypatch.context() as patch:
+        if where == "arms":
+            pending.arms = Interrupted(pending.arms)
+        elif where == "watch":
+            patch.setattr(health.Watch, "forget_all_but", interrupted)
+        elif where == "record":
+            patch.setattr(decision_log.DecisionLog, "_put", interrupted)
+        elif where == "experiment":
+            patch.setattr(experiment.Experiment, "assign", interrupted)
+        else:
+            patch.setattr(nw.SelfTunedUCB, "expect", interrupted)
+        interrupted_there = False
+        try:
+            DECISIONS[which](agent)
+        except KeyboardInterrupt:
+            interrupted_there = True
+    pending.arms = dict(pending.arms)
+    if interrupted_there:
+        assert agent.pending == ("old",)
+        assert pending.slates == {}
+        agent._learner.announce()
+        agent._learner.check_pending()
+        DECISIONS[which](agent)
+    agent.explain({"x": 1.0})
+    agent._learner.check_pending()
+    agent.save(tmp_path / "agent.nw")
+    assert nw.Agent.load(tmp_path / "agent.nw").pending == agent.pending
 
 
 def test_files_whose_pending_decisions_contradict_each_other_are_refused(tmp_path):

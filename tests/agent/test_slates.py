@@ -8,6 +8,7 @@ from instances import POLICIES, sphere
 
 import noisewise as nw
 from noisewise.agent.kinds import Indexed
+from noisewise.agent.rewards.pending import Pending
 from noisewise.bandits.arms import best_first
 from noisewise.checks.comparison import same
 
@@ -192,6 +193,29 @@ def test_an_interrupted_call_may_be_repeated(monkeypatch, when):
     assert agent.pending == ()
     assert agent.state.count == 33
     np.testing.assert_allclose(agent.state.coef, calm.state.coef, rtol=1e-9)
+
+
+@pytest.mark.parametrize("reward", [[1.0, None, None], [1.0, 0.0, None], [1.0, 0.0, 0.5]])
+def test_an_interrupted_reward_of_some_slots_may_be_repeated(monkeypatch, reward):
+    """Also if the interrupt came once they were pending no more."""
+    agent, x = played()
+    agent.choose(x, "k", top=3)
+    count, own = agent.state.count, Pending.drop
+
+    def interrupted(*given):
+        own(*given)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Pending, "drop", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            agent.learn("k", reward)
+    agent.learn("k", reward)
+    assert agent.state.count == count + 3 - reward.count(None)
+    assert agent.is_pending("k") == (None in reward)
+    if None in reward:
+        with pytest.raises(ValueError, match="has its reward already"):
+            agent.learn("k", reward)
 
 
 BAD = {

@@ -3,6 +3,7 @@
 import copy
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
@@ -242,3 +243,32 @@ def test_the_later_of_two_calls_of_save_writes_last(tmp_path, monkeypatch):
         for each in (first, second):
             each.result(60)
     assert nw.Agent.load(path).pending == ("later",)
+
+
+@pytest.mark.parametrize("verb", ["adopt", "explain"])
+def test_a_decision_waits_until_a_table_is_learnt(verb, monkeypatch):
+    """It is counted by the learner that the table has led to, not by the one before."""
+    arms = nw.Arms(["a", "b"], interactions=None)
+    agent, begun, go_on = nw.Agent.for_means(arms=arms), threading.Event(), threading.Event()
+    agent.choose(key="old")
+    own = RewardLearner.after_table
+
+    def slow(*given):
+        twin = own(*given)
+        begun.set()
+        go_on.wait(10)
+        return twin
+
+    monkeypatch.setattr(RewardLearner, "after_table", slow)
+    table = {"action": ["a", "b"], "reward": [1.0, 0.0]}
+    call = {"adopt": lambda: agent.adopt(None, "b", "new"), "explain": agent.explain}[verb]
+    with ThreadPoolExecutor(2) as pool:
+        learning = pool.submit(agent.learn_table, table)
+        begun.wait(10)
+        deciding = pool.submit(call)
+        time.sleep(0.1)  # until it asks for the lock
+        go_on.set()
+        wait([learning, deciding])
+    deciding.result()
+    assert agent.state.pending == len(agent.pending)
+    agent._learner.check_pending()

@@ -356,7 +356,7 @@ class Agent:
             )
         who = [self.holdout.subject(each) for each in people]
         with self._lock, Inside(self):
-            learner.refuse_pending(names)
+            self._learner.refuse_pending(names)
             if self.holdout.share:
                 self._check_holdout(read.each(), who, top)
             try:
@@ -430,24 +430,33 @@ class Agent:
         if len(learner.pending.arms) + size > self.capacity:
             self._make_room(size)
         actions = offer.actions(chosen)
-        if top is None:
-            learner.add(key, offer.x[chosen[0]].copy())
-        else:
-            learner.add_slate(key, tuple(actions), [offer.x[k].copy() for k in chosen])
-        self._note(key, offer, actions, play.preferred)
-        if p is None and self.experiment is None:
-            return (actions[0] if top is None else actions), None
-        slots = learner.pending.newest
+        try:
+            if top is None:
+                learner.add(key, offer.x[chosen[0]].copy())
+            else:
+                learner.add_slate(key, tuple(actions), [offer.x[k].copy() for k in chosen])
+            self._note(key, offer, actions, play.preferred)
+            if p is not None or self.experiment is not None:
+                self._record_decision(offer, key, play, top is not None, subject)
+        except BaseException:
+            self._give_up(key)
+            raise
+        return (actions[0] if top is None else actions), p
+
+    def _record_decision(
+        self, offer: Offer, key: Key, play: Play, slate: bool, subject: int | None
+    ) -> None:
+        """Keep the newest decision in the record, and to compare groups."""
+        slots, chosen, p = self._learner.pending.newest, play.chosen, play.probabilities
         if p is not None and self.record.capacity:
-            why = seen(policy, state, offer, self.arms, chosen)
+            why = seen(self.policy, self.state, offer, self.arms, chosen)
             for slot, k, row, each in zip(slots, chosen, np.atleast_2d(p), why, strict=True):
                 self.record.decide(slot, offer.kept(), k, row, each)
-        if self.experiment is not None and top is None:
+        if self.experiment is not None and not slate:
             self.experiment.decide(key, offer, chosen[0], play.own, subject, play.baseline)
         elif self.experiment is not None:
             for slot in slots:
                 self.experiment.assign(slot, play.baseline, play.subject)
-        return (actions[0] if top is None else actions), p
 
     def _note(self, key: Key, offer: Offer, actions: list[Action], preferred: int) -> None:
         """Remember for `health` what was chosen, and what the policy preferred."""
@@ -480,18 +489,22 @@ class Agent:
         key = checked_key(key, self.dim)
         if self.arms is None:
             raise ValueError("the agent has no arms; pass arms=Arms(...) when you create it")
-        learner = self._learner
-        offer = read_offer(self.arms, context, [action], learner.clips)
+        offer = read_offer(self.arms, context, [action], self._learner.clips)
         who = None if subject is None else self.holdout.subject(subject)
         with self._lock, Inside(self):
+            learner = self._learner  # not before: `learn_table` puts another in its place
             learner.refuse_pending([key])
             learner.announce(offer.x, key)
             self._make_room(1)
-            learner.add(key, offer.x[0].copy())
-            self._note(key, offer, offer.actions([0]), 0)
-            if baseline is not None and self.experiment is not None:
-                self.experiment.assign(key, baseline, who)
-            learner.announce(offer.x)
+            try:
+                learner.add(key, offer.x[0].copy())
+                self._note(key, offer, offer.actions([0]), 0)
+                if baseline is not None and self.experiment is not None:
+                    self.experiment.assign(key, baseline, who)
+                learner.announce(offer.x)
+            except BaseException:
+                self._give_up(key)
+                raise
 
     def learn(
         self,
@@ -520,7 +533,8 @@ class Agent:
         """
         pending, slots = self._learner.pending, None
         if pending.slates or pending.last[1]:
-            slots = slates.rewards_of(pending, arm_or_key, reward, sigma, trials)
+            again = self._unfinished is not None  # then slots may be learnt that are repeated
+            slots = slates.rewards_of(pending, arm_or_key, reward, sigma, trials, again)
         if slots is not None:
             observed = parse(*slots, self.rewards, self.dim)
         else:
@@ -624,12 +638,12 @@ class Agent:
         )  # fmt: skip
         with self._lock, Inside(self):
             learner = self._learner.after_table(past, progress)
-            vars(self).update(_learner=learner, record=self.record.with_past(past.decisions))
-        counts = past.counts
-        if counts.rows and not counts.learnt:
-            raise ValueError(f"table has no row that can be learnt: {counts}")
-        if counts.left_out:
-            warnings.warn(str(counts), stacklevel=2)
+            record, counts = self.record.with_past(past.decisions), past.counts
+            if counts.rows and not counts.learnt:
+                raise ValueError(f"table has no row that can be learnt: {counts}")
+            if counts.left_out:
+                warnings.warn(str(counts), stacklevel=2)  # which may raise
+            vars(self).update(_learner=learner, record=record)
         return counts
 
     def forget(self, key: Key) -> None:
@@ -797,9 +811,9 @@ class Agent:
             return self._explain_decision(key, arms, actions)
         if self.arms is None and arms is None:
             raise ValueError("arms is None; pass the arms to choose from, or key= of a decision")
-        learner = self._learner
-        offer = read_offer(self.arms, arms, actions, learner.clips)
+        offer = read_offer(self.arms, arms, actions, self._learner.clips)
         with self._lock, Inside(self):
+            learner = self._learner
             learner.announce(offer.x)
             bounded, caveats = self.unit is None, learner.scaling.caveats
             why = explanation(self.policy, self.state, offer, self.arms, bounded, caveats)

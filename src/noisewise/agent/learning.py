@@ -114,8 +114,8 @@ class RewardLearner:
     def add_many(self, keys: list[Key], arms: Array) -> None:
         """Add decisions, of which the policy knows all but the last."""
         parts = (arms[i : i + SHARED].copy() for i in range(0, len(arms), SHARED))
-        self.pending.arms.update(zip(keys, chain.from_iterable(parts), strict=True))
         self.pending.newest = (keys[-1],)
+        self.pending.arms.update(zip(keys, chain.from_iterable(parts), strict=True))
 
     def give_up(self, key: Key) -> list[PendingKey]:
         """Take a decision out whose reward will never come; return what was pending of it."""

@@ -92,18 +92,26 @@ class SlateRewards(NamedTuple):
 
 
 def rewards_of(
-    pending: Pending, key: object, reward: object, sigma: object, trials: object
+    pending: Pending,
+    key: object,
+    reward: object,
+    sigma: object,
+    trials: object,
+    again: bool = False,
 ) -> SlateRewards | None:
     """Return the rewards of slates slot by slot; None where ``key`` is of none.
 
     ``key`` is that of a slate with a list of rewards in the order of its slots, None where one is
     still to come, or a dictionary of rewards by action; or a list of such keys, with a list of
-    those. ``sigma`` and ``trials`` are of the same form, or one number for all.
+    those. ``sigma`` and ``trials`` are of the same form, or one number for all. ``again`` lets
+    slots pass that have their reward, as the call may repeat an interrupted one.
     """
     if is_key(key) and not is_slot(key):
         key = checked_key(key)
         actions = pending.actions_of(key)
-        return None if actions is None else _of_slate(pending, key, actions, reward, sigma, trials)
+        if actions is None:
+            return None
+        return _of_slate(pending, key, actions, reward, sigma, trials, again)
     if not isinstance(key, list) or not pending.slates:
         return None
     whole = [each for each in key if is_key(each) and not is_slot(each)]
@@ -116,7 +124,7 @@ def rewards_of(
             "of rewards, or a dictionary, for each key"
         )
     rows = [
-        _of_slate(pending, owner(k), own or (), r, _part(sigma, i), _part(trials, i))
+        _of_slate(pending, owner(k), own or (), r, _part(sigma, i), _part(trials, i), again)
         for i, (k, own, r) in enumerate(zip(whole, slates, reward, strict=True))
     ]
     return SlateRewards(
@@ -138,13 +146,14 @@ def _of_slate(
     reward: object,
     sigma: object,
     trials: object,
+    again: bool,
 ) -> SlateRewards:
     rewards = _by_slot("reward", reward, key, actions)
     places = [i for i, each in enumerate(rewards) if each is not None]
     if not places:
         raise ValueError(f"reward is {shown(reward)}, without any; pass the reward of an action")
     slots: list[Slot] = [((key,), i) for i in places]
-    if key in pending.slates:
+    if key in pending.slates and not again:
         for slot in slots:
             if slot not in pending.arms:
                 raise ValueError(

@@ -87,8 +87,9 @@ class Experiment:
         self.given_up, self.partial = state.given_up, state.partial
         self._waiting: dict[int, tuple[Assignment, float | None] | None] = {}
         self._keys: dict[PendingKey, int] = {}
-        self._next = self._first = 0
-        self._ready: list[tuple[Assignment, float]] = []
+        # decisions are numbered: up to `_summed` in the sums, then counted ones, which have their
+        # reward or None, then the first without a reward, and up to `_next` all others
+        self._next = self._first = self._summed = 0
         for key, group, action, p, subject, reward in state.waiting:
             if reward is None:
                 self._keys[key] = self._next
@@ -170,7 +171,7 @@ class Experiment:
         self._keys[key] = self._next
         self._waiting[self._next] = Assignment(group, action, probability, subject), None
         self._next += 1
-        if len(self._waiting) > self.capacity:
+        if self._next - self._first > self.capacity:
             self._pass(self._first)
 
     def record_reward(self, key: PendingKey, reward: float) -> None:
@@ -180,43 +181,41 @@ class Experiment:
         if entry is not None:
             self._waiting[at] = entry[0], reward
         self._keys.pop(key, None)
-        if at == self._first:
-            self._advance()
+        self._advance()  # also where an interrupted call is repeated
 
     def forget(self, key: PendingKey) -> None:
         """Count no decision that never gets its reward."""
-        at = self._keys.pop(key, None)
-        if at is not None and at in self._waiting:
+        at = self._keys.get(key, -1)
+        if self._waiting.get(at) is not None:
             self._pass(at)
+        self._keys.pop(key, None)
 
     def _pass(self, at: int) -> None:
         self.given_up += 1
         self._waiting[at] = None
-        if at == self._first:
-            self._advance()
+        self._next = max(self._next, at + 1)  # where `assign` was interrupted
+        self._advance()
 
     def _advance(self) -> None:
         """Count decisions up to the first that waits for its reward."""
-        while self._first in self._waiting:
+        while self._first < self._next:
             entry = self._waiting[self._first]
-            if entry is not None:
-                assignment, reward = entry
-                if reward is None:
-                    break
-                self._ready.append((assignment, float(reward)))
-            del self._waiting[self._first]
+            if entry is not None and entry[1] is None:
+                break
             self._first += 1
-        if len(self._ready) >= BATCH:
+        if self._first - self._summed >= BATCH:
             self._sum()
 
     def _sum(self) -> None:
-        """Add rewards to the sums, all that are ready at once."""
-        rows = self._ready
-        if not rows:
+        """Add rewards to the sums, all at once."""
+        first = self._first
+        if self._summed == first:
             return
+        counted = filter(None, (self._waiting[at] for at in range(self._summed, first)))
+        rows = [(assignment, float(r)) for assignment, r in counted if r is not None]
         plain, drawn, groups, subjects = self.plain, self.drawn, self.groups, self.subjects
         partial = self.partial
-        actions = np.array([d.action for d, _ in rows])
+        actions = np.array([d.action for d, _ in rows], dtype=np.int64)
         p = np.array([d.probability for d, _ in rows])
         rewards = np.array([r for _, r in rows])
         if plain is not None:
@@ -227,14 +226,16 @@ class Experiment:
             drawn = drawn.after(actions[own], p[own], rewards[own])
             partial += len(rows) - int(own.sum())
         if groups is not None:
-            group = np.array([d.group for d, _ in rows])
+            group = np.array([d.group for d, _ in rows], dtype=np.int64)
             p = np.where(group == BASELINE, self.share, 1 - self.share)
             groups = groups.after(group, p, rewards)
         if subjects is not None:
             subjects = subjects.after((d.subject or 0, d.group, r) for d, r in rows)
+        left = {at: each for at, each in self._waiting.items() if at >= first}
         vars(self).update(
-            plain=plain, drawn=drawn, groups=groups, subjects=subjects, partial=partial, _ready=[]
-        )
+            plain=plain, drawn=drawn, groups=groups, subjects=subjects, partial=partial,
+            _waiting=left, _summed=first,
+        )  # fmt: skip
 
     def compare(self, a: int, b: int, steady: bool, delta: float) -> tuple[Bounds, Array]:
         """Return the means of two actions, an interval of the difference, and decisions of each."""
@@ -254,7 +255,8 @@ class Experiment:
     @property
     def waiting(self) -> tuple[int, int]:
         """Numbers of decisions without a reward, and of rewards that wait for an earlier one."""
-        rewards = [each[1] for each in self._waiting.values() if each is not None]
+        kept = [each for at, each in self._waiting.items() if at >= self._first]
+        rewards = [each[1] for each in kept if each is not None]
         return rewards.count(None), sum(each is not None for each in rewards)
 
     def saved(self) -> ExperimentState:

@@ -50,7 +50,8 @@ class Pending:
         self.newest = tuple([key for key in self.newest if key in self.arms])
         for whole in set(map(owner, keys)) & self.slates.keys():
             if not self.slots(whole):
-                self.last = whole, self.slates.pop(whole)
+                self.last = whole, self.slates[whole]  # before it is taken out: again is the same
+                del self.slates[whole]
 
 
 def slots_of(key: Key, actions: tuple[Action, ...]) -> tuple[PendingKey, ...]:
