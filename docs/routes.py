@@ -69,7 +69,7 @@ def fields(model):
     """Return a table of the fields of a body."""
     schema = model.model_json_schema()
     rows = [
-        (f"`{name}`", kind(held),
+        (f"`{name}`", kind(held) + _or_null(held),
          "required" if name in schema.get("required", ()) else _usual(held),
          held.get("description", ""))
         for name, held in schema["properties"].items()
@@ -118,6 +118,12 @@ def kind(schema):
         return f"object of ({kind(schema['additionalProperties'])})"
     low, high = schema.get("minimum"), schema.get("maximum")
     return schema["type"] + (f" from {low:g} to {high:g}" if None not in (low, high) else "")
+
+
+def _or_null(held):
+    """Return what is said of null where it is another thing than to leave the field out."""
+    nullable = any(each.get("type") == "null" for each in held.get("anyOf", ()))
+    return " or null" if nullable and held.get("default") is not None else ""
 
 
 def _usual(held):

@@ -17,7 +17,13 @@ from noisewise.service import loops
 from noisewise.service.engine import Engine
 from noisewise.service.log import upkeep
 from noisewise.service.log.owners import Fenced, Owner
-from noisewise.service.log.store import Connection, Store, file_system, refuse_network_share
+from noisewise.service.log.store import (
+    Connection,
+    Store,
+    Unavailable,
+    file_system,
+    refuse_network_share,
+)
 from noisewise.service.web import loop_facts, tokens
 from noisewise.service.web.api import application
 from noisewise.service.web.limits import Limits
@@ -510,6 +516,7 @@ def test_actions_are_added_to_a_running_loop(tmp_path, kind):
         ({"actions": GOODS, "interactions": "shared"},
          {**GOODS, "tea": {"price": 3.0, "kind": "food"}}, "lacks or changes 'tea'"),
         ({"reserve": 1}, 7, "actions is 7; pass a list or an object"),
+        ({"reserve": 1}, ["a", "b", ["c"]], 'actions.2 is ["c"]; pass text'),
     ],
 )  # fmt: skip
 def test_actions_that_can_not_be_added(service, given, actions, words):
@@ -520,6 +527,91 @@ def test_actions_that_can_not_be_added(service, given, actions, words):
     assert words in held["error"]["message"]
     assert service.ask("GET", "/v1/loops/shop")[1]["settings"] == before
     assert rows_of(service.database, "shop") == []
+
+
+def test_an_agent_before_actions_were_added_is_that_of_its_settings(service):
+    """Without a context it compares actions: as many as there were."""
+    service.create(actions=["a", "b"], context={}, baseline="uniform", reserve=1)
+    for i in range(3):
+        service.decide(event_id=f"e{i}", context={})
+        service.reward(f"e{i}", 1)
+    digest = service.learnt(6)
+    assert (
+        service.ask("PATCH", "/v1/loops/shop", {"settings": {"actions": ["a", "b", "c"]}})[0] == 200
+    )
+    with service.engine.store.reading() as connection:
+        built = learning.build(connection, loops.named(connection, "shop"), 6)
+    assert (built.digest, built.arms.actions) == (digest, ("a", "b"))
+    kept = learning.loaded(learning.saved(built.agent))
+    assert (learning.digest(kept), kept.experiment.actions) == (digest, 2)
+
+
+def test_settings_just_changed_are_not_replaced_by_older_ones(service, monkeypatch):
+    """The learner has read the loops before a change, and goes on with them after it."""
+    service.create(actions=["a", "b"], baseline="uniform", reserve=1)
+    every, read, changed, seen = loops.every, threading.Event(), threading.Event(), []
+
+    def slow(connection):
+        if read.is_set():
+            seen.append(service.engine.find("shop").loop.settings.actions)
+            return every(connection)
+        found = every(connection)
+        read.set()
+        changed.wait(20)
+        return found
+
+    monkeypatch.setattr(loops, "every", slow)
+    assert read.wait(20)
+    body = {"settings": {"actions": ["a", "b", "c"]}}
+    assert service.ask("PATCH", "/v1/loops/shop", body)[0] == 200
+    changed.set()
+    wait_until(lambda: seen, 20)
+    assert seen[0] == ["a", "b", "c"]
+
+
+class Broken:
+    """An event that no code can settle, such as one with a damaged row."""
+
+    loop, event_id = 1, "broken"
+
+    def settle(self, found):
+        raise KeyError("asked")
+
+
+def test_a_task_that_fails_is_raised_where_it_was_asked_for(service):
+    service.create()
+
+    def fails(connection):
+        connection.change("DELETE FROM loops")
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        service.engine.writer.later(fails).result(20)
+    assert service.engine.alive
+    service.decide()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_writer_that_fails_leaves_nobody_waiting(tmp_path):
+    """Not those of the same batch, nor those behind it, those who ask later, or who closes."""
+    engine = Engine(Store(f"sqlite:///{tmp_path}/log.db")).open()
+    writer, free = engine.writer, threading.Event()
+    held = writer.later(lambda connection: free.wait(20))
+    asked = [writer.append([]), writer.append([Broken()]), writer.append([])]
+    behind = writer.later(lambda connection: None)
+    free.set()
+    assert held.result(20)
+    for each in asked:
+        assert isinstance(each.exception(20), KeyError)
+    assert isinstance(behind.exception(20), KeyError | Unavailable)
+    writer.join(20)
+    assert not engine.alive
+    assert isinstance(writer.append([]).exception(20), Unavailable)
+    assert isinstance(writer.later(lambda connection: None).exception(20), Unavailable)
+    closing = threading.Thread(target=engine.close, daemon=True)
+    closing.start()
+    closing.join(20)
+    assert not closing.is_alive()
 
 
 def test_reading(service):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import cache, partial
 from threading import Event as Signal
-from threading import Thread
+from threading import Lock, Thread
 
 import numpy as np
 
@@ -46,6 +46,7 @@ class Engine(Thread):
         self.tokens: list[Token] = []  # at most a second old
         self.reached = True  # whether the log could be read just now
         self._awake, self._ended = Signal(), False
+        self._serving = Lock()  # held where settings that were read are put into a learner
         self._connection = Connection(store)
         self._saved: dict[int, int] = {}  # the number of each loop's last snapshot
         self._done: dict[str, float] = {}
@@ -167,11 +168,11 @@ class Engine(Thread):
 
     def _serve(self, name: str) -> None:
         """Serve a loop that was written just now, with its new settings."""
-        with self.store.reading() as connection:
+        with self._serving, self.store.reading() as connection:
             loop = loops.named(connection, name)
-        if name in self.learners:
-            self.learners[name].loop = loop
-            return
+            if name in self.learners:
+                self.learners[name].loop = loop
+                return
         self.learners.setdefault(name, Learner(loop))
         self._done.pop("renewed", None)
 
@@ -224,9 +225,9 @@ class Engine(Thread):
     def _refresh(self) -> None:
         """Read the tokens, and the loops; other processes create, change and delete some."""
         self.tokens = tokens.every(self._connection)
-        before = {*self.learners}
+        before = {name: each.loop for name, each in [*self.learners.items()]}
         there = {loop.name: loop for loop in loops.every(self._connection)}
-        for name in before - {*there}:
+        for name in {*before} - {*there}:
             self.learners.pop(name, None)
         for name, loop in there.items():
             known = self.learners.get(name)
@@ -236,7 +237,9 @@ class Engine(Thread):
                 self._saved.setdefault(loop.id, learner.version)
                 self._done.pop("renewed", None)
             elif (loop.settings, loop.paused) != (known.loop.settings, known.loop.paused):
-                known.loop = loop
+                with self._serving:
+                    if known.loop is before.get(name):  # else it was changed after it was read
+                        known.loop = loop
 
     def _catch_up(self) -> None:
         """Number new rows where this process is the owner, and learn what was numbered."""

@@ -18,7 +18,7 @@ from ..storage.states import field_values
 from .choices import View
 from .log.events import DecisionRow, ExpireRow, RewardRow
 from .log.store import Connection, Unavailable
-from .loops import Loop, Settings, arms_at
+from .loops import Loop, Settings, settings_at
 
 PAGE = 1000  # rows read at once
 SHARE = 0.1  # of the learner's time, at most, that goes into copies of the state
@@ -31,8 +31,11 @@ NUMBERED = (
 class Learner:
     """An agent that has learnt the numbered rows up to ``version``, and no other thing."""
 
-    def __init__(self, loop: Loop, snapshots: bool = True) -> None:
-        self.loop, self.agent, self.version = loop, loop.settings.agent(loop.salt), 0
+    def __init__(
+        self, loop: Loop, snapshots: bool = True, settings: Settings | None = None
+    ) -> None:
+        self.loop, self.version = loop, 0
+        self.agent = (settings or loop.settings).agent(loop.salt)  # of the first row, if given
         self.snapshots = snapshots  # whether a rollback may start from one
         self._copied = self._cost = 0.0
         self.refused = 0  # rewards that the agent can't learn
@@ -173,11 +176,10 @@ def build(connection: Connection, loop: Loop, upto: int, *, snapshots: bool = Tr
             "SELECT body FROM events WHERE loop = ? AND seq = ?", loop.id, back
         )
         learner = build(connection, loop, json.loads(body)["version"], snapshots=snapshots)
-        learner.version, learner.agent.arms = back, arms_at(connection, loop, back)
+        learner.version, learner.agent.arms = back, settings_at(connection, loop, back).arms
         learner.forget_pending()
     else:
-        learner = Learner(loop, snapshots)
-        learner.agent.arms = arms_at(connection, loop, 0)
+        learner = Learner(loop, snapshots, settings_at(connection, loop, 0))
         if start[1] is not None:
             learner.agent, learner.version = loaded(start[1]), start[0]
     while learner.learn_page(connection, upto):

@@ -34,12 +34,17 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
-class Settings(Strict):
-    """What a loop decides about, and how."""
+class Among(Strict):
+    """What a loop decides among."""
 
     actions: list[str] | dict[str, Features] = Field(
         description="names, or the features of each by name", min_length=1, max_length=10_000
     )
+
+
+class Settings(Among):
+    """What a loop decides about, and how."""
+
     context: dict[str, Kind] = Field(
         default_factory=dict,
         description='each field is "number", a list of words, or in how many columns it is hashed',
@@ -127,7 +132,7 @@ class Settings(Strict):
         actions = given.get("actions")
         if not isinstance(actions, list | dict) or actions == held["actions"]:
             return Settings.model_validate({**held, **given})
-        more = len({*actions} - {*self.actions})
+        more = len({*Among(actions=actions).actions} - {*self.actions})
         blocks = more if self.interactions == "full" or isinstance(self.actions, list) else 0
         if blocks > self.reserve:
             raise ValueError(
@@ -243,8 +248,8 @@ def update(
     note(connection, loop, "settings", body)
 
 
-def arms_at(connection: Connection, loop: Loop, version: int) -> Arms:
-    """Return the arms as they were after a row of the log: new actions may have come later."""
+def settings_at(connection: Connection, loop: Loop, version: int) -> Settings:
+    """Return settings with the actions after a row of the log: new ones may have come later."""
     now = connection.rows("SELECT settings FROM loops WHERE id = ?", loop.id)  # before the rows
     rows = connection.rows(
         "SELECT body FROM events WHERE loop = ? AND kind = 'settings' "
@@ -253,8 +258,8 @@ def arms_at(connection: Connection, loop: Loop, version: int) -> Arms:
     )  # fmt: skip
     for (text,) in rows:
         if (before := json.loads(text).get("before")) is not None:
-            return Settings.model_validate(before).arms
-    return Settings.model_validate_json(now[0][0]).arms if now else loop.arms
+            return Settings.model_validate(before)
+    return Settings.model_validate_json(now[0][0]) if now else loop.settings
 
 
 def roll_back(connection: Connection, name: str, version: int) -> None:

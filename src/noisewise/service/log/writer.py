@@ -6,9 +6,9 @@ import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ..web.answers import Answer, Refused
 from .store import Connection, Doubled, Store, Unavailable
@@ -58,21 +58,34 @@ class Append:
     future: Future[list[Answer | Refused]] = field(default_factory=Future)
 
 
+@dataclass(eq=False)
+class Task:
+    """What has a transaction of its own."""
+
+    run: Callable[[Connection], Any]
+    future: Future[Any] = field(default_factory=Future)
+
+
 class Writer(Thread):
-    """The one writer of a process. ``afterwards`` runs in each transaction that inserts events."""
+    """The one writer of a process. ``afterwards`` runs in each transaction that inserts events.
+
+    It ends where events can't be written for another reason than the database; everybody who waits,
+    or asks later, is answered.
+    """
 
     def __init__(self, store: Store, afterwards: Callable[[Connection, set[int]], None]) -> None:
         super().__init__(name="noisewise-writer", daemon=True)
         self.store, self.afterwards = store, afterwards
         self.connection = Connection(store)
-        self.queue: SimpleQueue[Append | Callable[[], None] | None] = SimpleQueue()
+        self.queue: SimpleQueue[Append | Task | None] = SimpleQueue()
+        self._ended = False
         self.written: Callable[[], None] = lambda: None
 
     def append(self, events: Sequence[Event]) -> Future[list[Answer | Refused]]:
         """Write events; the future has the answer to each once all are durable."""
         job = Append(events)
         job.future.set_running_or_notify_cancel()  # written also where nobody waits any more
-        self.queue.put(job)
+        self._put(job)
         return job.future
 
     def do(self, task: Callable[[Connection], T]) -> T:
@@ -81,22 +94,34 @@ class Writer(Thread):
 
     def later(self, task: Callable[[Connection], T]) -> Future[T]:
         """Run a task in a transaction of its own."""
-        future: Future[T] = Future()
-
-        def job() -> None:
-            try:
-                with self.connection.transaction() as connection:
-                    result = task(connection)
-            except (Unavailable, ValueError, LookupError) as error:
-                future.set_exception(error)
-            else:
-                future.set_result(result)
-
-        self.queue.put(job)
-        return future
+        job = Task(task)
+        self._put(job)
+        return job.future
 
     def run(self) -> None:
         """Write what waits, until there is a None."""
+        try:
+            self._serve()
+        finally:
+            self._ended = True
+            self._refuse()
+            self.connection.close()
+
+    def _put(self, job: Append | Task) -> None:
+        self.queue.put(job)
+        if self._ended:  # maybe after its last look at the queue
+            self._refuse()
+
+    def _refuse(self) -> None:
+        """Answer those that wait for a writer that has ended."""
+        try:
+            while True:
+                if (job := self.queue.get_nowait()) is not None:
+                    job.future.set_exception(Unavailable("the service is ending"))
+        except Empty:
+            return
+
+    def _serve(self) -> None:
         job = self.queue.get()
         while job is not None:
             jobs, count = list[Append](), 0
@@ -106,19 +131,35 @@ class Writer(Thread):
                 if count >= TOGETHER or self.queue.empty():
                     break
                 job = self.queue.get()
-            if jobs:
-                self._write(jobs)
-            if callable(job):
-                job()
+            try:
+                if jobs:
+                    self._write(jobs)
+            except Exception as error:  # of the code, or a damaged row: for all who wait, and here
+                waiting: list[Append | Task] = [*jobs]
+                if isinstance(job, Task):  # taken out behind them
+                    waiting.append(job)
+                for each in waiting:
+                    each.future.set_exception(error)
+                raise
+            if isinstance(job, Task):
+                self._run(job)
             self.written()
             if job is not None:
                 job = self.queue.get()
-        self.connection.close()
 
     def stop(self) -> None:
         """Write what waits, then end."""
         self.queue.put(None)
         self.join()
+
+    def _run(self, job: Task) -> None:
+        try:
+            with self.connection.transaction() as connection:
+                result = job.run(connection)
+        except Exception as error:  # noqa: BLE001 - whoever waits raises it, and others go on
+            job.future.set_exception(error)
+        else:
+            job.future.set_result(result)
 
     def _write(self, jobs: list[Append]) -> None:
         """Write events in one transaction, or let all of them fail."""
