@@ -59,7 +59,8 @@ class Agent:
     """Chooses among arms, and learns from rewards that come at once, late, in any order or never.
 
     Threads may share an agent: it locks. A call of `learn` that was interrupted may be repeated
-    as it was; what it had learnt is not learnt twice. A process that forks leaves each child an
+    as it was: what it had learnt is not learnt twice, and a call for several slates may be refused
+    then, as having its rewards. A process that forks leaves each child an
     agent of its own, which draws other random numbers; copies draw the same.
 
     Parameters
