@@ -31,7 +31,7 @@ from serving import (
 )
 
 from noisewise.service import loops
-from noisewise.service.log.store import Store
+from noisewise.service.log.store import Connection, Store, Unavailable
 
 pytestmark = pytest.mark.slow
 
@@ -174,15 +174,17 @@ def test_another_process_takes_over(address, how):
     assert f":{processes[0].pid}:" in first[0]
     began = time.monotonic()
     processes[0].send_signal(signal.SIGKILL if how == "killed" else signal.SIGSTOP)
-    load.ports = ports[1:]
-    numbered = most(address)
-    wait_until(lambda: owner(address)[1] > first[1], 20)
-    wait_until(lambda: most(address) > numbered, 20)
-    took = time.monotonic() - began
+    try:
+        load.ports = ports[1:]
+        numbered = most(address)
+        wait_until(lambda: owner(address)[1] > first[1], 20)
+        wait_until(lambda: most(address) > numbered, 20)
+        took = time.monotonic() - began
+    finally:
+        processes[0].send_signal(signal.SIGCONT)  # a stopped one would outlive the test
     print(f"{how}: taken over after {took:.1f} s")
     assert took < 15
     if how == "paused":
-        processes[0].send_signal(signal.SIGCONT)
         load.ports = ports
         time.sleep(4)
         assert owner(address)[0] == owner(address)[0] != first[0]
@@ -196,6 +198,27 @@ def test_another_process_takes_over(address, how):
         each.send_signal(signal.SIGTERM)
         each.wait(30)
         each.stderr.close()
+
+
+def test_a_stopped_process_holds_no_rows(address):
+    """What it had changed when it was stopped in a transaction, others can change."""
+    store = Store(address)
+    stopped, other = Connection(store), Connection(store)
+    other.change("CREATE TABLE places (taken integer)")
+    other.change("INSERT INTO places VALUES (0)")
+    began = time.monotonic()
+
+    def write():
+        with stopped.promptly():
+            stopped.change("UPDATE places SET taken = 1")
+            other.change("UPDATE places SET taken = 2")  # waits
+
+    with pytest.raises(Unavailable, match="idle-in-transaction"):
+        write()
+    assert 4 < time.monotonic() - began < 9
+    assert other.rows("SELECT taken FROM places") == [(2,)]
+    for each in (stopped, other):
+        each.close()
 
 
 def owner(address):

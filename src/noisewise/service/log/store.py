@@ -37,6 +37,7 @@ MIGRATING = 7461  # the advisory lock of PostgreSQL under which the schema is ch
 
 
 Value = str | int | float | bytes | None
+PAUSE = 5000  # milliseconds between the statements of a transaction that others wait for
 Record = tuple[Any, ...]  # whose types the query says
 
 
@@ -86,6 +87,14 @@ class Connection:
             except Unavailable:
                 self.close()
             raise
+
+    def promptly(self) -> AbstractContextManager[Connection]:
+        """Write all or nothing, without a pause: PostgreSQL ends it where the process is stopped.
+
+        A stopped process would hold the rows that it has changed, and nobody could take over.
+        """
+        limited = f"BEGIN; SET LOCAL idle_in_transaction_session_timeout = {PAUSE}"
+        return self.transaction("" if self.store.embedded else limited)
 
     def snapshot(self) -> AbstractContextManager[Connection]:
         """Read the database as it is now, however long it takes, while others write."""

@@ -154,7 +154,7 @@ class Writer(Thread):
 
     def _run(self, job: Task) -> None:
         try:
-            with self.connection.transaction() as connection:
+            with self.connection.promptly() as connection:
                 result = job.run(connection)
         except Exception as error:  # noqa: BLE001 - whoever waits raises it, and others go on
             job.future.set_exception(error)
@@ -180,7 +180,7 @@ class Writer(Thread):
 
     def _insert(self, events: list[Event]) -> list[Answer | Refused]:
         names = sorted({(event.loop, event.event_id) for event in events})
-        with self.connection.transaction() as connection:
+        with self.connection.promptly() as connection:
             found: dict[tuple[int, str], list[Row]] = {name: [] for name in names}
             for row in self._found(connection, names):
                 found[row.loop, row.event_id].append(row)
