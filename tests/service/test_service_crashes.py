@@ -160,11 +160,22 @@ def test_twenty_kills_on_postgresql(address):
     killed_under_load(address, 20)
 
 
+@pytest.fixture
+def processes():
+    """Processes of a test, ended with it however it ends, also those that are stopped."""
+    found = []
+    yield found
+    for each in found:
+        each.kill()
+        each.wait()
+        each.stderr.close()
+
+
 @pytest.mark.parametrize("how", ["killed", "paused"])
-def test_another_process_takes_over(address, how):
+def test_another_process_takes_over(address, processes, how):
     """Two processes under load; the owner is killed, or paused beyond its deadline."""
     ports = [free_port(), free_port()]
-    processes = [start(address, ports[0])]
+    processes.append(start(address, ports[0]))
     create(ports[0])
     wait_until(lambda: owner(address) is not None, 20)
     processes.append(start(address, ports[1]))
@@ -174,17 +185,15 @@ def test_another_process_takes_over(address, how):
     assert f":{processes[0].pid}:" in first[0]
     began = time.monotonic()
     processes[0].send_signal(signal.SIGKILL if how == "killed" else signal.SIGSTOP)
-    try:
-        load.ports = ports[1:]
-        numbered = most(address)
-        wait_until(lambda: owner(address)[1] > first[1], 20)
-        wait_until(lambda: most(address) > numbered, 20)
-        took = time.monotonic() - began
-    finally:
-        processes[0].send_signal(signal.SIGCONT)  # a stopped one would outlive the test
+    load.ports = ports[1:]
+    numbered = most(address)
+    wait_until(lambda: owner(address)[1] > first[1], 20)
+    wait_until(lambda: most(address) > numbered, 20)
+    took = time.monotonic() - began
     print(f"{how}: taken over after {took:.1f} s")
     assert took < 15
     if how == "paused":
+        processes[0].send_signal(signal.SIGCONT)
         load.ports = ports
         time.sleep(4)
         assert owner(address)[0] == owner(address)[0] != first[0]
@@ -197,7 +206,6 @@ def test_another_process_takes_over(address, how):
     for each in processes:
         each.send_signal(signal.SIGTERM)
         each.wait(30)
-        each.stderr.close()
 
 
 def test_a_stopped_process_holds_no_rows(address):
