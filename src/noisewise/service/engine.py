@@ -250,7 +250,7 @@ class Engine(Thread):
             if self.store.embedded:  # a command has inserted them
                 self.writer.do(partial(self.owner.number, loop=loop))
             else:
-                with self._connection.transaction() as connection:
+                with self._connection.promptly() as connection:
                     self.owner.number(connection, loop)
         there: dict[int, int] = dict(self._connection.rows("SELECT id, seq FROM loops"))
         for learner in [*self.learners.values()]:
