@@ -40,7 +40,9 @@ RARE = {**PART}  # parts that run seldom, of which short code is made
 if TESTED:
     from .linked_parts import PartCompiler, RareCompiler, load_lightly
 
-    PART["pipeline_class"], RARE["pipeline_class"] = PartCompiler, RareCompiler
+    PART["pipeline_class"] = PartCompiler
+    # llvmlite of older versions gives the attribute for short code to what a function returns
+    RARE["pipeline_class"] = RareCompiler if numba.version_info[:2] >= (0, 68) else PartCompiler
     cache.lightly = load_lightly
 INNER = {**PART, "forceinline": True}
 ORDERED = {**PART, "fastmath": {"contract"}}  # parts in which the order of operations matters
